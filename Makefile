@@ -1,0 +1,50 @@
+# Everything sets itself up: `make demo` and `make test` need nothing but Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# From the registry's default index torch would pull a GPU build of several gigabytes.
+TORCH  := torch==2.13.0
+EXTRAS := deep,studio,spark,postgres,dev
+
+.PHONY: demo setup system check test bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/shoal demo
+
+setup: $(VENV)/.all
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	touch $@ $(VENV)/.demo
+
+# Debian packages the tests use. Without root or apt the tests that need them say so and skip.
+system:
+	@sh tests/install_system_packages.sh
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry src
+	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+
+test: setup system check
+	$(BIN)/pytest
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+docs: setup system
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

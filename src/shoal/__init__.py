@@ -1,0 +1,74 @@
+"""Publish time series without giving away the people behind them."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal import guarantees, methods, simulate, utility
+    from shoal.guarantees import AggregateRule, KAnonymity
+    from shoal.methods import Microaggregation
+    from shoal.model import Candidate, Events, Panel, Release, Risk, Role, Roles, Score, Verdict
+    from shoal.process import publish
+    from shoal.read import read_events, read_panel
+    from shoal.release import load_release, verify
+
+# Each name is loaded when it is first used, so that `import shoal` and `shoal --help` cost nothing.
+_HOMES = {
+    "AggregateRule": "shoal.guarantees",
+    "Candidate": "shoal.model",
+    "Events": "shoal.model",
+    "KAnonymity": "shoal.guarantees",
+    "Microaggregation": "shoal.methods",
+    "Panel": "shoal.model",
+    "Release": "shoal.model",
+    "Risk": "shoal.model",
+    "Role": "shoal.model",
+    "Roles": "shoal.model",
+    "Score": "shoal.model",
+    "Verdict": "shoal.model",
+    "load_release": "shoal.release",
+    "publish": "shoal.process",
+    "read_events": "shoal.read",
+    "read_panel": "shoal.read",
+    "verify": "shoal.release",
+}
+_ROOMS = ("guarantees", "methods", "simulate", "utility")
+
+__all__ = [
+    "AggregateRule",
+    "Candidate",
+    "Events",
+    "KAnonymity",
+    "Microaggregation",
+    "Panel",
+    "Release",
+    "Risk",
+    "Role",
+    "Roles",
+    "Score",
+    "Verdict",
+    "guarantees",
+    "load_release",
+    "methods",
+    "publish",
+    "read_events",
+    "read_panel",
+    "simulate",
+    "utility",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _ROOMS:
+        value = import_module(f"shoal.{name}")
+    else:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,133 @@
+"""`shoal anonymize`: from a table to a checked release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.options import build, method_options
+from shoal.cli.output import print_json, print_table, steps
+
+
+def anonymize(
+    ctx: typer.Context,
+    source: Annotated[
+        str | None,
+        typer.Argument(help="CSV or Parquet file, folder or glob, or a postgresql:// address together with --sql."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="What to do; `shoal methods` lists them.")] = "microaggregation",
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
+    id: Annotated[str | None, typer.Option("--id", help="Column that names the series.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column with the timestamp.")] = None,
+    value: Annotated[list[str] | None, typer.Option(help="Column with the value; repeat for channels.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Column with the person behind several series.")] = None,
+    quasi: Annotated[list[str] | None, typer.Option(help="Static quasi-identifier; repeatable.")] = None,
+    sensitive: Annotated[list[str] | None, typer.Option(help="Static sensitive column; repeatable.")] = None,
+    layout: Annotated[str, typer.Option(help="long, wide or auto.")] = "auto",
+    missing: Annotated[
+        str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
+    ] = "fail",
+    align: Annotated[str, typer.Option(help="exact, or resample:1h (resample:1h:sum).")] = "exact",
+    timezone: Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")] = None,
+    sql: Annotated[
+        str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")
+    ] = None,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15."),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    pseudonyms: Annotated[str, typer.Option(help="random, or keyed (needs --private).")] = "random",
+    private: Annotated[
+        Path | None, typer.Option(help="Folder for what stays with you: pseudonym map, group labels, key.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Anonymize a table of series, check the guarantee, write a release folder.
+
+    Parameters of the method are options of the same name, for example --k 10. `shoal methods` lists them.
+    """
+    from shoal.process import anonymize_source, find_method
+
+    chosen = build(find_method(method), method_options(ctx))
+    settings: dict[str, Any] = {
+        "id": id,
+        "time": time,
+        "value": value or None,
+        "subject": subject,
+        "quasi": tuple(quasi or ()),
+        "sensitive": tuple(sensitive or ()),
+        "layout": layout,
+        "missing": missing,
+        "align": align,
+        "timezone": timezone,
+        "sql": sql,
+    }
+    with steps() as progress:
+        release = anonymize_source(
+            source,
+            chosen,
+            out,
+            settings,
+            steps=progress,
+            require=[_guarantee(text) for text in require or ()],
+            format=format,
+            pseudonyms=pseudonyms,
+            private=private,
+            overwrite=overwrite,
+            insecure_seed=insecure_seed,
+        )
+    if as_json:
+        print_json({"release": str(release.path), **release_figures(release.certificate)})
+    else:
+        print_table(release_rows(release.path, release.certificate))
+
+
+def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
+    """The part of a certificate that commands report."""
+    return {name: certificate[name] for name in ("method", "guarantees", "counts", "utility", "risk", "files")}
+
+
+def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]]:
+    """The short table of a release."""
+    counts = certificate["counts"]
+    rows = [("release", str(path))]
+    for guarantee in certificate["guarantees"]:
+        verdict = guarantee["verdict"]
+        state = "holds" if verdict["holds"] else "DOES NOT HOLD"
+        figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
+        rows.append((guarantee["name"], f"{state}: {figures}"))
+    rows += [
+        ("published", f"{counts['series']} series of {counts['subjects']} subjects, {counts['instants']} instants"),
+        ("groups", f"{counts['groups']}"),
+        ("smallest group", f"{counts['smallest_group']} subjects"),
+    ]
+    rows += [(name, f"{score['value']:.4f} ({score['meaning']})") for name, score in certificate["utility"].items()]
+    if "report.html" in certificate["files"]:
+        rows.append(("report", str(path / "report.html")))
+    return rows
+
+
+def _figure(number: float | int | None) -> str:
+    return f"{number:.4g}" if isinstance(number, float) else str(number)
+
+
+def _guarantee(text: str) -> Any:
+    """A guarantee from `name` or `name:parameter=value,…`."""
+    from shoal.errors import ParameterError
+    from shoal.process import find_guarantee
+
+    name, _, listed = text.partition(":")
+    options: dict[str, str] = {}
+    for pair in filter(None, listed.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--require takes NAME or NAME:parameter=value,parameter=value.")
+        options[key.strip().replace("-", "_")] = value.strip()
+    return build(find_guarantee(name), options)

@@ -1,0 +1,83 @@
+"""`shoal`: one line per mistake, no traceback, exit codes a script can trust."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import typer
+
+from shoal.cli.anonymize import anonymize
+from shoal.cli.demo import demo
+from shoal.cli.methods import methods
+from shoal.cli.options import MethodCommand
+from shoal.cli.report import report
+from shoal.cli.simulate import simulate
+from shoal.cli.verify import verify
+from shoal.errors import GuaranteeNotMetError, ShoalError
+
+DOES_NOT_HOLD = 1
+BAD_INPUT = 2
+
+app = typer.Typer(
+    name="shoal",
+    help="Publish time series without giving away the people behind them.",
+    epilog="Exit 0: done and it holds. 1: a guarantee or threshold does not hold, nothing was written. 2: bad input.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(simulate)
+app.command(cls=MethodCommand)(anonymize)
+app.command()(verify)
+app.command()(report)
+app.command()(methods)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; return its exit code."""
+    try:
+        code = typer.main.get_command(app).main(args=arguments, prog_name="shoal", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except GuaranteeNotMetError as error:
+        return _say(str(error), DOES_NOT_HOLD)
+    except ShoalError as error:
+        return _say(str(error), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("interrupted; nothing was written.", 130)
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not try to flush into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if hasattr(error, "format_message"):  # wrong usage, told by typer
+            return _say(f"{error.format_message()} Try: shoal --help", BAD_INPUT)
+        return _say(_internal(error), BAD_INPUT)
+
+
+def _say(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    if line:  # no_args_is_help has already printed
+        print(f"shoal: {line}", file=sys.stderr)
+    return code
+
+
+def _internal(error: Exception) -> str:
+    """Name the place, not the message: a library's message may quote the data."""
+    if os.environ.get("SHOAL_DEBUG"):
+        traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    return (
+        f"internal error {type(error).__name__} at {place}. Nothing was published. "
+        "Set SHOAL_DEBUG=1 for the traceback (it may quote data) and report it."
+    )

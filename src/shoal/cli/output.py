@@ -1,0 +1,70 @@
+"""What a person sees on a terminal, and what a program gets."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(rows: Sequence[tuple[str, str]]) -> None:
+    """Names and figures, aligned; as plain text in a pipe."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, figure in rows:
+        table.add_row(Text(name), Text(figure))
+    # In a pipe there is no width to fit: do not break paths and hashes.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+class Steps:
+    """Where long work tells how far it is."""
+
+    def __init__(self, show: Callable[[str, int | None, int | None], None]) -> None:
+        self._show = show
+        self._name = ""
+
+    def start(self, name: str) -> None:
+        """Begin a step of unknown length."""
+        self._name = name
+        self._show(name, None, None)
+
+    def advance(self, done: int, total: int) -> None:
+        """Say how far the step is."""
+        self._show(self._name, done, total)
+
+
+@contextmanager
+def steps() -> Iterator[Steps]:
+    """A progress bar on a terminal, nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield Steps(lambda name, done, total: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        current = ""
+
+        def show(name: str, done: int | None, total: int | None) -> None:
+            nonlocal current
+            if name != current:
+                bar.reset(task, description=name, total=total)
+                current = name
+            bar.update(task, completed=done or 0, total=total)
+
+        yield Steps(show)

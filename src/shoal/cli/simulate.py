@@ -1,0 +1,66 @@
+"""`shoal simulate`: data that belongs to nobody, as a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.output import print_json, print_table
+from shoal.errors import ParameterError
+
+
+class Kind(StrEnum):
+    """What can be simulated."""
+
+    METERS = "meters"
+    OCCUPANCY = "occupancy"
+    EVENTS = "events"
+
+
+def simulate(
+    kind: Annotated[Kind, typer.Argument(help="What to simulate.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The table to write: .parquet or .csv.")],
+    n: Annotated[int | None, typer.Option(help="Meters, persons, or events per day.")] = None,
+    days: Annotated[int | None, typer.Option(help="Number of days.")] = None,
+    step: Annotated[str | None, typer.Option(help="Time between readings, such as 15min or 1h.")] = None,
+    start: Annotated[str | None, typer.Option(help="First day, such as 2024-01-01.")] = None,
+    families: Annotated[
+        str | None, typer.Option(help="Shares of meters, such as household=0.7,small-business=0.2,second-home=0.1.")
+    ] = None,
+    missing: Annotated[float, typer.Option(help="Share of readings left out.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Simulate meters, office occupancy or a stream of events, and write them as a long table."""
+    from shoal.process import simulate_table
+
+    options: dict[str, Any] = {
+        "n": n,
+        "days": days,
+        "step": step,
+        "start": start,
+        "families": _shares(families),
+        "missing": missing,
+        "seed": seed,
+    }
+    counts = simulate_table(kind.value, out, {name: value for name, value in options.items() if value is not None})
+    if as_json:
+        print_json({"table": str(out), **counts})
+    else:
+        print_table([("table", str(out)), *((name, str(count)) for name, count in counts.items())])
+
+
+def _shares(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    shares: dict[str, float] = {}
+    for pair in filter(None, text.split(",")):
+        family, _, share = pair.partition("=")
+        try:
+            shares[family.strip()] = float(share)
+        except ValueError:
+            raise ParameterError("--families takes NAME=SHARE,NAME=SHARE, such as household=1.") from None
+    return shares

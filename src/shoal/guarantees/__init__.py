@@ -1,0 +1,25 @@
+"""Definitions with their checks. A check reads published data only and errs towards "does not hold".
+
+To add one: a frozen dataclass with `name`, `parameters`, `statement`, `needs_originals` and `check`, exported here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal.errors import ParameterError
+from shoal.guarantees.aggregate_rule import AggregateRule
+from shoal.guarantees.k_anonymity import KAnonymity
+from shoal.model import Guarantee
+
+__all__ = ["AggregateRule", "KAnonymity"]
+
+
+def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:
+    """The guarantee a certificate or a command names."""
+    known: dict[str, Callable[..., Guarantee]] = {cls.name: cls for cls in (AggregateRule, KAnonymity)}
+    if name not in known:
+        raise ParameterError(f"Unknown guarantee {name!r}. Known: {', '.join(sorted(known))}.")
+    try:
+        return known[name](**parameters)
+    except TypeError:
+        raise ParameterError(f"Guarantee {name!r} does not take these parameters: {', '.join(parameters)}.") from None

@@ -1,0 +1,27 @@
+"""How many look alike in what is published: shared by the guarantees that ask for a crowd."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.equal_rows import row_classes
+from shoal.model import Candidate, Panel
+
+
+def published_panel(published: Panel | Candidate) -> Panel:
+    """The panel a check must judge."""
+    return published.published if isinstance(published, Candidate) else published
+
+
+def published_classes(panel: Panel) -> NDArray[np.int64]:
+    """For each series the position of the first series published with exactly the same values."""
+    return row_classes(np.ascontiguousarray(panel.rows).view(np.uint64))
+
+
+def crowd_sizes(classes: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each series the number of different subjects in its class."""
+    n_subjects = int(subjects.max()) + 1
+    pairs = np.unique(classes * n_subjects + subjects)
+    sizes = np.bincount(pairs // n_subjects, minlength=len(classes))
+    return sizes[classes].astype(np.int64)

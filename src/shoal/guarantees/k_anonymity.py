@@ -1,0 +1,78 @@
+"""k-anonymity of published series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel
+from shoal.model import Candidate, Panel, Verdict
+
+
+@dataclass(frozen=True)
+class KAnonymity:
+    """Every published series equals those of at least k - 1 other subjects.
+
+    For every series f there are series of at least k different subjects, f included, that have the same value as f,
+    bit for bit, at all instants and in all channels; missing equals only missing.
+
+    Parameters
+    ----------
+    k
+        Smallest crowd. Larger hides better.
+    per
+        "subject" counts different subjects. "series" is the weaker form: it counts rows, so that one subject's many
+        days may be each other's crowd. Without known subjects the two are the same.
+
+    Examples
+    --------
+    >>> KAnonymity(2).check(Panel([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]]))
+    Verdict(holds=False, measured=1, required=2, witness=2, note='')
+
+    References
+    ----------
+    L. Sweeney, "k-anonymity: a model for protecting privacy", 2002.
+    """
+
+    name: ClassVar[str] = "k-anonymity"
+
+    k: int
+    per: Literal["subject", "series"] = "subject"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
+            raise ParameterError("k must be a whole number of at least 2: a crowd of one hides nobody.")
+        if self.per not in ("subject", "series"):
+            raise ParameterError("per must be 'subject' or 'series'.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same guarantee again."""
+        return {"k": int(self.k), "per": self.per}
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        others = "series of at least {} other subjects" if self.per == "subject" else "at least {} other series"
+        return f"Every published series is exactly the same as {others.format(self.k - 1)}, at all instants."
+
+    @property
+    def needs_originals(self) -> bool:
+        """Anyone who has the release can check it."""
+        return False
+
+    def check(self, published: Panel | Candidate) -> Verdict:
+        """Count the crowd of every series; the witness is the row of the smallest."""
+        panel = published_panel(published)
+        subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
+        sizes = crowd_sizes(published_classes(panel), subjects)
+        row = int(sizes.argmin())
+        return Verdict(
+            holds=bool(sizes[row] >= self.k),
+            measured=int(sizes[row]),
+            required=int(self.k),
+            witness=None if sizes[row] >= self.k else row,
+        )

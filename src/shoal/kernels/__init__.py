@@ -1,0 +1,1 @@
+"""Compiled loops: arrays in, arrays out. No validation, no frames, no files."""

@@ -1,0 +1,186 @@
+"""MDAV-generic: groups of k similar rows, built from the outside in.
+
+    D <- all rows
+    repeat
+        d1 <- the row of D farthest from the mean of D;   A <- d1 and its k - 1 nearest in D
+        if fewer than k subjects remain without A:         D is the last group; stop
+        d2 <- the row of D \\ A farthest from d1;          B <- d2 and its k - 1 nearest in D \\ A
+        if fewer than k subjects remain without A and B:   publish A, D <- D \\ A
+        else:                                              publish A and B, D <- D \\ A \\ B
+
+With one row per subject this is Algorithm 1 of "Data-driven anonymization process applied to time series": two groups
+while |D| >= 3k, then one while |D| >= 2k, then the rest. A subject with many rows enters a group at most once, with
+its nearest row, except in the last group, which takes all that is left.
+
+Distance, squared, with gaps: the sum over the columns where both are observed, scaled by columns / observed columns;
+infinite where nothing is observed in common. Ties break by row position. Sums run from left to right and mean over
+rows in row order, so that the result is the same for any number of threads, and equal to the naive one bit for bit:
+no fastmath.
+"""
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+
+@njit(cache=True)
+def squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> np.float64:
+    """Squared Euclidean distance over what both have observed, scaled to all columns."""
+    total = np.float64(0.0)
+    observed = 0
+    for c in range(a.shape[0]):
+        difference = a[c] - b[c]
+        if difference == difference:  # not NaN
+            total += difference * difference
+            observed += 1
+    if observed == a.shape[0]:
+        return total
+    if observed == 0:
+        return np.float64(np.inf)
+    scaled: np.float64 = total * (a.shape[0] / observed)
+    return scaled
+
+
+@njit(parallel=True, cache=True)
+def _distances(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.float64]:
+    result = np.empty(rows.shape[0])
+    for i in prange(rows.shape[0]):
+        result[i] = squared_distance(x[rows[i]], point)
+    return result
+
+
+@njit(parallel=True, cache=True)
+def _mean(x: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    n_columns = x.shape[1]
+    result = np.empty(n_columns)
+    # Blocks of columns keep the reads of one row together; each column is still summed in row order.
+    width = 64
+    for block in prange((n_columns + width - 1) // width):
+        first = block * width
+        last = min(first + width, n_columns)
+        total = np.zeros(last - first)
+        observed = np.zeros(last - first)
+        for i in range(rows.shape[0]):
+            for c in range(first, last):
+                value = x[rows[i], c]
+                if value == value:
+                    total[c - first] += value
+                    observed[c - first] += 1.0
+        for c in range(first, last):
+            result[c] = total[c - first] / observed[c - first] if observed[c - first] > 0.0 else np.nan
+    return result
+
+
+@njit(cache=True)
+def _farthest(distances: NDArray[np.float64]) -> int:
+    best = 0
+    for i in range(1, distances.shape[0]):
+        if distances[i] > distances[best]:
+            best = i
+    return best
+
+
+@njit(cache=True)
+def _nearest(
+    distances: NDArray[np.float64], rows: NDArray[np.int64], subjects: NDArray[np.int64], centre: int, k: int
+) -> NDArray[np.int64]:
+    """Positions in `rows` of the centre and of the k - 1 nearest rows of as many other subjects."""
+    chosen = np.empty(k, dtype=np.int64)
+    chosen[0] = centre
+    found = 1  # chosen[1:found] is sorted by distance; an equal distance keeps the earlier row in front
+    for i in range(rows.shape[0]):
+        if found == k and (k == 1 or distances[i] >= distances[chosen[k - 1]]):
+            continue
+        subject = subjects[rows[i]]
+        if subject == subjects[rows[centre]]:
+            continue
+        slot = found if found < k else k - 1
+        known = False
+        for p in range(1, found):
+            if subjects[rows[chosen[p]]] == subject:
+                known = True
+                slot = p
+                break
+        if known and distances[i] >= distances[chosen[slot]]:
+            continue
+        if not known and found < k:
+            found += 1
+        while slot > 1 and distances[i] < distances[chosen[slot - 1]]:
+            chosen[slot] = chosen[slot - 1]
+            slot -= 1
+        chosen[slot] = i
+    return chosen
+
+
+@njit(cache=True)
+def _without(rows: NDArray[np.int64], taken: NDArray[np.int64]) -> NDArray[np.int64]:
+    keep = np.ones(rows.shape[0], dtype=np.bool_)
+    for p in taken:
+        keep[p] = False
+    return rows[keep]
+
+
+@njit(cache=True)
+def _take_out(
+    rows: NDArray[np.int64], taken: NDArray[np.int64], subjects: NDArray[np.int64], left: NDArray[np.int64]
+) -> int:
+    """Lower the row count of each subject taken; return how many subjects have no row left by this."""
+    gone = 0
+    for p in taken:
+        subject = subjects[rows[p]]
+        left[subject] -= 1
+        if left[subject] == 0:
+            gone += 1
+    return gone
+
+
+@njit(cache=True, nogil=True)
+def mdav_groups(
+    x: NDArray[np.float64], subjects: NDArray[np.int64], k: int, done: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Group label of each row, groups numbered in the order they are formed.
+
+    `subjects` holds numbers from 0 without holes, at least k of them. `done[0]` counts assigned rows for whoever
+    watches.
+    """
+    n = x.shape[0]
+    labels = np.empty(n, dtype=np.int64)
+    left = np.zeros(subjects.max() + 1, dtype=np.int64)
+    for i in range(n):
+        left[subjects[i]] += 1
+    n_left = left.shape[0]
+    rows = np.arange(n)
+    label = 0
+    while True:
+        centre = _farthest(_distances(x, rows, _mean(x, rows)))
+        from_centre = _distances(x, rows, x[rows[centre]])
+        a = _nearest(from_centre, rows, subjects, centre, k)
+        n_left -= _take_out(rows, a, subjects, left)
+        if n_left < k:
+            labels[rows] = label
+            done[0] = n
+            return labels
+        labels[rows[a]] = label
+        label += 1
+        rest = _without(rows, a)
+        opposite = _farthest(_without_distances(from_centre, a))
+        b = _nearest(_distances(x, rest, x[rest[opposite]]), rest, subjects, opposite, k)
+        gone = _take_out(rest, b, subjects, left)
+        if n_left - gone < k:
+            for p in b:  # put B back: it would leave too few subjects behind
+                left[subjects[rest[p]]] += 1
+            rows = rest
+        else:
+            n_left -= gone
+            labels[rest[b]] = label
+            label += 1
+            rows = _without(rest, b)
+        done[0] = n - rows.shape[0]
+
+
+@njit(cache=True)
+def _without_distances(distances: NDArray[np.float64], taken: NDArray[np.int64]) -> NDArray[np.float64]:
+    keep = np.ones(distances.shape[0], dtype=np.bool_)
+    for p in taken:
+        keep[p] = False
+    return distances[keep]

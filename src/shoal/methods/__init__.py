@@ -1,0 +1,9 @@
+"""Ways to anonymize. Each is a frozen dataclass with the property `aims_at` and one verb, anonymize() -> Candidate.
+
+To add one: a file here, exported below. The contract tests, `shoal methods` and the options of `shoal anonymize` pick
+it up.
+"""
+
+from shoal.methods.microaggregation import Microaggregation
+
+__all__ = ["Microaggregation"]

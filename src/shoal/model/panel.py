@@ -1,0 +1,324 @@
+"""Many series over the same instants."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.errors import InputError
+from shoal.model.roles import Roles
+
+# The one bit pattern a missing value has inside Shoal. Other NaN payloads could carry information out.
+_MISSING_BITS = np.array(np.nan).view(np.uint64)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a panel came from, as far as a certificate may say it: no names, no paths."""
+
+    kind: str
+    sha256: tuple[str, ...] = ()
+    n_rows: int | None = None
+
+
+class Panel:
+    """Series over common instants, and optionally channels. Immutable.
+
+    Parameters
+    ----------
+    values
+        Array (series, instants) or (series, instants, channels); NaN = missing. Infinite values are refused.
+    ids
+        One identifier per series, unique. Default: row positions. Never published.
+    times
+        One instant per column, strictly increasing: datetimes, or integers. Default: 0, 1, 2, ... With `timezone`
+        these are instants in UTC; without it, what the local clock showed.
+    subjects
+        The person or household behind each series. Default: every row its own subject.
+    attributes, sensitive
+        Static columns, one entry per series: a mapping from name to array. `sensitive` may also be a bare array.
+    channels
+        Names of the channels. Default: "value", or "value_0", "value_1", ...
+    timezone
+        Name of the time zone in which the instants should be read, for example "Europe/Bratislava".
+    roles
+        Roles of the columns of the table this was read from.
+    origin
+        Digest of the input, for the certificate.
+
+    Examples
+    --------
+    >>> panel = Panel([[1.0, 2.0], [3.0, 4.0]])
+    >>> panel
+    Panel(2 series, 2 instants, 2 subjects)
+    """
+
+    __slots__ = (
+        "_subject_codes",
+        "attributes",
+        "channels",
+        "ids",
+        "n_subjects",
+        "origin",
+        "roles",
+        "sensitive",
+        "subjects",
+        "times",
+        "timezone",
+        "values",
+    )
+
+    values: NDArray[np.float64]
+    ids: NDArray[np.object_]
+    times: NDArray[Any]
+    subjects: NDArray[np.object_] | None
+    attributes: dict[str, NDArray[Any]]
+    sensitive: dict[str, NDArray[Any]]
+    channels: tuple[str, ...]
+    timezone: str | None
+    roles: Roles
+    origin: Origin | None
+    n_subjects: int
+    _subject_codes: NDArray[np.int64]
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        ids: Iterable[Any] | None = None,
+        times: Any = None,
+        subjects: Iterable[Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        sensitive: Any = None,
+        *,
+        channels: Sequence[str] | None = None,
+        timezone: str | None = None,
+        roles: Roles | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        array = _as_values(values)
+        n_series, n_instants = array.shape[:2]
+        n_channels = array.shape[2] if array.ndim == 3 else 1
+        codes, n_subjects, labels = _as_subjects(subjects, n_series)
+        fields = {
+            "values": array,
+            "ids": _as_ids(ids, n_series),
+            "times": _as_times(times, n_instants),
+            "subjects": labels,
+            "attributes": _as_columns(attributes, n_series, "attributes"),
+            "sensitive": _as_columns(sensitive, n_series, "sensitive"),
+            "channels": _as_channels(channels, n_channels),
+            "timezone": timezone,
+            "roles": roles if roles is not None else Roles(),
+            "origin": origin,
+            "n_subjects": n_subjects,
+            "_subject_codes": codes,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("A Panel is immutable; build a new one.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("A Panel is immutable; build a new one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Immutability by __setattr__ defeats pickle's default way in; workers of an engine need panels.
+        arguments = (self.values, self.ids, self.times, self.subjects, self.attributes, self.sensitive)
+        extras = {"channels": self.channels, "timezone": self.timezone, "roles": self.roles, "origin": self.origin}
+        return (_rebuild, (arguments, extras))
+
+    @property
+    def n_series(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_instants(self) -> int:
+        """Number of points in time."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_channels(self) -> int:
+        """Number of values per instant."""
+        return len(self.channels)
+
+    @property
+    def n_missing(self) -> int:
+        """Number of missing cells."""
+        return int(np.isnan(self.values).sum())
+
+    @property
+    def subject_codes(self) -> NDArray[np.int64]:
+        """The subject of each series as a number, by order of first appearance."""
+        return self._subject_codes
+
+    @property
+    def one_series_per_subject(self) -> bool:
+        """Whether every series has a subject of its own."""
+        return self.n_subjects == self.n_series
+
+    @property
+    def rows(self) -> NDArray[np.float64]:
+        """The values as a matrix (series, instants x channels): what kernels take."""
+        return self.values.reshape(self.n_series, -1)
+
+    def digest(self) -> str:
+        """SHA-256 of everything in the panel: shape, values, identifiers, instants, subjects, static columns."""
+        state = hashlib.sha256()
+        state.update(repr((self.values.shape, self.channels, self.timezone, self.times.dtype.str)).encode())
+        state.update(np.ascontiguousarray(self.values).data)
+        state.update(np.ascontiguousarray(self.times).view(np.int64).data)
+        for column in (self.ids, self._subject_codes, *self.attributes.values(), *self.sensitive.values()):
+            for entry in column.tolist():
+                # The length keeps ("ab", "c") and ("a", "bc") apart.
+                text = str(entry).encode()
+                state.update(len(text).to_bytes(8, "little") + text)
+        return state.hexdigest()
+
+    def __len__(self) -> int:
+        return self.n_series
+
+    def __repr__(self) -> str:
+        parts = [f"{self.n_series} series", f"{self.n_instants} instants"]
+        if self.values.ndim == 3:
+            parts.append(f"{self.n_channels} channels")
+        parts.append(f"{self.n_subjects} subjects")
+        if missing := self.n_missing:
+            parts.append(f"{missing} missing")
+        return f"Panel({', '.join(parts)})"
+
+
+def _rebuild(arguments: tuple[Any, ...], extras: dict[str, Any]) -> Panel:
+    return Panel(*arguments, **extras)
+
+
+def _as_values(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        # numpy quotes the offending value; the message of ours must not.
+        raise InputError(
+            "Panel values must be numbers in rows of equal length; text or ragged rows were found. "
+            "Use read_panel to read tables."
+        ) from None
+    if array.ndim not in (2, 3):
+        raise InputError(
+            f"Panel values must have 2 dimensions (series, instants) or 3 (with channels last), got {array.ndim}."
+        )
+    if 0 in array.shape:
+        raise InputError(
+            f"The panel is empty: its shape is {array.shape}. It needs at least one series and one instant."
+        )
+    missing = np.isnan(array)
+    # A read-only array that owns its memory cannot change under us: adopt it, large panels exist.
+    adoptable = array is values and not array.flags.writeable and array.base is None and array.flags.c_contiguous
+    if not adoptable or not np.all(array.view(np.uint64)[missing] == _MISSING_BITS):
+        array = np.array(array, dtype=np.float64, order="C", copy=True)
+        array[missing] = np.nan
+    infinite = int(np.isinf(array).sum())
+    if infinite:
+        raise InputError(
+            f"{infinite} of {array.size} values are infinite. Mark them as missing (NaN) or remove those series."
+        )
+    array.setflags(write=False)
+    return array
+
+
+def _as_ids(ids: Iterable[Any] | None, n_series: int) -> NDArray[np.object_]:
+    column = _object_column(range(n_series) if ids is None else ids)
+    if len(column) != n_series:
+        raise InputError(f"The panel has {n_series} series but {len(column)} ids. Give one id per series.")
+    if n_distinct(column) != n_series:
+        raise InputError(
+            f"{n_series} series have only {n_distinct(column)} different ids. Ids must be unique; "
+            "give the person behind several series as `subjects`."
+        )
+    return column
+
+
+def _as_times(times: Any, n_instants: int) -> NDArray[Any]:
+    if times is None:
+        column: NDArray[Any] = np.arange(n_instants, dtype=np.int64)
+    else:
+        column = np.array(times)
+        if column.dtype.kind == "M" or (column.dtype.kind == "O" and len(column)):
+            try:
+                column = column.astype("datetime64[us]")
+            except (TypeError, ValueError):
+                raise InputError("Times must be datetimes or integers; other objects were found.") from None
+        elif column.dtype.kind in "iu":
+            column = column.astype(np.int64)
+        else:
+            raise InputError(f"Times must be datetimes or integers, found the type {column.dtype.name}.")
+    if column.shape != (n_instants,):
+        raise InputError(f"The panel has {n_instants} instants but {column.size} times. Give one time per instant.")
+    if np.isnat(column).any() if column.dtype.kind == "M" else False:
+        raise InputError(f"{int(np.isnat(column).sum())} times are missing. Every instant needs a time.")
+    if np.any(column[1:] <= column[:-1]):
+        raise InputError("Times must increase strictly: sort the instants and remove duplicates.")
+    column.setflags(write=False)
+    return column
+
+
+def _as_subjects(
+    subjects: Iterable[Any] | None, n_series: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.object_] | None]:
+    if subjects is None:
+        codes = np.arange(n_series, dtype=np.int64)
+        labels = None
+    else:
+        labels = _object_column(subjects)
+        if len(labels) != n_series:
+            raise InputError(
+                f"The panel has {n_series} series but {len(labels)} subjects. Give one subject per series."
+            )
+        if any(label is None or label != label for label in labels):
+            raise InputError("Some series have no subject. Every series needs one, or leave `subjects` out.")
+        numbers: dict[Any, int] = {}
+        codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
+    codes.setflags(write=False)
+    return codes, int(codes.max()) + 1, labels
+
+
+def _as_columns(columns: Any, n_series: int, what: str) -> dict[str, NDArray[Any]]:
+    if columns is None:
+        return {}
+    named = columns if isinstance(columns, Mapping) else {what: columns}
+    result: dict[str, NDArray[Any]] = {}
+    for name, column in named.items():
+        array = np.array(column)
+        if array.shape != (n_series,):
+            raise InputError(
+                f"Column {name!r} of `{what}` has {array.size} entries for {n_series} series. Give one per series."
+            )
+        array.setflags(write=False)
+        result[str(name)] = array
+    return result
+
+
+def _as_channels(channels: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
+    if channels is None:
+        return ("value",) if n_channels == 1 else tuple(f"value_{c}" for c in range(n_channels))
+    names = tuple(channels)
+    if len(names) != n_channels or len(set(names)) != n_channels:
+        raise InputError(f"The panel has {n_channels} channels; give as many different names, got {len(names)}.")
+    return names
+
+
+def _object_column(entries: Iterable[Any]) -> NDArray[np.object_]:
+    listed = entries.tolist() if isinstance(entries, np.ndarray) else list(entries)
+    column = np.empty(len(listed), dtype=object)
+    column[:] = listed
+    column.setflags(write=False)
+    return column
+
+
+def n_distinct(column: NDArray[np.object_]) -> int:
+    """Number of different entries."""
+    return len(set(column.tolist()))

@@ -1,0 +1,31 @@
+"""A candidate that passed the gate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.model.panel import Panel
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A release folder and what is in it.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    certificate
+        The content of `release.json`.
+    published
+        The published series under their pseudonyms, in the order of the file.
+    """
+
+    path: Path
+    certificate: dict[str, Any]
+    published: Panel
+
+    def __repr__(self) -> str:
+        return f"Release({str(self.path)!r}, {self.published!r})"

@@ -1,0 +1,35 @@
+"""What a utility measure found."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shoal.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure that says how useful a release still is, and which way is better.
+
+    Parameters
+    ----------
+    value
+        The figure.
+    goal
+        Whether higher or lower is better.
+    range
+        The smallest and the largest value the measure can take.
+    """
+
+    value: float
+    goal: Literal["higher", "lower"]
+    range: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        if self.goal not in ("higher", "lower"):
+            raise ParameterError("Score: goal must be 'higher' or 'lower'.")
+        if not self.range[0] <= self.range[1]:
+            raise ParameterError("Score: range must be (smallest, largest).")
+
+    def better_than(self, other: "Score") -> bool:
+        """Whether this score beats another of the same measure."""
+        return self.value > other.value if self.goal == "higher" else self.value < other.value

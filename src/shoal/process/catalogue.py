@@ -1,0 +1,88 @@
+"""Everything that can be asked for by name, with its parameters: read off the classes themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from shoal import guarantees, methods, utility
+from shoal.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option of a method, guarantee or measure."""
+
+    name: str
+    type: str
+    default: str | None
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of `shoal methods`."""
+
+    kind: str
+    name: str
+    summary: str
+    aims_at: str | None
+    parameters: tuple[Parameter, ...]
+
+
+def catalogue() -> list[Entry]:
+    """Every method, guarantee and measure."""
+    rooms = (("method", methods), ("guarantee", guarantees), ("measure", utility))
+    return [_entry(kind, getattr(room, name)) for kind, room in rooms for name in room.__all__]
+
+
+def find_method(name: str) -> Any:
+    """The class of a method by its name on the command line."""
+    return _find("method", methods, name)
+
+
+def find_guarantee(name: str) -> Any:
+    """The class of a guarantee by its name on the command line."""
+    return _find("guarantee", guarantees, name)
+
+
+def summary_of(cls: Any) -> str:
+    """The first sentence of a class's docstring."""
+    return (cls.__doc__ or "").strip().splitlines()[0].replace("`", "")
+
+
+def _find(kind: str, room: Any, name: str) -> Any:
+    known = {getattr(room, n).name: getattr(room, n) for n in room.__all__}
+    if name not in known:
+        raise ParameterError(f"Unknown {kind} {name!r}. Known: {', '.join(sorted(known))}. See: shoal methods")
+    return known[name]
+
+
+def _entry(kind: str, cls: Any) -> Entry:
+    meanings = _meanings(cls.__doc__ or "")
+    parameters = tuple(
+        Parameter(
+            name=f.name,
+            type=str(f.type),
+            default=None if f.default is dataclasses.MISSING else str(f.default),
+            meaning=meanings.get(f.name, ""),
+        )
+        for f in dataclasses.fields(cls)
+    )
+    aims_at = get_type_hints(cls.aims_at.fget)["return"].name if hasattr(cls, "aims_at") else None
+    return Entry(kind=kind, name=cls.name, summary=summary_of(cls), aims_at=aims_at, parameters=parameters)
+
+
+def _meanings(doc: str) -> dict[str, str]:
+    """Parameter descriptions of a docstring: a name on a line of its own, its text indented below."""
+    section = re.search(r"Parameters\n\s*-+\n(.*?)(?:\n\s*\n\s*\w+\n\s*-+\n|\n\n    \S|\Z)", doc, re.S)
+    found: dict[str, str] = {}
+    name = ""
+    for line in (section.group(1) if section else "").splitlines():
+        if match := re.fullmatch(r"    (\w+)", line):
+            name = match.group(1)
+        elif name and line.strip():
+            found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found

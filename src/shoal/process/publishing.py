@@ -1,0 +1,81 @@
+"""From a candidate to a release: measure, then ask the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.model import Candidate, Guarantee, Release
+from shoal.process.catalogue import find_method, summary_of
+from shoal.release import load_release, release_candidate
+from shoal.report import render, summarise
+from shoal.utility import InformationLoss
+
+
+def publish(
+    candidate: Candidate,
+    to: str | Path,
+    *,
+    require: Sequence[Guarantee] = (),
+    format: Literal["parquet", "csv"] = "parquet",
+    pseudonyms: Literal["random", "keyed"] = "random",
+    private: str | Path | None = None,
+    overwrite: bool = False,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Write a candidate as a release folder, if and only if its guarantees check on the published values.
+
+    Raises GuaranteeNotMetError, and writes nothing, when one does not hold.
+
+    Parameters
+    ----------
+    candidate
+        What a method proposes.
+    to
+        The folder to write. It appears whole or not at all.
+    require
+        Guarantees asked for beyond the one the method aims at, for example `AggregateRule()`.
+    format
+        "parquet", or "csv" for readers without a Parquet library.
+    pseudonyms
+        "random": fresh names and a fresh order of rows each time. "keyed": the same series keeps its name in every
+        release made with the key kept in `private`; such releases can be joined, so think before you use it.
+    private
+        A folder for what must stay with you: who is who, group labels, the key. Without it they are forgotten.
+    overwrite
+        Replace an earlier release in that folder.
+    insecure_seed
+        Repeatable pseudonyms, for tests only; the certificate says so.
+
+    Examples
+    --------
+    >>> from shoal import Microaggregation, Panel, publish
+    >>> candidate = Microaggregation(k=2).anonymize(Panel([[1.0], [2.0], [10.0], [12.0]]))
+    >>> publish(candidate, "out")  # doctest: +SKIP
+    Release('out', Panel(4 series, 1 instants, 4 subjects))
+    """
+    original, published = candidate.private.original, candidate.published
+    measure = InformationLoss()
+    crowd = int(crowd_sizes(published_classes(published), published.subject_codes).min())
+    return release_candidate(
+        candidate,
+        to,
+        summary=summary_of(find_method(candidate.recipe.method)),
+        require=require,
+        scores={measure.name: (measure.measure(original, published), measure.meaning)},
+        figures=summarise(original, published, crowd),
+        page=render,
+        file_format=format,
+        pseudonyms=pseudonyms,
+        private=private,
+        overwrite=overwrite,
+        insecure_seed=insecure_seed,
+    )
+
+
+def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:
+    """The certificate of a release and its report, made again from the folder alone."""
+    certificate = load_release(folder).certificate
+    return certificate, render(certificate)

@@ -1,0 +1,168 @@
+"""Common instants: take them as they are, or gather readings into even buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.durations import DAY, HOUR, Duration, parse_duration
+from shoal.read.zones import Zone
+
+
+class By(StrEnum):
+    """How the readings of a bucket become one."""
+
+    MEAN = "mean"
+    SUM = "sum"
+    FIRST = "first"
+    LAST = "last"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The different times in the table are the instants; they must be evenly spaced."""
+
+
+@dataclass(frozen=True)
+class Resample:
+    """Readings are gathered into buckets of one length, counted from midnight."""
+
+    step: Duration
+    by: By = By.MEAN
+
+
+_FORMS = "'exact', 'resample:1h' or 'resample:1h:sum' (mean, sum, first, last, min, max)"
+
+
+def parse_align(given: Any) -> Exact | Resample:
+    """Read "exact", "resample:1h", "resample:1h:sum" or {"resample": "1h", "by": "sum"}."""
+    if given == "exact":
+        return Exact()
+    if isinstance(given, str):
+        word, _, rest = given.partition(":")
+        length, _, by = rest.partition(":")
+        given = {word: length, "by": by or By.MEAN}
+    if not isinstance(given, Mapping) or "resample" not in given or not set(given) <= {"resample", "by"}:
+        raise ParameterError(f"align: give {_FORMS}.")
+    try:
+        by = By(given.get("by", By.MEAN))
+    except ValueError:
+        raise ParameterError(f"align: give {_FORMS}.") from None
+    return Resample(parse_duration(given["resample"], "align resample"), by)
+
+
+def require_even(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None, n_series: int, n_filled: int) -> None:
+    """Refuse instants that are not evenly spaced: by a fixed length, by whole days of the local clock, or by months."""
+    n_irregular = count_irregular(times, on_clock=on_clock, zone=zone)
+    if not n_irregular:
+        return
+    n_steps = len(times) - 1
+    number = "'resample:1h'" if on_clock else "'resample:10'"
+    if n_series > 1 and 2 * n_filled < n_series * len(times):
+        raise InputError(
+            f"The times of the series do not line up: {n_series} series have {len(times)} different times between "
+            f"them, unevenly spaced, and fill {100 * n_filled // (n_series * len(times))} % of the cells. "
+            f"Gather them with align={number} or another step."
+        )
+    gaps = np.diff(times)
+    usual = _usual(gaps)
+    if on_clock and zone is None and np.any(gaps == usual + HOUR) and not np.any((gaps < usual) & (gaps % usual != 0)):
+        way_out = (
+            "One is longer by an hour, as where summer time begins: give timezone=, for example "
+            f"timezone='Europe/Bratislava', or gather readings with align={number} or another step."
+        )
+    else:
+        way_out = f"Gather readings with align={number} or another step."
+    raise InputError(
+        f"The instants are not evenly spaced: {n_irregular} of {n_steps} steps differ from the usual one. {way_out}"
+    )
+
+
+def count_irregular(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None) -> int:
+    """How many steps differ from the usual one; 0 where the instants are even on some calendar."""
+    if len(times) <= 2:
+        return 0
+    gaps = np.diff(times)
+    if np.all(gaps == gaps[0]):
+        return 0
+    if on_clock:
+        local = times if zone is None else zone.to_local(times)
+        days = np.diff(local)
+        if days[0] % DAY == 0 and np.all(days == days[0]):
+            return 0
+        if _rounded(times) or _monthly(local):
+            return 0
+    return int((gaps != _usual(gaps)).sum())
+
+
+def _usual(gaps: NDArray[np.int64]) -> int:
+    lengths, counts = np.unique(gaps, return_counts=True)
+    return int(lengths[counts.argmax()])
+
+
+def _rounded(times: NDArray[np.int64]) -> bool:
+    """Whether a step such as 1/30 s was rounded to the resolution of the clock, milliseconds or microseconds."""
+    grain = 1000 if not np.any(times % 1000) else 1
+    even = np.linspace(0.0, float(times[-1] - times[0]), len(times))
+    return not np.all(times % 1_000_000 == 0) and bool(np.all(np.abs(times - times[0] - even) <= grain))
+
+
+def _monthly(local: NDArray[np.int64]) -> bool:
+    """Whether every instant is the same time on the same day of the month, or on the last, some months apart."""
+    days, clock = np.divmod(local, DAY)
+    dates = days.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]")
+    day_of_month = (dates - months.astype("datetime64[D]")).astype(np.int64)
+    is_last = (dates + 1).astype("datetime64[M]") != months
+    steps = np.diff(months.astype(np.int64))
+    same_day = np.all(day_of_month == day_of_month[0]) or np.all(is_last)
+    return bool(same_day and np.all(clock == clock[0]) and steps[0] > 0 and np.all(steps == steps[0]))
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """An even grid of buckets from the first reading to the last."""
+
+    start: int
+    """Start of the first bucket: local clock where `days` is set, else like the instants."""
+    step: int
+    n_buckets: int
+    days: Zone | None
+    """The zone whose days are counted, since one may have 23 or 25 hours."""
+
+    def positions(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bucket of each instant."""
+        shown = instants if self.days is None else self.days.to_local(instants)
+        places: NDArray[np.int64] = (shown - self.start) // self.step
+        return places
+
+    def times(self) -> NDArray[np.int64]:
+        """The start of each bucket."""
+        starts = self.start + self.step * np.arange(self.n_buckets, dtype=np.int64)
+        return starts if self.days is None else self.days.start_of_day(starts)
+
+
+def make_buckets(first: int, last: int, step: Duration, *, on_clock: bool, zone: Zone | None) -> Buckets:
+    """Buckets from midnight before the first instant (UTC or local clock), or from a multiple of the step."""
+    length = step.needs(clock=on_clock, setting="align resample")
+    if not on_clock:
+        start = first // length * length
+        return Buckets(start, length, (last - start) // length + 1, None)
+    if zone is None:
+        start = first // DAY * DAY + (first % DAY) // length * length
+        return Buckets(start, length, (last - start) // length + 1, None)
+    shown = zone.to_local(np.array([first, last]))
+    midnight = int(shown[0]) // DAY * DAY
+    if length % DAY == 0:
+        return Buckets(midnight, length, (int(shown[1]) - midnight) // length + 1, zone)
+    start = int(zone.start_of_day(np.array([midnight]))[0])
+    start += (first - start) // length * length
+    return Buckets(start, length, (last - start) // length + 1, None)

@@ -1,0 +1,204 @@
+"""The time column: from Arrow to instants, and whether they are on one clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.timetext import parse_times
+from shoal.read.zones import Zone, find_zone, offset_name
+
+
+class Clock:
+    """Reads a time column batch by batch and keeps count of what it saw.
+
+    A naive time is what the local clock showed, kept as it is; with `timezone` it is put into that zone. A time with
+    a zone or an offset becomes an instant in UTC. Integers stay integers.
+
+    Parameters
+    ----------
+    column
+        Name of the column, for messages.
+    timezone
+        Zone of naive times, and the zone in which instants are to be shown.
+    """
+
+    def __init__(self, column: str, timezone: str | None) -> None:
+        self.column = column
+        self.given = None if timezone is None else find_zone(timezone)
+        self.n_rows = 0
+        self.n_missing = 0
+        self.n_integer = 0
+        self.n_twice = 0
+        self.n_never = 0
+        self.n_date_only = 0
+        self._labels: Counter[str | None] = Counter()
+        self._n_wrong = 0
+        self._first_wrong: int | None = None
+        self._first_integer: int | None = None
+
+    @property
+    def on_clock(self) -> bool:
+        """Whether the times are timestamps; otherwise integers."""
+        return self.n_integer == 0
+
+    @property
+    def n_unreadable(self) -> int:
+        """Number of rows with something that is no time."""
+        return self._n_wrong
+
+    @property
+    def zone(self) -> Zone | None:
+        """The zone in which instants are shown; None where times are what the local clock showed, or integers."""
+        if self.given is not None or not self.on_clock:
+            return self.given
+        label = next(iter(self._labels), None)
+        return None if label is None else find_zone(label)
+
+    def again(self) -> Clock:
+        """A fresh clock for the second reading."""
+        fresh = Clock(self.column, None)
+        fresh.given = self.given
+        return fresh
+
+    def read(self, array: Any) -> NDArray[np.int64]:
+        """Instants of a batch: microseconds, or integers. Rows that have none are counted and get 0."""
+        kind = array.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            instants = self._read_text(array)
+        else:
+            if missing := array.null_count:
+                self.n_missing += missing
+            instants = self._read_typed(array)
+        self.n_rows += len(array)
+        return instants
+
+    def _read_typed(self, array: Any) -> NDArray[np.int64]:
+        kind, n_present = array.type, len(array) - array.null_count
+        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            array = self._whole(array)
+            kind = array.type
+        if pa.types.is_integer(kind):
+            if n_present:
+                self.n_integer += n_present
+                self._first_integer = self.n_rows if self._first_integer is None else self._first_integer
+            return _fill(pc.cast(array, pa.int64(), safe=False))
+        if pa.types.is_date(kind):
+            self.n_date_only += n_present
+            return self._place(_fill(pc.cast(array, pa.timestamp("us"))), n_present)
+        if pa.types.is_timestamp(kind):
+            instants = _fill(pc.cast(array, pa.timestamp("us", kind.tz), safe=False))
+            if kind.tz is None:
+                return self._place(instants, n_present)
+            if n_present:
+                self._labels[find_zone(kind.tz).name] += n_present
+            return instants
+        raise InputError(
+            f"Column {self.column!r} must hold dates, timestamps, text such as 2024-05-31 14:30, or integers."
+        )
+
+    def _whole(self, array: Any) -> Any:
+        # pandas turns integers into floats as soon as one is missing, and marks that one as NaN.
+        numbers = pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        gone = np.isnan(numbers)
+        self.n_missing += int(gone.sum()) - array.null_count
+        fractional = ~gone & (np.isinf(numbers) | (numbers != np.floor(numbers)) | (np.abs(numbers) > 2**53))
+        self._wrong(fractional)
+        return pa.array(np.where(gone | fractional, 0, numbers).astype(np.int64))
+
+    def _read_text(self, array: Any) -> NDArray[np.int64]:
+        encoded = array.dictionary_encode("encode")
+        codes = encoded.indices.to_numpy(zero_copy_only=False)
+        found = parse_times(encoded.dictionary)
+        n_uses = np.bincount(codes, minlength=len(found.instants))
+        self.n_missing += int(n_uses[found.missing].sum())
+        self.n_date_only += int(n_uses[found.date_only].sum())
+        if found.wrong.any():
+            self._wrong(found.wrong[codes])
+        if found.integer.any():
+            self.n_integer += int(n_uses[found.integer].sum())
+            if self._first_integer is None:
+                self._first_integer = self.n_rows + int(found.integer[codes].argmax())
+        instants = found.instants.copy()
+        for minutes in np.unique(found.offsets[found.has_offset & ~found.wrong]):
+            with_offset = found.has_offset & ~found.wrong & (found.offsets == minutes)
+            self._labels[offset_name(int(minutes))] += int(n_uses[with_offset].sum())
+        naive = ~(found.has_offset | found.missing | found.integer | found.wrong)
+        if naive.any():
+            instants[naive] = self._place(instants[naive], int(n_uses[naive].sum()), n_uses[naive])
+        rows: NDArray[np.int64] = instants[codes]
+        return rows
+
+    def _place(
+        self, local: NDArray[np.int64], n_rows: int, n_uses: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Put naive times into the zone given, if one is; `n_uses` says how many rows have each."""
+        if n_rows:
+            self._labels[None] += n_rows
+        if self.given is None:
+            return local
+        if n_uses is None:
+            distinct, back, n_uses = np.unique(local, return_inverse=True, return_counts=True)
+            instants, twice, never = self.given.to_utc(distinct)
+            instants = instants[back]
+        else:
+            instants, twice, never = self.given.to_utc(local)
+        self.n_twice += int(n_uses[twice].sum())
+        self.n_never += int(n_uses[never].sum())
+        return instants
+
+    def _wrong(self, which: NDArray[np.bool_]) -> None:
+        if n_wrong := int(which.sum()):
+            self._n_wrong += n_wrong
+            if self._first_wrong is None:
+                self._first_wrong = self.n_rows + int(which.argmax())
+
+    def verify(self) -> None:
+        """Refuse missing, unreadable and mixed times, with counts and the way out."""
+        if self.n_missing:
+            raise InputError(
+                f"{self.n_missing} of {self.n_rows} rows have no time in column {self.column!r}. "
+                "Complete or remove these rows."
+            )
+        n_wrong, first = self._n_wrong, self._first_wrong
+        if 0 < self.n_integer < self.n_rows and self._labels:
+            n_wrong += self.n_integer
+            first = min(place for place in (first, self._first_integer) if place is not None)
+        if n_wrong and first is not None:
+            raise InputError(
+                f"Column {self.column!r} holds no readable time in {n_wrong} of {self.n_rows} rows, the first in data "
+                f"row {first + 1}, counted from 1. Write times as 2024-05-31 14:30:00, or as whole numbers."
+            )
+        if self.n_integer and self.given is not None:
+            raise ParameterError(
+                f"timezone: column {self.column!r} holds integers, which have no time zone. Leave it out."
+            )
+        if self.given is None and len(self._labels) > 1:
+            raise self._mixed()
+        if self.n_twice or self.n_never:
+            raise InputError(
+                f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the "
+                f"hour that its clock shows twice, {self.n_never} into the hour that it skips. "
+                "Export the times in UTC or with their offsets."
+            )
+
+    def _mixed(self) -> InputError:
+        n_naive = self._labels[None]
+        n_zones = len(self._labels) - (n_naive > 0)
+        return InputError(
+            f"Column {self.column!r} has mixed time zones: {self.n_rows - n_naive} rows with {n_zones} different "
+            f"offsets or zones and {n_naive} rows with none. Give timezone=, for example timezone='Europe/Bratislava'."
+        )
+
+
+def _fill(array: Any) -> NDArray[np.int64]:
+    numbers = array if pa.types.is_int64(array.type) else array.view(pa.int64())
+    if numbers.null_count:
+        numbers = numbers.fill_null(0)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)

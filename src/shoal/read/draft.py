@@ -1,0 +1,80 @@
+"""A panel in the making: the array still writable, columns not yet checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.model import Origin, Panel, Roles
+
+
+@dataclass
+class Draft:
+    """What a layout read: values, and what goes along with each series and instant."""
+
+    values: NDArray[np.float64]
+    ids: list[str] | None = None
+    times: NDArray[np.int64] | None = None
+    """Microseconds where `on_clock`, otherwise integers; None for bare positions."""
+    on_clock: bool = False
+    timezone: str | None = None
+    subjects: list[Any] | None = None
+    attributes: dict[str, NDArray[Any]] = field(default_factory=dict)
+    sensitive: dict[str, NDArray[Any]] = field(default_factory=dict)
+    channels: tuple[str, ...] | None = None
+    n_rows: int = 0
+
+    def keep_series(self, which: NDArray[np.bool_]) -> Draft:
+        """Only these series."""
+        places = np.flatnonzero(which).tolist()
+        return replace(
+            self,
+            values=np.compress(which, self.values, axis=0),
+            ids=None if self.ids is None else [self.ids[place] for place in places],
+            subjects=None if self.subjects is None else [self.subjects[place] for place in places],
+            attributes={name: column[which] for name, column in self.attributes.items()},
+            sensitive={name: column[which] for name, column in self.sensitive.items()},
+        )
+
+    def keep_instants(self, which: NDArray[np.bool_]) -> Draft:
+        """Only these instants, with the times they had."""
+        times = np.arange(self.values.shape[1], dtype=np.int64) if self.times is None else self.times
+        return replace(self, values=np.compress(which, self.values, axis=1), times=times[which])
+
+    def panel(self, roles: Roles, origin: Origin) -> Panel:
+        """The finished panel, which takes over the array without a copy."""
+        values = self.values
+        if values.base is not None or not values.flags.c_contiguous:
+            values = values.copy(order="C")
+        values.setflags(write=False)
+        times: Any = self.times
+        if times is not None and self.on_clock:
+            times = times.view("datetime64[us]")
+        return Panel(
+            values,
+            ids=self.ids,
+            times=times,
+            subjects=self.subjects,
+            attributes=self.attributes,
+            sensitive=self.sensitive,
+            channels=self.channels,
+            timezone=self.timezone,
+            roles=roles,
+            origin=origin,
+        )
+
+
+def allocate(n_series: int, n_instants: int, n_channels: int) -> NDArray[np.float64]:
+    """An array of missing values: (series, instants), or with channels where there are several."""
+    shape = (n_series, n_instants) if n_channels == 1 else (n_series, n_instants, n_channels)
+    try:
+        return np.full(shape, np.nan)
+    except MemoryError:
+        raise InputError(
+            f"A panel of {n_series} series x {n_instants} instants x {n_channels} channels does not fit into memory. "
+            "Read fewer series or a shorter span."
+        ) from None

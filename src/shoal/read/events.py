@@ -1,0 +1,107 @@
+"""Read events from anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from shoal.errors import InputError, ParameterError
+from shoal.model import Events, Origin
+from shoal.read.clock import Clock
+from shoal.read.columns import find_column, find_default, parse_request
+from shoal.read.series import as_array
+from shoal.read.sources import open_table
+from shoal.read.tables import Table, empty
+
+
+def read_events(
+    source: Any = None,
+    *,
+    sensitive: str,
+    time: str | None = None,
+    quasi: str | Sequence[str] = (),
+    id: str | None = None,
+    sql: str | None = None,
+    timezone: str | None = None,
+) -> Events:
+    """Read events, one row each, from files, frames or a database.
+
+    Parameters
+    ----------
+    source, sql
+        As in `read_panel`, without arrays.
+    time
+        Column with the time; found by itself when called time or timestamp.
+    sensitive, quasi, id
+        Columns with the sensitive value, with quasi-identifiers, and with what tells events apart. Columns that are not
+        named are not read. In a CSV a column of plain numbers becomes numbers, any other stays text; empty is missing.
+    timezone
+        As in `read_panel`.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"time": [0, 0, 1], "age": [30, 41, 52], "result": ["no", "yes", "no"]})
+    >>> read_events(table, sensitive="result", quasi=["age"])
+    Events(3 events, 2 snapshots, 1 quasi-identifiers)
+    """
+    if not isinstance(sensitive, str) or not sensitive:
+        raise ParameterError("sensitive: give the name of one column.")
+    request = parse_request(id=id, time=time, value=None, subject=None, quasi=quasi, sensitive=sensitive, other=())
+    if isinstance(source, np.ndarray):
+        raise InputError("Events cannot be read from an array: their columns need names. Give a frame or a file.")
+    with open_table(source, sql) as table:
+        clock_column = (
+            find_column(table.names, request.time) if request.time else find_default(table.names, "time", request.names)
+        )
+        if clock_column is None:
+            raise InputError(
+                f"None of the {len(table.names)} columns of the table is called time or timestamp. Name it with time=."
+            )
+        rest = [find_column(table.names, name) for name in request.names if name != request.time]
+        clock = Clock(clock_column.name, timezone)
+        times: list[Any] = []
+        parts: list[list[Any]] = [[] for _ in rest]
+        for batch, *others in table.batches([clock_column.position, *(column.position for column in rest)]):
+            times.append(clock.read(batch))
+            for part, other in zip(parts, others, strict=True):
+                part.append(other)
+        if clock.n_rows == 0:
+            raise empty()
+        clock.verify()
+        columns = {clock_column.name: _time_series(clock, np.concatenate(times))}
+        for column, part in zip(rest, parts, strict=True):
+            columns[column.name] = _plain_series(table, part)
+        origin = Origin(table.kind, table.sha256, clock.n_rows)
+    return Events(
+        pl.DataFrame(columns), time=clock_column.name, sensitive=sensitive, quasi=request.quasi, id=id, origin=origin
+    )
+
+
+def _time_series(clock: Clock, instants: Any) -> pl.Series:
+    series = pl.Series(instants, dtype=pl.Int64)
+    if not clock.on_clock:
+        return series
+    zone = clock.zone
+    if zone is not None:
+        # Polars knows zones by name only; a fixed offset is shown in UTC.
+        name = "UTC" if zone.offset is not None else zone.name
+        return series.cast(pl.Datetime("us")).dt.replace_time_zone("UTC").dt.convert_time_zone(name)
+    datetimes = series.cast(pl.Datetime("us"))
+    return datetimes.dt.date() if clock.n_date_only == clock.n_rows else datetimes
+
+
+def _plain_series(table: Table, parts: list[Any]) -> pl.Series:
+    series = pl.Series(pl.from_arrow(pa.chunked_array(parts)))
+    if not table.untyped:
+        return series
+    entries = series.replace("", None).to_list()
+    typed = as_array(entries, untyped=True)
+    if typed.dtype.kind == "f":
+        integral = all(entry is None or "." not in entry for entry in entries)
+        numbers = pl.Series(typed).fill_nan(None)
+        return numbers.cast(pl.Int64) if integral else numbers
+    return pl.Series(typed) if typed.dtype.kind == "i" else pl.Series(entries, dtype=pl.String)

@@ -1,0 +1,157 @@
+"""What to do with missing values: policies, applied in the order they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.draft import Draft
+from shoal.read.durations import Duration, parse_duration
+
+_FORMS = "'fail', 'drop-series', 'drop-instants', 'interpolate:2h' or 'keep', or several of them separated by commas"
+
+
+@dataclass(frozen=True)
+class Fail:
+    """Refuse a panel with gaps."""
+
+    def apply(self, draft: Draft) -> Draft:
+        """Count gaps and refuse."""
+        gaps = np.isnan(draft.values)
+        n_missing = int(gaps.sum())
+        if not n_missing:
+            return draft
+        n_series = int(gaps.reshape(len(gaps), -1).any(axis=1).sum())
+        raise InputError(
+            f"{n_series} of {len(gaps)} series have gaps: {n_missing} of {gaps.size} cells are missing. Set missing= "
+            "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants where times are "
+            "integers) or 'keep', or to several of them separated by commas."
+        )
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Leave gaps as NaN."""
+
+    def apply(self, draft: Draft) -> Draft:
+        """Leave the draft as it is."""
+        return draft
+
+
+@dataclass(frozen=True)
+class DropSeries:
+    """Drop every series with a gap."""
+
+    def apply(self, draft: Draft) -> Draft:
+        """Keep complete series."""
+        whole = np.asarray(~np.isnan(draft.values).reshape(draft.values.shape[0], -1).any(axis=1))
+        if not whole.any():
+            raise InputError(
+                f"Every one of the {len(whole)} series has gaps, so drop-series would leave none. "
+                "Try drop-instants, or interpolate first."
+            )
+        return draft if whole.all() else draft.keep_series(whole)
+
+
+@dataclass(frozen=True)
+class DropInstants:
+    """Drop every instant at which some series has a gap."""
+
+    def apply(self, draft: Draft) -> Draft:
+        """Keep complete instants."""
+        gaps = np.isnan(draft.values)
+        whole = np.asarray(~(gaps.any(axis=0) if gaps.ndim == 2 else gaps.any(axis=(0, 2))))
+        if not whole.any():
+            raise InputError(
+                f"Every one of the {len(whole)} instants is missing in some series, so drop-instants would leave none. "
+                "Try drop-series, or interpolate first."
+            )
+        return draft if whole.all() else draft.keep_instants(whole)
+
+
+@dataclass(frozen=True)
+class Interpolate:
+    """Fill short gaps inside a series on the straight line between its neighbours; never at the ends.
+
+    Parameters
+    ----------
+    gap
+        The longest gap that is filled: missing instants times the step between them.
+    """
+
+    gap: Duration
+
+    def apply(self, draft: Draft) -> Draft:
+        """Fill in place."""
+        longest = self.gap.needs(clock=draft.on_clock, setting="interpolate")
+        clock = draft.times if draft.times is not None else np.arange(draft.values.shape[1], dtype=np.int64)
+        # Without timestamps a gap is counted in instants, whatever the integers are.
+        ruler = clock if draft.on_clock else np.arange(len(clock), dtype=np.int64)
+        for channel in range(draft.values.shape[2] if draft.values.ndim == 3 else 1):
+            block = draft.values if draft.values.ndim == 2 else draft.values[:, :, channel]
+            for row in np.flatnonzero(np.isnan(block).any(axis=1)):
+                _fill_gaps(block[row], clock, ruler, longest)
+        return draft
+
+
+def _fill_gaps(series: NDArray[np.float64], clock: NDArray[np.int64], ruler: NDArray[np.int64], longest: int) -> None:
+    edges = np.diff(np.isnan(series).astype(np.int8), prepend=0, append=0)
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    inside = (starts > 0) & (ends < len(series))
+    for start, end in zip(starts[inside], ends[inside], strict=True):
+        # An instant lasts until the next one, so the gap reaches up to the neighbour after it.
+        if ruler[end] - ruler[start] <= longest:
+            neighbours = clock[[start - 1, end]]
+            share = (clock[start:end] - neighbours[0]) / (neighbours[1] - neighbours[0])
+            series[start:end] = series[start - 1] + share * (series[end] - series[start - 1])
+
+
+Policy = Fail | Keep | DropSeries | DropInstants | Interpolate
+
+
+def parse_missing(given: Any) -> tuple[Policy, ...]:
+    """Read "interpolate:2h,drop-series", {"interpolate": "2h"}, or a list of such. Fail comes last unless keep does."""
+    steps = [policy for entry in _entries(given) for policy in _parse(entry)]
+    if not steps:
+        raise ParameterError(f"missing: give {_FORMS}.")
+    if any(isinstance(step, Fail | Keep) for step in steps[:-1]):
+        raise ParameterError("missing: 'fail' and 'keep' end the list of steps; put them last.")
+    return tuple(steps) if isinstance(steps[-1], Fail | Keep) else (*steps, Fail())
+
+
+def _entries(given: Any) -> list[Any]:
+    if isinstance(given, str):
+        return given.split(",")
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _parse(entry: Any) -> list[Policy]:
+    if isinstance(entry, Mapping) and list(entry) == ["interpolate"]:
+        return [Interpolate(parse_duration(entry["interpolate"], "interpolate"))]
+    if isinstance(entry, str):
+        word, _, length = entry.strip().partition(":")
+        if word == "interpolate":
+            return [Interpolate(parse_duration(length, "interpolate"))]
+        simple: dict[str, Policy] = {
+            "fail": Fail(),
+            "keep": Keep(),
+            "drop-series": DropSeries(),
+            "drop-instants": DropInstants(),
+        }
+        if word in simple and not length:
+            return [simple[word]]
+        if "," in entry:
+            return [policy for part in entry.split(",") for policy in _parse(part)]
+    raise ParameterError(f"missing: give {_FORMS}.")
+
+
+def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> Draft:
+    """Apply the policies in order."""
+    for policy in policies:
+        draft = policy.apply(draft)
+    return draft

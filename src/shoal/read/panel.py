@@ -1,0 +1,118 @@
+"""Read a panel from anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import InputError, ParameterError
+from shoal.model import Origin, Panel, Roles
+from shoal.read.align import parse_align
+from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
+from shoal.read.draft import Draft
+from shoal.read.missing import handle_missing, parse_missing
+from shoal.read.pivot import read_long
+from shoal.read.sources import open_table
+from shoal.read.wide import align_draft, read_wide
+from shoal.read.zones import find_zone
+
+
+def read_panel(
+    source: Any = None,
+    *,
+    id: str | None = None,
+    time: str | None = None,
+    value: str | Sequence[str] | None = None,
+    subject: str | None = None,
+    quasi: str | Sequence[str] = (),
+    sensitive: str | Sequence[str] = (),
+    other: str | Sequence[str] = (),
+    layout: str = "auto",
+    missing: str | Mapping[str, Any] | Sequence[Any] = "fail",
+    align: str | Mapping[str, Any] = "exact",
+    timezone: str | None = None,
+    sql: str | None = None,
+) -> Panel:
+    """Read series over common instants from files, frames, arrays or a database.
+
+    Series come sorted by identifier (integers as numbers, everything else as text; CSV is all text), instants by time.
+    Columns that are not named are never read into the panel. Nothing is filled, dropped or moved in time unless
+    `missing` or `align` says so.
+
+    Parameters
+    ----------
+    source
+        A CSV or Parquet file, a folder or a pattern of either; a pandas, polars or pyarrow table or anything else with
+        an Arrow stream; a numpy array (series, instants[, channels]); or `postgresql://...` together with `sql`.
+    id, time, value
+        Names of columns. Found by themselves when called id or series_id, time or timestamp, value, in any case.
+        Several values are channels.
+    subject
+        Column with the person or household behind a series, where one has several.
+    quasi, sensitive, other
+        Columns with one entry per series: quasi-identifiers, sensitive values, and others worth keeping.
+    layout
+        "long": a row per series and instant. "wide": a row per series with a column per instant (timestamps, or else
+        positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long when id, time and value are
+        there, else wide by whichever of id and time is.
+    missing
+        "fail", "drop-series", "drop-instants", "interpolate:2h", "keep", or several in order such as
+        "interpolate:2h,drop-series". Interpolation fills gaps up to that length between neighbours of the same series,
+        never at its ends; where times are integers the length is a number of instants. What is missing after the last
+        step is refused.
+    align
+        "exact": the times in the table, which must be evenly spaced. "resample:1h" or "resample:1h:sum": buckets from
+        midnight, by mean, sum, first, last, min or max of what is not missing.
+    timezone
+        Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
+        what the local clock showed.
+    sql
+        DuckDB SQL over files it names itself, or over the source, which it calls `input`; SQL of the database for
+        `postgresql://`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"id": ["a", "a", "b", "b"], "time": [0, 1, 0, 1], "value": [1.0, 2.0, 3.0, 4.0]})
+    >>> read_panel(table)
+    Panel(2 series, 2 instants, 2 subjects)
+    """
+    policies = parse_missing(missing)
+    alignment = parse_align(align)
+    shape = parse_layout(layout)
+    request = parse_request(
+        id=id, time=time, value=value, subject=subject, quasi=quasi, sensitive=sensitive, other=other
+    )
+    if timezone is not None:
+        find_zone(timezone)
+    if isinstance(source, np.ndarray):
+        draft = _from_array(source, request, timezone, sql)
+        return handle_missing(align_draft(draft, alignment), policies).panel(Roles(), Origin("array", (), draft.n_rows))
+    with open_table(source, sql) as table:
+        plan = make_plan(table.names, request, shape)
+        read = read_long if plan.layout is Layout.LONG else read_wide
+        draft = read(table, plan, alignment, timezone)
+        origin = Origin(table.kind, table.sha256, draft.n_rows)
+    return handle_missing(draft, policies).panel(plan.roles(), origin)
+
+
+def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:
+    if request.names or timezone is not None or sql is not None:
+        raise ParameterError("An array has no columns: leave id, time, value, the roles, timezone and sql out.")
+    try:
+        values = np.array(source, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise InputError("The array holds something else than numbers. Convert it to float64 first.") from None
+    if values.ndim not in (2, 3) or 0 in values.shape:
+        raise InputError(
+            f"An array needs 2 dimensions (series, instants) or 3 (series, instants, channels), none of them empty; "
+            f"this one has the shape {values.shape}."
+        )
+    if infinite := int(np.isinf(values).sum()):
+        raise InputError(
+            f"{infinite} of {values.size} values are infinite. Mark them as missing (NaN) or remove those series."
+        )
+    values[np.isnan(values)] = np.nan
+    return Draft(values=values, n_rows=len(values))

@@ -1,0 +1,175 @@
+"""SQL: DuckDB over files and frames, and PostgreSQL through Arrow.
+
+What a database says about an error may quote data or the password, so none of it is passed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.files import CsvTable, ParquetTable, read_header
+from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
+
+_MEMORY = "1GB"
+_BATCH_ROWS = rows_per_batch(1)
+
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (duckdb.ParserException, "it has a syntax error"),
+    (duckdb.BinderException, "it names an unknown column or function, or mixes types"),
+    (duckdb.CatalogException, "it names an unknown table or function"),
+    (duckdb.ConversionException, "a conversion inside it fails on the data"),
+    (duckdb.IOException, "a file it names is not there or cannot be read"),
+    (duckdb.OutOfMemoryException, "it needs too much memory"),
+)
+
+
+class QueryTable(Table):
+    """The result of DuckDB SQL, run anew for every reading and streamed.
+
+    Parameters
+    ----------
+    sql
+        One query.
+    source
+        What the query calls `input`, if anything. Columns of a CSV are text there: cast where you compute.
+    """
+
+    def __init__(self, sql: str, source: Table | None = None) -> None:
+        # The directory is private (mode 0700): what spills out of memory is raw data.
+        self._spill = tempfile.TemporaryDirectory(prefix="shoal-")
+        self._source = source
+        try:
+            self._connection = duckdb.connect(
+                config={
+                    "memory_limit": _MEMORY,
+                    "temp_directory": self._spill.name,
+                    "enable_progress_bar": "false",
+                }
+            )
+            self._close_python()
+            if source is not None:
+                self._offer(source)
+            self._relation = self._connection.sql(sql)
+        except duckdb.Error as error:
+            raise _refused(error) from None
+        if self._relation is None:
+            raise InputError(
+                "The SQL gives no table. Give one query, such as select id, time, value from 'file.parquet'."
+            )
+        super().__init__(self._relation.columns, kind="sql", sha256=source.sha256 if source is not None else ())
+
+    def _close_python(self) -> None:
+        # Otherwise a table name in the query could pick up a variable of ours.
+        with contextlib.suppress(duckdb.CatalogException):
+            self._connection.execute("SET python_enable_replacements = false")
+
+    def _offer(self, source: Table) -> None:
+        if isinstance(source, ParquetTable):
+            self._connection.from_parquet([str(path) for path in source.paths], union_by_name=True).create_view("input")
+        elif isinstance(source, CsvTable):
+            paths = ", ".join("'" + str(path).replace("'", "''") + "'" for path in source.paths)
+            separator = read_header(source.paths[0])[1]
+            self._connection.execute(
+                f"CREATE VIEW input AS SELECT * FROM read_csv([{paths}], header = true, all_varchar = true, "
+                f"delim = '{separator}', quote = '\"', escape = '\"')"
+            )
+        else:
+            self._connection.register("input", _in_memory(source))
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Batches of the running query."""
+        try:
+            # The older name serves DuckDB 1.
+            stream = getattr(self._relation, "to_arrow_reader", None) or self._relation.fetch_arrow_reader
+            for batch in stream(_BATCH_ROWS):
+                yield plain([batch.column(c) for c in columns])
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise _refused(error) from None
+
+    def close(self) -> None:
+        """Close the connection and remove what spilled to disk."""
+        self._connection.close()
+        self._spill.cleanup()
+
+
+def _in_memory(source: Table) -> Any:
+    if isinstance(source, ArrowTable):
+        return source.table
+    columns: list[list[Any]] = [[] for _ in source.names]
+    for batch in source.batches(range(len(source.names))):
+        for column, part in zip(columns, batch, strict=True):
+            column.append(part)
+    if not columns or not columns[0]:
+        raise InputError("The table is empty: it has no rows. Check the source or the query.")
+    return pa.table([pa.chunked_array(parts) for parts in columns], names=list(source.names))
+
+
+def _refused(error: Exception) -> InputError:
+    reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "it fails while running")
+    return InputError(f"DuckDB cannot run the SQL: {reason}. Details are withheld, they may quote data.")
+
+
+class DatabaseTable(Table):
+    """The result of a query on PostgreSQL, streamed as Arrow. Both readings see one snapshot of the database."""
+
+    def __init__(self, uri: str, sql: str) -> None:
+        try:
+            import adbc_driver_postgresql.dbapi as driver
+        except ImportError:
+            raise InputError("Reading PostgreSQL needs a driver: pip install 'shoal[postgres]'.") from None
+        self._sql = sql
+        self._failures = (driver.Error, pa.ArrowException, OSError)
+        try:
+            self._connection = driver.connect(uri)
+        except self._failures:
+            raise InputError(
+                "Cannot connect to the database. Check host, port, user, password and database name of the URI; "
+                "details are withheld, they may hold the password."
+            ) from None
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SELECT * FROM ({_one_query(sql)}) AS shoal_query LIMIT 0")
+                names = cursor.fetch_record_batch().schema.names
+        except self._failures as error:
+            self._connection.close()
+            raise self._refused(error) from None
+        super().__init__(names, kind="database")
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Batches of the running query."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(self._sql)
+                for batch in cursor.fetch_record_batch():
+                    yield plain([batch.column(c) for c in columns])
+        except self._failures as error:
+            raise self._refused(error) from None
+
+    def close(self) -> None:
+        """End the transaction and the connection."""
+        self._connection.close()
+
+    def _refused(self, error: Exception) -> InputError:
+        state = getattr(error, "sqlstate", None)
+        code = f" (SQLSTATE {state})" if state else ""
+        return InputError(f"The database cannot run the SQL{code}. Details are withheld, they may quote data.")
+
+
+def _one_query(sql: str) -> str:
+    return sql.strip().rstrip(";")
+
+
+def open_query(sql: str, source: Table | None = None) -> Table:
+    """DuckDB SQL as a table."""
+    if not isinstance(sql, str) or not sql.strip():
+        raise ParameterError("sql: give a query, such as select id, time, value from 'file.parquet'.")
+    return QueryTable(sql, source)

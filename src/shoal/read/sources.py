@@ -1,0 +1,38 @@
+"""Anything a panel or events can be read from, as a table."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.files import open_files
+from shoal.read.frames import is_pandas, open_frame
+from shoal.read.queries import DatabaseTable, open_query
+from shoal.read.tables import Table
+
+
+def open_table(source: Any, sql: str | None) -> Table:
+    """Open a path, folder, pattern, frame, query or database. Close the table after use."""
+    if source is None:
+        if sql is None:
+            raise ParameterError("Nothing to read: give a source, or sql=.")
+        return open_query(sql)
+    if isinstance(source, str) and source.lower().startswith(("postgresql://", "postgres://")):
+        if sql is None:
+            raise ParameterError("A database needs sql=, such as select id, time, value from readings.")
+        return DatabaseTable(source, sql)
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        if not isinstance(path, str) or "://" in path:
+            # Not echoed: an address may hold a password.
+            raise InputError("This kind of address cannot be read. Give a path, a folder, a pattern or postgresql://.")
+        table = open_files(path)
+    elif is_pandas(source) or hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_schema"):
+        table = open_frame(source)
+    else:
+        raise InputError(
+            f"Cannot read an object of the type {type(source).__name__}. Give a path, a numpy array, a frame "
+            "(pandas, polars, pyarrow) or postgresql:// with sql=."
+        )
+    return table if sql is None else open_query(sql, table)

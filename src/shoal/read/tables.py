@@ -1,0 +1,100 @@
+"""The one shape every source takes: named columns that can be read again and again, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from shoal.errors import InputError
+
+BATCH_CELLS = 1 << 19
+"""About how many cells a batch holds: enough to amortise the work per batch, little beside the panel."""
+
+
+class Table:
+    """Columns by position; names may repeat. Reading twice gives the same rows in the same order.
+
+    Parameters
+    ----------
+    names
+        Names of the columns.
+    kind, sha256
+        What the origin of a panel says: the kind of source, and the digest of each file.
+    untyped
+        Whether every column is text because the source knows no types (CSV).
+    """
+
+    def __init__(self, names: Sequence[str], *, kind: str, sha256: tuple[str, ...] = (), untyped: bool = False) -> None:
+        self.names = tuple(names)
+        self.kind = kind
+        self.sha256 = sha256
+        self.untyped = untyped
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """The columns at these positions as Arrow arrays of equal length, batch after batch."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give back connections and temporary files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class ArrowTable(Table):
+    """A table in memory."""
+
+    def __init__(self, table: Any, *, kind: str = "frame", sha256: tuple[str, ...] = ()) -> None:
+        super().__init__(table.column_names, kind=kind, sha256=sha256)
+        self.table = table
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Slices of the columns asked for."""
+        chosen = pa.table([self.table.column(c) for c in columns], names=[str(c) for c in columns])
+        for batch in chosen.to_batches(max_chunksize=rows_per_batch(len(columns))):
+            yield plain(batch.columns)
+
+
+def rows_per_batch(n_columns: int) -> int:
+    """Fewer rows the wider the table."""
+    return max(1, BATCH_CELLS // max(1, n_columns))
+
+
+def plain(arrays: Sequence[Any]) -> list[Any]:
+    """The arrays without the wrappings of frame libraries: no dictionaries, extension types or views."""
+    return [_unwrap(array) for array in arrays]
+
+
+def _unwrap(array: Any) -> Any:
+    if isinstance(array.type, pa.BaseExtensionType):
+        if "uuid" in str(array.type):
+            return pa.array([None if entry is None else str(entry) for entry in array.to_pylist()], pa.string())
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    return array
+
+
+def count_rows(table: Table) -> int:
+    """How many rows the table has; an empty table is refused."""
+    n_rows = sum(len(batch[0]) for batch in table.batches([0]))
+    if n_rows == 0:
+        raise empty()
+    return n_rows
+
+
+def empty() -> InputError:
+    """What to say of a table without rows."""
+    return InputError("The table is empty: it has no rows. Check the source or the query.")

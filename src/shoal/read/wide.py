@@ -1,0 +1,151 @@
+"""Wide tables: one row per series with a column per instant, or one row per instant with a column per series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.read.align import Exact, Resample, make_buckets, require_even
+from shoal.read.cells import gather, refuse_sparse
+from shoal.read.clock import Clock
+from shoal.read.columns import Column, Plan
+from shoal.read.draft import Draft, allocate
+from shoal.read.numbers import NumberColumn
+from shoal.read.pivot import attach_static
+from shoal.read.series import IdColumn, StaticColumn, changed
+from shoal.read.tables import Table, empty
+from shoal.read.zones import find_zone
+
+
+def read_wide(table: Table, plan: Plan, align: Exact | Resample, timezone: str | None) -> Draft:
+    """Read a wide table of either kind."""
+    if plan.id is not None:
+        draft = _rows_are_series(table, plan, plan.id, timezone)
+    elif plan.time is not None:
+        draft = _rows_are_instants(table, plan, plan.time, timezone)
+    else:
+        raise InputError("A wide table needs an id or a time column.")
+    return align_draft(draft, align)
+
+
+def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None) -> Draft:
+    ids = IdColumn(id_.name)
+    for (batch,) in table.batches([id_.position]):
+        ids.add(batch)
+    if ids.n_rows == 0:
+        raise empty()
+    ids.finish()
+    if n_again := ids.n_rows - ids.n_series:
+        raise InputError(
+            f"{n_again} of {ids.n_rows} rows repeat the id of another; a wide table has one row per series. "
+            "Give a long table, or an id that is unique and the person behind it as subject=."
+        )
+    values = allocate(ids.n_series, len(plan.values), 1)
+    numbers = [NumberColumn(_label(column.position)) for column in plan.values]
+    static = [StaticColumn(column.name, ids.n_series, untyped=table.untyped) for column in plan.static]
+    columns = [id_, *plan.values, *plan.static]
+    n_rows = 0
+    for id_batch, *rest in table.batches([column.position for column in columns]):
+        rows = ids.positions(id_batch)
+        n_rows += len(rows)
+        block = np.empty((len(rows), len(numbers)))
+        for place, number in enumerate(numbers):
+            block[:, place] = number.read(rest[place])
+        values[rows] = block
+        for column, batch in zip(static, rest[len(numbers) :], strict=True):
+            column.add(rows, batch)
+    if n_rows != ids.n_rows:
+        raise changed()
+    for part in numbers:
+        part.verify()
+    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows)
+    attach_static(draft, plan, static)
+    _name_instants(draft, [column.name for column in plan.values], timezone)
+    return draft
+
+
+def _name_instants(draft: Draft, names: list[str], timezone: str | None) -> None:
+    """Take the instants from the column names where all of them are timestamps; otherwise they are positions."""
+    clock = Clock("the column names", timezone)
+    instants = clock.read(pa.array(names, pa.string()))
+    if clock.n_unreadable or clock.n_integer or clock.n_missing:
+        return
+    clock.verify()
+    order = np.argsort(instants, kind="stable")
+    times = instants[order]
+    if n_again := int((np.diff(times) == 0).sum()):
+        raise InputError(f"{n_again} of {len(names)} columns repeat the time of another. Remove or rename them.")
+    if np.any(order[1:] < order[:-1]):
+        draft.values = np.take(draft.values, order, axis=1)
+    draft.times, draft.on_clock = times, True
+    draft.timezone = None if clock.zone is None else clock.zone.name
+
+
+def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None) -> Draft:
+    names = [column.name for column in plan.values]
+    if n_again := len(names) - len(set(names)):
+        raise InputError(f"{n_again} of {len(names)} series columns repeat the name of another. Rename them apart.")
+    clock = Clock(time.name, timezone)
+    parts = [clock.read(batch) for (batch,) in table.batches([time.position])]
+    if clock.n_rows == 0:
+        raise empty()
+    clock.verify()
+    times = np.unique(np.concatenate(parts))
+    if n_again := clock.n_rows - len(times):
+        raise InputError(
+            f"{n_again} of {clock.n_rows} rows repeat the time of another; a wide table has one row per instant. If "
+            "they lie in the hour that the clock shows twice at the end of summer time, export times in UTC "
+            "or with offsets."
+        )
+    order = np.argsort(np.array(names, dtype=object), kind="stable")
+    values = allocate(len(names), len(times), 1)
+    numbers = [NumberColumn(_label(plan.values[place].position)) for place in order]
+    positions = [plan.values[place].position for place in order]
+    second = clock.again()
+    for time_batch, *rest in table.batches([time.position, *positions]):
+        instants = second.read(time_batch)
+        places = np.minimum(np.searchsorted(times, instants), len(times) - 1)
+        if np.any(times[places] != instants):
+            raise changed()
+        for row, (number, batch) in enumerate(zip(numbers, rest, strict=True)):
+            values[row, places] = number.read(batch)
+    if second.n_rows != clock.n_rows:
+        raise changed()
+    for number in numbers:
+        number.verify()
+    return Draft(
+        values=values,
+        ids=[names[place] for place in order],
+        times=times,
+        on_clock=clock.on_clock,
+        timezone=None if clock.zone is None else clock.zone.name,
+        n_rows=clock.n_rows,
+    )
+
+
+def _label(position: int) -> str:
+    return f"Column number {position + 1}, counted from 1,"
+
+
+def align_draft(draft: Draft, align: Exact | Resample) -> Draft:
+    """Check the instants of a dense draft, or gather them into buckets."""
+    n_series, n_instants = draft.values.shape[:2]
+    n_channels = draft.values.shape[2] if draft.values.ndim == 3 else 1
+    clock: NDArray[np.int64] = np.arange(n_instants, dtype=np.int64) if draft.times is None else draft.times
+    zone = find_zone(draft.timezone) if draft.timezone is not None else None
+    if isinstance(align, Exact):
+        require_even(clock, on_clock=draft.on_clock, zone=zone, n_series=1, n_filled=n_instants)
+        return draft
+    buckets = make_buckets(int(clock[0]), int(clock[-1]), align.step, on_clock=draft.on_clock, zone=zone)
+    refuse_sparse(n_series, buckets.n_buckets, n_series * n_instants)
+    cells = gather(align.by, (n_series, buckets.n_buckets, n_channels))
+    rows = np.arange(n_series, dtype=np.int64) * buckets.n_buckets
+    for instant, place in enumerate(buckets.positions(clock)):
+        when = np.full(n_series, clock[instant])
+        for channel in range(n_channels):
+            column = draft.values[:, instant] if draft.values.ndim == 2 else draft.values[:, instant, channel]
+            cells.add(rows + place, when, channel, column)
+    draft.values, draft.times = cells.finish(), buckets.times()
+    return draft

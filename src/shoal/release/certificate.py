@@ -1,0 +1,163 @@
+"""What `release.json` says, and how it is protected against silent edits.
+
+The certificate carries no date and no path, so that the same data, method and pseudonyms give the same bytes. The
+seal is the SHA-256 of everything else in it: it reveals an edit, it does not prove who wrote it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+FILE_NAME = "release.json"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MethodPart(_Part):
+    """What was done."""
+
+    name: str
+    summary: str
+    parameters: dict[str, Any]
+    figures: dict[str, Any]
+
+
+class VerdictPart(_Part):
+    """What the gate found."""
+
+    holds: bool
+    measured: float | int | None
+    required: float | int
+    witness: Any = None
+    note: str = ""
+
+
+class GuaranteePart(_Part):
+    """A promise and its verdict."""
+
+    name: str
+    parameters: dict[str, Any]
+    statement: str
+    checked_by: Literal["anyone", "publisher"]
+    verdict: VerdictPart
+
+
+class CountsPart(_Part):
+    """How much was published."""
+
+    series: int
+    subjects: int
+    instants: int
+    channels: int
+    missing: int
+    groups: int
+    smallest_group: int
+    largest_group: int
+    group_sizes: dict[str, int]
+
+
+class TimePart(_Part):
+    """Which instants are covered."""
+
+    first: str
+    last: str
+    step: str | None
+    timezone: str | None
+
+
+class InputPart(_Part):
+    """What went in, as digests: of each file, and of the panel as it was read."""
+
+    kind: str
+    sha256: tuple[str, ...]
+    rows: int | None
+    panel_sha256: str
+
+
+class ColumnsPart(_Part):
+    """Which columns left and how many that had a role stayed."""
+
+    published: tuple[str, ...]
+    channels: tuple[str, ...]
+    withheld: int
+
+
+class FilePart(_Part):
+    """A file of the release."""
+
+    sha256: str
+    bytes: int
+
+
+class ScorePart(_Part):
+    """A utility figure; an open end of the range is null."""
+
+    value: float
+    goal: Literal["higher", "lower"]
+    range: tuple[float | None, float | None]
+    meaning: str
+
+
+class Certificate(_Part):
+    """The content of `release.json`."""
+
+    shoal: str
+    format: Literal[1] = 1
+    form: Literal["values"] = "values"
+    method: MethodPart
+    guarantees: tuple[GuaranteePart, ...]
+    counts: CountsPart
+    time: TimePart
+    input: InputPart
+    columns: ColumnsPart
+    pseudonyms: Literal["random", "keyed", "insecure"]
+    files: dict[str, FilePart]
+    utility: dict[str, ScorePart]
+    risk: dict[str, Any]
+    figures: dict[str, Any]
+    versions: dict[str, str]
+    seal: str = ""
+
+    def sealed(self) -> Certificate:
+        """The same certificate with its seal set."""
+        return self.model_copy(update={"seal": self._digest()})
+
+    def is_sealed(self) -> bool:
+        """Whether nothing was changed since it was sealed."""
+        return self.seal == self._digest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        plain: dict[str, Any] = self.model_dump(mode="json")
+        return plain
+
+    def as_bytes(self) -> bytes:
+        """The one way a certificate is written."""
+        return (json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+    def _digest(self) -> str:
+        return hashlib.sha256(self.model_copy(update={"seal": ""}).as_bytes()).hexdigest()
+
+
+def read_certificate(folder: Path) -> Certificate | None:
+    """The certificate of a folder, or None when its bytes are not what Shoal wrote."""
+    content = (folder / FILE_NAME).read_bytes()
+    try:
+        certificate = Certificate.model_validate_json(content)
+    except ValidationError:
+        return None
+    return certificate if certificate.is_sealed() and certificate.as_bytes() == content else None
+
+
+def digest_file(path: Path) -> FilePart:
+    """SHA-256 and size of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return FilePart(sha256=digest, bytes=path.stat().st_size)

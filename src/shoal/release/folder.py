@@ -1,0 +1,74 @@
+"""A folder that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shoal.errors import ReleaseError
+
+
+@contextmanager
+def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a temporary folder beside `target`; on success sync it to disk and rename it, on failure remove it.
+
+    An existing release is replaced only on request, and nothing that is not a release or an empty folder ever is.
+    Replacing takes two renames: whoever looks between them finds no folder, never half a one.
+    """
+    check_target(target, overwrite=overwrite)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+    except OSError as error:
+        raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
+    try:
+        yield partial
+        partial.chmod(0o755)  # mkdtemp's 0700 would hide a release from its readers
+        for path in partial.iterdir():
+            sync(path)
+        sync(partial)
+        _put_in_place(partial, target)
+    except OSError as error:
+        raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Raise when a release may not be written there: best asked before long work."""
+    if not (target.exists() or target.is_symlink()):
+        return
+    if not target.is_dir() or target.is_symlink():
+        raise ReleaseError(f"{str(target)!r} exists and is not a folder. Choose another name.")
+    if not any(target.iterdir()):
+        return
+    if not overwrite:
+        raise ReleaseError(f"{str(target)!r} exists. Choose another folder, or replace it with --overwrite.")
+    if not (target / "release.json").is_file():
+        raise ReleaseError(
+            f"{str(target)!r} holds something other than a release and is not replaced. Choose another folder."
+        )
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _put_in_place(partial: Path, target: Path) -> None:
+    if target.exists() and any(target.iterdir()):
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
+        target.rename(aside / "old")
+        partial.rename(target)
+        shutil.rmtree(aside)
+    else:
+        partial.rename(target)
+    sync(target.parent)

@@ -1,0 +1,234 @@
+"""The only door out. What does not check on the published values does not pass, and nothing is left half-written."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.model import Candidate, Guarantee, Panel, Release, Role, Score, Verdict
+from shoal.release import certificate as cert
+from shoal.release.folder import check_target, whole_folder
+from shoal.release.private import keep_private, load_or_make_key, open_private
+from shoal.release.pseudonyms import Pseudonyms
+from shoal.release.tables import FileFormat, value_columns, write_values
+from shoal.release.verification import verify
+
+# Libraries whose version can change a published value.
+_VERSIONS = ("numpy", "numba", "polars", "pyarrow")
+
+
+def release_candidate(
+    candidate: Candidate,
+    to: str | Path,
+    *,
+    summary: str,
+    require: Sequence[Guarantee] = (),
+    scores: Mapping[str, tuple[Score, str]] | None = None,
+    figures: Mapping[str, Any] | None = None,
+    page: Callable[[Mapping[str, Any]], str] | None = None,
+    file_format: FileFormat = "parquet",
+    pseudonyms: Literal["random", "keyed"] = "random",
+    private: str | Path | None = None,
+    overwrite: bool = False,
+    insecure_seed: int | None = None,
+) -> Release:
+    """Check a candidate and write it as a release folder.
+
+    The folder is written aside, read back and verified as a recipient would, and only then renamed into place.
+
+    Parameters
+    ----------
+    candidate
+        What a method proposes.
+    to
+        The folder to write.
+    summary
+        The method in one sentence, for the certificate.
+    require
+        Guarantees asked for beyond the one the method aims at.
+    scores
+        Utility figures for the certificate, each with its meaning in words.
+    figures
+        Aggregates for the report.
+    page
+        Makes the report from the certificate.
+    file_format
+        "parquet", or "csv" for readers without a Parquet library.
+    pseudonyms
+        "random", or "keyed" with the key in `private`.
+    private
+        Where the map of pseudonyms, the group labels and the key go. Without it they are forgotten.
+    overwrite
+        Replace an earlier release there.
+    insecure_seed
+        Repeatable pseudonyms, for tests only; the certificate says so.
+    """
+    target = Path(to)
+    if file_format not in ("parquet", "csv"):
+        raise ParameterError("format must be 'parquet' or 'csv'.")
+    if pseudonyms == "keyed" and private is None:
+        raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
+    check_target(target, overwrite=overwrite)
+    guarantees = (candidate.guarantee, *require)
+    verdicts = [guarantee.check(candidate) for guarantee in guarantees]
+    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
+        if not verdict.holds:
+            raise GuaranteeNotMetError(refusal(guarantee, verdict))
+    names = _names(candidate, target, pseudonyms, private, insecure_seed)
+    with whole_folder(target, overwrite=overwrite) as partial:
+        data = partial / f"data.{file_format}"
+        write_values(candidate.published, names, data, file_format)
+        draft = _certify(candidate, guarantees, verdicts, summary, scores or {}, figures or {})
+        draft = draft.model_copy(
+            update={
+                "pseudonyms": "insecure" if insecure_seed is not None else pseudonyms,
+                "files": {data.name: cert.digest_file(data)},
+            }
+        )
+        if page is not None:
+            report = partial / "report.html"
+            report.write_text(page(draft.as_dict()), encoding="utf-8")
+            draft = draft.model_copy(update={"files": draft.files | {report.name: cert.digest_file(report)}})
+        final = draft.sealed()
+        (partial / cert.FILE_NAME).write_bytes(final.as_bytes())
+        # What was meant to be written was checked above; this checks what was written.
+        outcome = verify(partial)
+        if not outcome.holds:
+            raise GuaranteeNotMetError(
+                f"The written release does not verify: {outcome.findings[0]}. Nothing was published."
+            )
+    return Release(path=target, certificate=final.as_dict(), published=_renamed(candidate.published, names))
+
+
+def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
+    """Why the gate stays shut, in one line."""
+    where = f", first at series position {verdict.witness}" if verdict.witness is not None else ""
+    why = f" ({verdict.note})" if verdict.note else ""
+    return (
+        f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}{where}{why}. "
+        "Nothing was written."
+    )
+
+
+def _names(
+    candidate: Candidate,
+    target: Path,
+    kind: Literal["random", "keyed"],
+    private: str | Path | None,
+    insecure_seed: int | None,
+) -> list[str]:
+    ids = candidate.private.original.ids
+    if private is None:
+        return Pseudonyms(kind, insecure_seed=insecure_seed).of(ids)
+    folder = Path(private)
+    open_private(folder, target)
+    key = load_or_make_key(folder) if kind == "keyed" else None
+    names = Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
+    keep_private(folder, candidate, names)
+    return names
+
+
+def _renamed(published: Panel, names: list[str]) -> Panel:
+    order = np.argsort(np.array(names))
+    return Panel(
+        published.values[order],
+        ids=[names[i] for i in order],
+        times=published.times,
+        channels=published.channels,
+        timezone=published.timezone,
+    )
+
+
+def _certify(
+    candidate: Candidate,
+    guarantees: Sequence[Guarantee],
+    verdicts: Sequence[Verdict],
+    summary: str,
+    scores: Mapping[str, tuple[Score, str]],
+    figures: Mapping[str, Any],
+) -> cert.Certificate:
+    original, published = candidate.private.original, candidate.published
+    origin = original.origin
+    columns = value_columns(published.channels)
+    kept = (Role.VALUE, Role.TIME)
+    recipe = candidate.recipe
+    return cert.Certificate(
+        shoal=importlib.metadata.version("shoal"),
+        method=cert.MethodPart(
+            name=recipe.method, summary=summary, parameters=recipe.parameters, figures=recipe.figures
+        ),
+        guarantees=tuple(
+            cert.GuaranteePart(
+                name=g.name,
+                parameters=g.parameters,
+                statement=g.statement,
+                checked_by="publisher" if g.needs_originals else "anyone",
+                verdict=cert.VerdictPart(
+                    holds=v.holds, measured=v.measured, required=v.required, witness=v.witness, note=v.note
+                ),
+            )
+            for g, v in zip(guarantees, verdicts, strict=True)
+        ),
+        counts=_counts(published),
+        time=_time(published),
+        input=cert.InputPart(
+            kind=origin.kind if origin else "array",
+            sha256=origin.sha256 if origin else (),
+            rows=origin.n_rows if origin else None,
+            panel_sha256=original.digest(),
+        ),
+        columns=cert.ColumnsPart(
+            published=("id", "time", *columns),
+            channels=published.channels,
+            withheld=sum(role not in kept for role in original.roles.values()),
+        ),
+        pseudonyms="random",
+        files={},
+        utility={
+            name: cert.ScorePart(
+                value=s.value, goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+            )
+            for name, (s, text) in scores.items()
+        },
+        risk={},
+        figures=dict(figures),
+        versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
+    )
+
+
+def _counts(published: Panel) -> cert.CountsPart:
+    classes = published_classes(published)
+    first_rows = np.unique(classes)
+    sizes = crowd_sizes(classes, published.subject_codes)[first_rows]
+    found, times = np.unique(sizes, return_counts=True)
+    return cert.CountsPart(
+        series=published.n_series,
+        subjects=published.n_subjects,
+        instants=published.n_instants,
+        channels=published.n_channels,
+        missing=published.n_missing,
+        groups=len(first_rows),
+        smallest_group=int(sizes.min()),
+        largest_group=int(sizes.max()),
+        group_sizes={str(size): int(count) for size, count in zip(found, times, strict=True)},
+    )
+
+
+def _time(published: Panel) -> cert.TimePart:
+    times = published.times
+    steps = np.unique(np.diff(times))
+    step = None
+    if len(steps) == 1:
+        step = str(int(steps[0])) if times.dtype.kind == "i" else f"{int(steps[0].astype(np.int64)) // 1_000_000}s"
+    return cert.TimePart(first=str(times[0]), last=str(times[-1]), step=step, timezone=published.timezone)
+
+
+def _finite(bound: float) -> float | None:
+    return bound if np.isfinite(bound) else None

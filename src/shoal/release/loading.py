@@ -1,0 +1,32 @@
+"""Open a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.errors import ReleaseError
+from shoal.model import Release
+from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.release.verification import read_published
+
+
+def load_release(folder: str | Path) -> Release:
+    """The certificate and the published panel of a release folder.
+
+    It does not verify the guarantees; that is what `verify` is for.
+
+    Parameters
+    ----------
+    folder
+        The release.
+    """
+    path = Path(folder)
+    if not (path / FILE_NAME).is_file():
+        raise ReleaseError(f"{str(folder)!r} is not a release: it has no {FILE_NAME}.")
+    certificate = read_certificate(path)
+    if certificate is None:
+        raise ReleaseError(f"{FILE_NAME} was changed after the release: its content and its seal do not agree.")
+    missing = sorted(name for name in certificate.files if not (path / name).is_file())
+    if missing:
+        raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing.")
+    return Release(path=path, certificate=certificate.as_dict(), published=read_published(path, certificate))

@@ -1,0 +1,64 @@
+"""What stays with the publisher: the map of pseudonyms, the group labels, the key."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import polars as pl
+
+from shoal.errors import ReleaseError
+from shoal.model import Candidate
+from shoal.release.folder import sync
+
+_KEY = "pseudonym.key"
+
+
+def open_private(folder: Path, release: Path) -> None:
+    """Make the private folder, for its owner alone, and refuse one that others can read or that would be released."""
+    inside = release.resolve()
+    if folder.resolve() == inside or inside in folder.resolve().parents:
+        raise ReleaseError("The private folder must not lie inside the release.")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReleaseError(f"Cannot make the private folder {str(folder)!r}: {error.strerror}.") from None
+    if folder.stat().st_mode & 0o077:
+        raise ReleaseError(f"The private folder {str(folder)!r} can be read by others. Run: chmod 700 {str(folder)!r}")
+
+
+def load_or_make_key(folder: Path) -> bytes:
+    """The key of earlier releases, or a new one."""
+    path = folder / _KEY
+    if not path.exists():
+        _write(path, secrets.token_hex(32).encode())
+    return path.read_bytes().strip()
+
+
+def keep_private(folder: Path, candidate: Candidate, names: list[str]) -> None:
+    """Write who is who. The file of an earlier release is replaced."""
+    original = candidate.private.original
+    subjects = original.subjects if original.subjects is not None else original.ids
+    table = pl.DataFrame(
+        {
+            "id": [str(i) for i in original.ids],
+            "subject": [str(s) for s in subjects],
+            "pseudonym": names,
+            "group": candidate.private.groups,
+        }
+    )
+    partial = folder / ".pseudonyms.partial"
+    _write(partial, b"")
+    table.write_parquet(partial)
+    sync(partial)
+    partial.rename(folder / "pseudonyms.parquet")
+    sync(folder)
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,222 @@
+"""The aggregates the page draws, so that it never needs a series.
+
+Every number about the originals is taken over at least `crowd` different subjects. With x[s, t] the readings of series s at
+instant t, and only observed readings counted:
+
+    profile(c)   mean of x[s, t] over all series and all instants t with clock time c
+    duration     mean over s of x[s, t], times the number of series, for each t; sorted downwards
+    bands(c, q)  with m[u] the profile of subject u alone at c: the mean of the w order statistics of m nearest to
+                 the rank of quantile q, w = max(crowd, 5). A bare quantile would be somebody's own figure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model import Panel
+from shoal.report.axis import common_axis
+
+QUANTILES = (10, 25, 50, 75, 90)
+MAX_BYTES = 120_000
+MAX_CHANNELS = 8
+MAX_POINTS = 400
+MAX_SHARES = 200
+_LEAST_WINDOW = 5
+_LEAST_CROWDS = 5
+_NAME_LENGTH = 60
+# Sums held at once; keeps a panel of a million series from doubling in memory.
+_WORKING_BYTES = 64_000_000
+_ROWS = 4096
+# A rounded number takes at most about 13 characters in JSON, unless it is astronomically large.
+_NUMBERS = 8_400
+
+Curve = list[float | None]
+
+
+def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
+    """Gather what the page may show of the originals beside the published values.
+
+    A point for which fewer than `crowd` subjects were observed is None. At most 400 points a curve, 8 channels and 120 kB
+    of JSON, whatever the panels.
+
+    Parameters
+    ----------
+    original, published
+        The panel as it was read and as it is published. They may differ in series and instants.
+    crowd
+        The least number of different subjects behind each number about the originals: the k of the release.
+
+    Returns
+    -------
+    dict
+        `crowd`, `series`, `axis` (where the points of `profile` and `bands` lie), `channels` (a list with `name`,
+        `profile`, `duration` and `bands`; `duration` at evenly spaced shares of the time) and `channels_left_out`.
+
+    Examples
+    --------
+    >>> original, published = Panel([[1.0, 4.0], [3.0, 8.0]]), Panel([[2.0, 6.0], [2.0, 6.0]])
+    >>> summarise(original, published, crowd=2)["channels"][0]["duration"]["original"]
+    [12.0, 4.0]
+    """
+    if crowd < 2:
+        raise ParameterError(f"crowd={crowd} would show the figures of single subjects. Use at least 2.")
+    n_channels = min(original.n_channels, MAX_CHANNELS)
+    points = min(MAX_POINTS, max(24, (_NUMBERS // n_channels - 2 * MAX_SHARES) // (2 + 2 * len(QUANTILES))))
+    shares = MAX_SHARES
+    while True:
+        summary = _summarise(original, published, crowd, points, shares)
+        if len(json.dumps(summary)) < MAX_BYTES:
+            return summary
+        points, shares = points // 2, shares // 2
+
+
+def _summarise(original: Panel, published: Panel, crowd: int, points: int, shares: int) -> dict[str, Any]:
+    axis = common_axis(original, published, points)
+    n_bins = len(axis.at)
+    # Published values are public: where a release has fewer rows than a crowd has subjects, they may all be shown.
+    floor = min(crowd, published.n_subjects)
+    channels = []
+    for channel in range(min(original.n_channels, MAX_CHANNELS)):
+        mean, bands, reason = _profile_and_bands(original, channel, axis.original, n_bins, crowd, crowd)
+        if axis.published is None or channel >= published.n_channels:
+            other_mean, other_bands, other_reason = None, None, "The originals and the release cannot be compared."
+        else:
+            other_mean, other_bands, other_reason = _profile_and_bands(
+                published, channel, axis.published, n_bins, crowd, floor
+            )
+        totals = _totals(original, channel, crowd)
+        others = _totals(published, channel, floor) if channel < published.n_channels else np.empty(0)
+        if np.array_equal(original.times, published.times):
+            # Sorted curves compare only over the same instants.
+            unmatched = np.isnan(totals) | np.isnan(others)
+            totals, others = np.where(unmatched, np.nan, totals), np.where(unmatched, np.nan, others)
+        channels.append(
+            {
+                "name": original.channels[channel][:_NAME_LENGTH],
+                "profile": {"original": mean, "published": other_mean},
+                "duration": _duration(totals, others, shares),
+                "bands": {"original": bands, "published": other_bands, "reason": reason or other_reason},
+            }
+        )
+    return {
+        "crowd": crowd,
+        "series": {"original": original.n_series, "published": published.n_series},
+        "axis": {
+            "kind": axis.kind,
+            "at": axis.at,
+            "width": axis.width,
+            "timezone": None if original.timezone is None else original.timezone[:_NAME_LENGTH],
+        },
+        "channels": channels,
+        "channels_left_out": max(0, original.n_channels - MAX_CHANNELS),
+    }
+
+
+def _profile_and_bands(
+    panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int, crowd: int, floor: int
+) -> tuple[Curve, dict[str, Curve] | None, str | None]:
+    """The mean of each bin, its quantile bands across subjects, and why there are none."""
+    least = _LEAST_CROWDS * crowd
+    wanted = panel.n_subjects >= least
+    mean = np.full(n_bins, np.nan)
+    bands = np.full((len(QUANTILES), n_bins), np.nan)
+    for first, sums, counts in _subject_sums(panel, channel, bins, n_bins):
+        mean[first : first + len(sums)] = _means(sums, counts, floor)
+        for bin_sums, bin_counts, band in zip(sums, counts, bands.T[first:], strict=False):
+            observed = bin_counts > 0
+            if wanted and np.count_nonzero(observed) >= least:
+                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, _LEAST_WINDOW))
+    if not wanted:
+        reason = f"Bands need at least {least:,} subjects, five crowds of {crowd:,}; there are {panel.n_subjects:,}."
+        return _rounded(mean), None, reason
+    return _rounded(mean), {f"p{q}": _rounded(band) for q, band in zip(QUANTILES, bands, strict=True)}, None
+
+
+def _blurred_quantiles(figures: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """The mean of the `window` order statistics nearest to the rank of each quantile."""
+    n = len(figures)
+    ranks = np.array(QUANTILES) / 100 * (n - 1)
+    starts = np.clip(np.rint(ranks - (window - 1) / 2).astype(np.int64), 0, n - window)
+    ordered = np.sort(figures)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array([ordered[start : start + window].mean() for start in starts])
+
+
+def _duration(totals: NDArray[np.float64], others: NDArray[np.float64], shares: int) -> dict[str, Any]:
+    """Totals in falling order at evenly spaced shares of the time, from 0 to 1."""
+    kept, other_kept = (np.sort(t[~np.isnan(t)])[::-1] for t in (totals, others))
+    n_points = min(shares, max(len(kept), len(other_kept)))
+    return {
+        "original": _at_shares(kept, n_points),
+        "published": _at_shares(other_kept, n_points),
+        "instants": len(kept),
+        "left_out": len(totals) - len(kept),
+        "note": "The total of an instant is the mean over its observed series times the number of series, so that gaps "
+        "do not look like low totals.",
+    }
+
+
+def _at_shares(falling: NDArray[np.float64], n_points: int) -> Curve:
+    if not len(falling):
+        return [None] * n_points
+    return _rounded(falling[np.rint(np.linspace(0, len(falling) - 1, n_points)).astype(np.int64)])
+
+
+def _totals(panel: Panel, channel: int, floor: int) -> NDArray[np.float64]:
+    """The total of each instant, NaN where fewer than `floor` subjects were observed."""
+    totals = np.empty(panel.n_instants)
+    for first, sums, counts in _subject_sums(panel, channel, np.arange(panel.n_instants), panel.n_instants):
+        with np.errstate(over="ignore"):
+            totals[first : first + len(sums)] = _means(sums, counts, floor) * panel.n_series
+    return totals
+
+
+def _means(sums: NDArray[np.float64], counts: NDArray[np.float64], floor: int) -> NDArray[np.float64]:
+    """The mean reading of each bin, NaN where fewer than `floor` subjects were observed."""
+    means = np.full(len(sums), np.nan)
+    enough = np.count_nonzero(counts, axis=1) >= floor
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.divide(sums.sum(axis=1), counts.sum(axis=1), out=means, where=enough & counts.any(axis=1))
+    return means
+
+
+def _subject_sums(
+    panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int
+) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """Sum and number of the readings of each subject in each bin, as (bin, subject) arrays for some bins at a time."""
+    values = panel.values if panel.values.ndim == 2 else panel.values[:, :, channel]
+    order = np.argsort(bins, kind="stable")
+    ordered = bins[order]
+    n_at_once = max(1, _WORKING_BYTES // (16 * panel.n_subjects))
+    for first in range(0, n_bins, n_at_once):
+        last = min(first + n_at_once, n_bins)
+        columns = order[np.searchsorted(ordered, first) : np.searchsorted(ordered, last)]
+        sums, counts = np.zeros((2, last - first, panel.n_subjects))
+        cuts = np.searchsorted(bins[columns], np.arange(first, last + 1)).tolist()
+        for row in range(0, panel.n_series, _ROWS):
+            # Turned round, so that the sums run along memory.
+            block = values[row : row + _ROWS, columns].T.copy()
+            observed = ~np.isnan(block)
+            block[~observed] = 0.0
+            subjects, places = np.unique(panel.subject_codes[row : row + _ROWS], return_inverse=True)
+            for target, source in ((sums, block), (counts, observed)):
+                for figures, start, stop in zip(target, cuts, cuts[1:], strict=False):
+                    with np.errstate(over="ignore"):
+                        own = source[start:stop].sum(axis=0, dtype=np.float64)
+                        if panel.one_series_per_subject:
+                            figures[row : row + _ROWS] = own
+                        else:
+                            figures[subjects] += np.bincount(places, own)
+        yield first, sums, counts
+
+
+def _rounded(numbers: NDArray[np.float64]) -> Curve:
+    """Four significant digits; None for what was left out."""
+    return [float(f"{number:.4g}") + 0.0 if math.isfinite(number) else None for number in numbers.tolist()]

@@ -1,0 +1,205 @@
+"""What the page's plots draw and say: checked numbers from a certificate's figures, and a sentence for each plot."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.report.figures import MAX_CHANNELS, MAX_POINTS, MAX_SHARES, QUANTILES, Curve
+from shoal.report.words import clipped, clock, moment, number, percent, plural
+
+MAX_BARS = 40
+_TABLE_ROWS = 12
+_DATE = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
+
+
+def group_bars(counts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The number of groups of each size, in at most 40 bars."""
+    found = counts.get("group_sizes")
+    sizes = {}
+    for size, n_groups in found.items() if isinstance(found, Mapping) else ():
+        if str(size).isdecimal() and len(str(size)) < 16 and _is_number(n_groups) and n_groups > 0:
+            sizes[int(size)] = int(n_groups)
+    if not sizes:
+        return None
+    smallest, largest = min(sizes), max(sizes)
+    width = -(-(largest - smallest + 1) // MAX_BARS)
+    bars = [0] * ((largest - smallest) // width + 1)
+    for size, n_groups in sizes.items():
+        bars[(size - smallest) // width] += n_groups
+    starts = [smallest + i * width for i in range(len(bars))]
+    labels = [number(s) if width == 1 else f"{number(s)}–{number(s + width - 1)}" for s in starts]
+    n_groups = sum(sizes.values())
+    usual = max(sizes, key=lambda size: (sizes[size], -size))
+    if n_groups == 1:
+        sentence = f"There is 1 group, with {plural(smallest, 'member')}."
+    elif smallest == largest:
+        sentence = f"All {number(n_groups)} groups have {plural(smallest, 'member')}."
+    else:
+        sentence = (
+            f"{number(n_groups)} groups: the smallest has {plural(smallest, 'member')}, the largest {number(largest)}. "
+            f"The most frequent size is {number(usual)} ({plural(sizes[usual], 'group')})."
+        )
+    return {"labels": labels, "bars": bars, "sentence": sentence, "width": width}
+
+
+def channel_plots(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The curves of each channel with title, sentence and a short table; empty where the certificate has none."""
+    axis = checked_axis(figures)
+    channels = figures.get("channels")
+    if axis is None or not isinstance(channels, Sequence) or isinstance(channels, str):
+        return []
+    crowd = number(figures.get("crowd"))
+    result = []
+    for channel in channels[:MAX_CHANNELS]:
+        if isinstance(channel, Mapping):
+            plots = [_profile(channel, axis, crowd), _duration(channel, crowd), _bands(channel, axis, crowd)]
+            result.append({"name": clipped(channel.get("name", ""), 60), "plots": plots, "table": _table(plots[0], axis)})
+    return result
+
+
+def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The common axis, or None where it is not one."""
+    axis = figures.get("axis")
+    if not isinstance(axis, Mapping) or not isinstance(axis.get("at"), Sequence):
+        return None
+    kind, at = axis.get("kind"), list(axis["at"][:MAX_POINTS])
+    dates = kind == "time" and all(isinstance(a, str) and len(a) < 24 and _DATE.fullmatch(a) for a in at)
+    numbers = kind in ("clock", "index") and all(_is_number(a) for a in at)
+    if not (at and (dates or numbers)):
+        return None
+    return {"kind": kind, "at": at, "timezone": axis.get("timezone"), "width": axis.get("width")}
+
+
+def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+    original, published = _pair(channel.get("profile"), len(axis["at"]))
+    is_day = axis["kind"] == "clock"
+    sentence = f"Not shown: everywhere fewer than {crowd} subjects were observed."
+    if high := _peak(original):
+        sentence = f"The original peaks at {_where(axis, high[0])} with {number(high[1])}"
+        if other := _peak(published):
+            sentence += f", the release at {_where(axis, other[0])} with {number(other[1])}"
+            if (apart := _apart(original, published)) is not None:
+                sentence += f"; on average the two curves lie {percent(apart)} apart"
+        sentence += "."
+    elif other := _peak(published):
+        sentence = f"The release peaks at {_where(axis, other[0])} with {number(other[1])}. Of the originals: n" + sentence[1:]
+    return {
+        "kind": "profile",
+        "title": "Mean day" if is_day else "Mean curve",
+        "about": "Mean reading at each time of day, over all series and days, in the unit of the data."
+        if is_day
+        else "Mean reading at each instant, over all series, in the unit of the data.",
+        "sentence": sentence,
+        "data": {"original": original, "published": published} if high or _peak(published) else None,
+    }
+
+
+def _duration(channel: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+    duration = channel.get("duration")
+    figures: Mapping[str, Any] = duration if isinstance(duration, Mapping) else {}
+    original, published = _pair(figures, MAX_SHARES)
+    sentence = f"Not shown: at every instant fewer than {crowd} subjects were observed."
+    if high := _peak(original):
+        low = min(v for v in original if v is not None)
+        sentence = f"The highest total is {number(high[1])} and the lowest {number(low)} in the original"
+        if other := _peak(published):
+            low = min(v for v in published if v is not None)
+            sentence += f", {number(other[1])} and {number(low)} in the release"
+        sentence += "."
+        if _is_number(figures.get("left_out")) and figures["left_out"] > 0:
+            sentence += f" {plural(figures['left_out'], 'instant')} with too few observed subjects are left out."
+    return {
+        "kind": "duration",
+        "title": "Load duration curve",
+        "about": "Total over all series at each instant, sorted from highest to lowest. " + clipped(figures.get("note", "")),
+        "sentence": sentence,
+        "data": {"original": original, "published": published} if high else None,
+    }
+
+
+def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+    bands = channel.get("bands")
+    figures: Mapping[str, Any] = bands if isinstance(bands, Mapping) else {}
+    sides = {}
+    for side in ("original", "published"):
+        found = figures.get(side)
+        if isinstance(found, Mapping):
+            sides[side] = {f"p{q}": _curve(found.get(f"p{q}"), len(axis["at"])) for q in QUANTILES}
+    halves = {side: [_mean(curves["p25"]), _mean(curves["p75"])] for side, curves in sides.items()}
+    spans = {side: (low, high) for side, (low, high) in halves.items() if low is not None and high is not None}
+    sentence = "Not shown. " + clipped(figures.get("reason") or f"Fewer than five crowds of {crowd} subjects were observed.")
+    if spans:
+        sentence = (
+            "Averaged over "
+            + ("the day" if axis["kind"] == "clock" else "all instants")
+            + ", the middle half of the subjects spans "
+            + " and ".join(
+                f"{number(round4(low))} to {number(round4(high))} in the {'release' if side == 'published' else side}"
+                for side, (low, high) in spans.items()
+            )
+            + "."
+        )
+    return {
+        "kind": "bands",
+        "title": "Spread between subjects",
+        "about": f"Quantiles across subjects. Each figure is the mean of {crowd} or more neighbouring subjects, "
+        "so that no line is anybody's own reading.",
+        "sentence": sentence,
+        "data": {side: sides[side] for side in spans} or None,
+    }
+
+
+def _table(profile: Mapping[str, Any], axis: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """A dozen points of the profile, for readers without scripts."""
+    if profile["data"] is None:
+        return []
+    n = len(axis["at"])
+    rows = range(0, n, -(-n // _TABLE_ROWS))
+    data = profile["data"]
+    return [(_where(axis, i), number(data["original"][i]), number(data["published"][i])) for i in rows]
+
+
+def _pair(sides: Any, longest: int) -> tuple[Curve, Curve]:
+    figures: Mapping[str, Any] = sides if isinstance(sides, Mapping) else {}
+    original, published = (_curve(figures.get(side), longest, pad=False) for side in ("original", "published"))
+    n = max(len(original), len(published))
+    return original + [None] * (n - len(original)), published + [None] * (n - len(published))
+
+
+def _curve(found: Any, longest: int, pad: bool = True) -> Curve:
+    listed = found[:longest] if isinstance(found, list | tuple) else []
+    curve: Curve = [round4(v) if _is_number(v) else None for v in listed]
+    return curve + [None] * (longest - len(curve)) if pad else curve
+
+
+def _where(axis: Mapping[str, Any], position: int) -> str:
+    at = axis["at"][min(position, len(axis["at"]) - 1)]
+    return {"clock": clock, "time": moment}.get(axis["kind"], number)(at)
+
+
+def _peak(curve: Curve) -> tuple[int, float] | None:
+    seen = [(value, -i) for i, value in enumerate(curve) if value is not None]
+    return (-max(seen)[1], max(seen)[0]) if seen else None
+
+
+def _mean(curve: Curve) -> float | None:
+    seen = [value for value in curve if value is not None]
+    return sum(seen) / len(seen) if seen else None
+
+
+def _apart(original: Curve, published: Curve) -> float | None:
+    both = [(o, p) for o, p in zip(original, published, strict=True) if o is not None and p is not None]
+    level = sum(abs(o) for o, _ in both)
+    return sum(abs(o - p) for o, p in both) / level if level > 0 and math.isfinite(level) else None
+
+
+def round4(value: float) -> float:
+    """Four significant digits."""
+    return float(f"{value:.4g}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

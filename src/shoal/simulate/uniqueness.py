@@ -1,0 +1,63 @@
+"""No two households look alike from afar.
+
+    signature(i) = daily totals of the first week in Wh, rounded to the thousand
+    signature(i) ≠ signature(j) for i ≠ j
+
+Households come in order of their number; one whose signature an earlier one has is drawn again, on its own, until it
+differs from all before it. So a household never depends on those after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+
+ROUNDED_TO = 1000.0
+WEEK = 7
+MAX_REDRAWS = 100
+
+
+class Signatures:
+    """The signatures taken so far."""
+
+    def __init__(self, steps_per_day: int) -> None:
+        self._steps_per_day = steps_per_day
+        self._taken: set[bytes] = set()
+        self.n_redrawn = 0
+
+    def settle(
+        self, energy: NDArray[np.float64], first: int, redraw: Callable[[int, int], NDArray[np.float64]]
+    ) -> None:
+        """Make the rows (subjects, instants) differ from each other and from all earlier ones, in place.
+
+        Rows are the households `first`, `first` + 1, …; `redraw(number, attempt)` gives another row for one of them.
+        """
+        signatures = self._of(energy)
+        for row, drawn in enumerate(signatures):
+            signature, attempt = drawn.tobytes(), 0
+            while signature in self._taken:
+                attempt += 1
+                if attempt > MAX_REDRAWS:
+                    self._give_up(energy.shape[1] // self._steps_per_day)
+                energy[row] = redraw(first + row, attempt)[0]
+                signature = self._of(energy[row : row + 1]).tobytes()
+            self.n_redrawn += attempt > 0
+            self._taken.add(signature)
+
+    def _of(self, energy: NDArray[np.float64]) -> NDArray[np.int64]:
+        days = min(WEEK, energy.shape[1] // self._steps_per_day)
+        totals = energy[:, : days * self._steps_per_day].reshape(len(energy), days, -1).sum(axis=2)
+        return np.asarray(np.rint(totals / ROUNDED_TO), dtype=np.int64)
+
+    def _give_up(self, days: int) -> NoReturn:
+        compared = f"{min(days, WEEK)} day{'s' if days > 1 else ''}"
+        raise ParameterError(
+            f"Household {len(self._taken) + 1} could not be told from the {len(self._taken)} before it in "
+            f"{MAX_REDRAWS} redraws: the daily totals of {compared}, rounded to {ROUNDED_TO / 1000:g} kWh, must differ "
+            f"between any two households. Simulate more days (up to {WEEK} are compared) or fewer households."
+        )

@@ -1,0 +1,72 @@
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from numpy.testing import assert_array_equal
+
+from naive.mdav import naive_group_means, naive_mdav
+from shoal import KAnonymity, Microaggregation, Panel
+from shoal.errors import ParameterError
+from shoal.utility import InformationLoss
+from strategies import panels_with_subjects
+
+LITERATURE = {
+    "census": {3: 5.69, 5: 9.09, 10: 14.16},
+    "tarragona": {3: 16.93, 5: 22.46, 10: 33.19},
+}
+
+
+@pytest.mark.parametrize(("name", "k"), [(name, k) for name, losses in LITERATURE.items() for k in losses])
+def test_loss_on_the_reference_sets_is_the_literatures(shared_data, name, k):
+    x = pl.read_parquet(shared_data / "sdc" / f"{name}.parquet").drop("rownames").to_numpy().astype(float)
+    panel = Panel((x - x.mean(axis=0)) / x.std(axis=0))
+    candidate = Microaggregation(k=k).anonymize(panel)
+    loss = InformationLoss(standardized=True).measure(panel, candidate.published)
+    assert round(100 * loss.value, 2) == LITERATURE[name][k]
+    assert candidate.check().holds
+
+
+@given(case=panels_with_subjects())
+def test_published_values_are_the_naive_means_of_the_naive_groups(case):
+    x, k, subjects = case
+    panel = Panel(x, subjects=subjects)
+    candidate = Microaggregation(k=k).anonymize(panel)
+    labels = naive_mdav(panel.rows, k, panel.subject_codes)
+    assert_array_equal(candidate.private.groups, labels)
+    assert_array_equal(candidate.values, naive_group_means(panel.values, labels, k, panel.subject_codes))
+    assert candidate.check().holds
+
+
+def test_a_person_with_many_days_is_hidden_among_persons(rng):
+    days = rng.normal(size=(12, 30, 5)) + rng.normal(size=(12, 1, 5)) * 10  # a person's days are alike
+    panel = Panel(days.reshape(360, 5), subjects=np.repeat(np.arange(12), 30))
+    candidate = Microaggregation(k=4).anonymize(panel)
+    assert candidate.check().holds
+    assert KAnonymity(4).check(candidate).measured >= 4
+    # Groups stay small: the rule for the remainder must not swallow everything.
+    assert len(np.unique(candidate.private.groups)) >= 60
+
+
+def test_gaps_are_counted():
+    panel = Panel([[1.0, np.nan], [1.0, 4.0], [9.0, np.nan], [9.0, np.nan]])
+    candidate = Microaggregation(k=2).anonymize(panel)
+    assert candidate.recipe.figures == {"cells_withheld": 1, "gaps_covered": 0}
+
+
+def test_more_groups_than_subjects_allow_is_refused():
+    with pytest.raises(ParameterError, match="k=3 needs at least 3 subjects, the panel has 2"):
+        Microaggregation(k=3).anonymize(Panel(np.ones((6, 2)), subjects=[0, 0, 0, 1, 1, 1]))
+
+
+def test_unknown_algorithm_is_refused():
+    with pytest.raises(ParameterError, match="algorithm must be one of: mdav"):
+        Microaggregation(k=3, algorithm="magic")
+
+
+def test_watching_changes_nothing(rng):
+    panel = Panel(rng.normal(size=(200, 5)))
+    seen = []
+    watched = Microaggregation(k=3).anonymize(panel, progress=lambda done, total: seen.append((done, total)))
+    assert_array_equal(watched.values, Microaggregation(k=3).anonymize(panel).values)
+    assert seen[-1] == (200, 200)
+    assert seen == sorted(seen)

@@ -1,0 +1,3 @@
+from small_release import candidate, out
+
+__all__ = ["candidate", "out"]

@@ -1,0 +1,266 @@
+import dataclasses
+import json
+import stat
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+from shoal import AggregateRule, KAnonymity, Microaggregation, Panel, load_release, verify
+from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
+from shoal.release import gate, release_candidate
+from small_release import K, small_panel
+
+
+def release(candidate, to, **options):
+    return release_candidate(candidate, to, summary="Test.", **options)
+
+
+def sabotage(candidate, row=4, instant=2):
+    """The same candidate with one published value moved by the smallest step."""
+    values = candidate.values.copy()
+    values[row, instant] = np.nextafter(values[row, instant], np.inf)
+    return dataclasses.replace(candidate, published=Panel(values, times=candidate.published.times))
+
+
+def test_a_release_has_its_files_and_verifies(out):
+    assert sorted(p.name for p in out.iterdir()) == ["data.parquet", "release.json", "report.html"]
+    assert verify(out).holds
+
+
+def test_the_gate_refuses_one_changed_value_and_leaves_nothing(tmp_path, candidate):
+    with pytest.raises(GuaranteeNotMetError, match=r"k-anonymity does not hold: measured 1, required 3, .* position 4"):
+        release(sabotage(candidate), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_gate_does_not_believe_group_labels(tmp_path, candidate):
+    lying = dataclasses.replace(sabotage(candidate), private=candidate.private)
+    with pytest.raises(GuaranteeNotMetError):
+        release(lying, tmp_path / "out")
+
+
+def test_a_further_guarantee_can_be_required(tmp_path, candidate):
+    with pytest.raises(GuaranteeNotMetError, match="aggregate-rule does not hold: measured 3, required 15"):
+        release(candidate, tmp_path / "out", require=[AggregateRule()])
+    assert not (tmp_path / "out").exists()
+    release(candidate, tmp_path / "out", require=[AggregateRule(size=3, share=1.0)])
+    certificate = load_release(tmp_path / "out").certificate
+    assert [g["checked_by"] for g in certificate["guarantees"]] == ["anyone", "publisher"]
+
+
+def test_what_was_written_is_checked_again_before_it_appears(tmp_path, candidate, monkeypatch):
+    def spoil(panel, names, path, file_format):
+        write(sabotage(candidate).published, names, path, file_format)
+
+    write = gate.write_values
+    monkeypatch.setattr(gate, "write_values", spoil)
+    with pytest.raises(GuaranteeNotMetError, match="The written release does not verify: k-anonymity does not hold"):
+        release(candidate, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path, candidate):
+    def broken(certificate):
+        raise RuntimeError("no page")
+
+    with pytest.raises(RuntimeError, match="no page"):
+        release(candidate, tmp_path / "out", page=broken)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_told_in_one_line(tmp_path, candidate, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gate, "write_values", full)
+    with pytest.raises(ReleaseError, match="No space left on device"):
+        release(candidate, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_identifiers_row_order_and_labels_do_not_leave(out, candidate):
+    for path in out.iterdir():
+        assert b"meter-" not in path.read_bytes()
+    published = load_release(out).published
+    # The pseudonyms are random, so the odds that 14 rows keep their order are 1 in 87 thousand million.
+    assert not np.array_equal(published.values, candidate.values)
+    assert sorted(map(tuple, published.values)) == sorted(map(tuple, candidate.values))
+    metadata = pq.read_metadata(out / "data.parquet").metadata
+    assert set(metadata) == {b"ARROW:schema"}
+
+
+def test_two_releases_of_the_same_candidate_share_no_pseudonym(tmp_path, candidate):
+    names = [set(release(candidate, tmp_path / str(i)).published.ids) for i in range(2)]
+    assert not names[0] & names[1]
+
+
+def test_the_table_is_sorted_by_pseudonym_and_time(out):
+    table = pl.read_parquet(out / "data.parquet")
+    assert table.columns == ["id", "time", "value"]
+    assert table.select("id", "time").equals(table.select("id", "time").sort("id", "time"))
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    "panel",
+    [
+        small_panel(),
+        small_panel(times=None),
+        small_panel(timezone="Europe/Bratislava"),
+        small_panel(timezone="+01:00"),
+        small_panel(values=np.random.default_rng(1).normal(size=(14, 6, 2)), channels=["kwh", "time"]),
+        small_panel(values=np.where(np.random.default_rng(2).random((14, 6)) < 0.3, np.nan, 1 / 3)),
+        small_panel(values=np.random.default_rng(3).normal(size=(14, 1)), times=None),
+        small_panel(values=np.random.default_rng(3).normal(size=(14, 6)) * 1e-300),
+    ],
+    ids=["plain", "no times", "zone", "offset", "channels", "gaps", "one instant", "tiny"],
+)
+def test_what_is_loaded_is_what_was_published_bit_for_bit(tmp_path, panel, file_format):
+    published = release(Microaggregation(k=K).anonymize(panel), tmp_path / "out", file_format=file_format).published
+    loaded = load_release(tmp_path / "out").published
+    assert_array_equal(loaded.values.view(np.uint64), published.values.view(np.uint64))
+    assert loaded.ids.tolist() == published.ids.tolist()
+    assert_array_equal(loaded.times, panel.times)
+    assert (loaded.timezone, loaded.channels) == (panel.timezone, panel.channels)
+    assert verify(tmp_path / "out").holds
+
+
+def test_keyed_pseudonyms_are_stable_and_the_key_stays_private(tmp_path, candidate):
+    private = tmp_path / "private"
+    first = release(candidate, tmp_path / "a", pseudonyms="keyed", private=private)
+    second = release(candidate, tmp_path / "b", pseudonyms="keyed", private=private)
+    assert first.published.ids.tolist() == second.published.ids.tolist()
+    for name in ("data.parquet", "release.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    key = (private / "pseudonym.key").read_bytes()
+    assert len(key) == 64
+    assert not any(key in path.read_bytes() for path in (tmp_path / "a").iterdir())
+    other = release(candidate, tmp_path / "c", pseudonyms="keyed", private=tmp_path / "other")
+    assert not set(other.published.ids) & set(first.published.ids)
+
+
+def test_the_private_folder_says_who_is_who_to_its_owner_alone(tmp_path, candidate):
+    private = tmp_path / "private"
+    published = release(candidate, tmp_path / "out", private=private).published
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(p.stat().st_mode) for p in private.iterdir()} == {0o600}
+    table = pl.read_parquet(private / "pseudonyms.parquet")
+    rows = {name: row for row, name in enumerate(published.ids)}
+    for position, (name, group) in enumerate(zip(table["pseudonym"], table["group"], strict=True)):
+        assert_array_equal(published.values[rows[name]], candidate.values[position])
+        assert group == candidate.private.groups[position]
+
+
+def test_a_seeded_release_is_repeatable_and_says_it_is_insecure(tmp_path, candidate):
+    for name in "ab":
+        release(candidate, tmp_path / name, insecure_seed=7)
+    assert (tmp_path / "a" / "data.parquet").read_bytes() == (tmp_path / "b" / "data.parquet").read_bytes()
+    assert json.loads((tmp_path / "a" / "release.json").read_text())["pseudonyms"] == "insecure"
+
+
+def test_the_certificate_names_counts_and_digests(out, candidate):
+    certificate = load_release(out).certificate
+    assert certificate["counts"] | {"group_sizes": {}} == {
+        "series": 14,
+        "subjects": 14,
+        "instants": 6,
+        "channels": 1,
+        "missing": 0,
+        "groups": 4,
+        "smallest_group": 3,
+        "largest_group": 5,
+        "group_sizes": {},
+    }
+    assert certificate["counts"]["group_sizes"] == {"3": 3, "5": 1}
+    assert certificate["input"]["panel_sha256"] == candidate.private.original.digest()
+    assert certificate["method"]["parameters"] == {"k": 3, "algorithm": "mdav"}
+    assert certificate["time"] == {
+        "first": "2024-01-01T00:00:00.000000",
+        "last": "2024-01-01T05:00:00.000000",
+        "step": "3600s",
+        "timezone": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"file_format": "xlsx"}, "format must be 'parquet' or 'csv'"),
+        ({"pseudonyms": "stars", "private": "p"}, "pseudonyms must be 'random' or 'keyed'"),
+        ({"pseudonyms": "keyed"}, "Keyed pseudonyms need a private folder"),
+        ({"pseudonyms": "keyed", "private": "p", "insecure_seed": 1}, "Keyed pseudonyms take no seed"),
+    ],
+)
+def test_impossible_options_are_refused(tmp_path, candidate, options, message, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match=message):
+        release(candidate, "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+class TestTarget:
+    def test_an_existing_release_is_kept_unless_told_otherwise(self, out, candidate):
+        before = (out / "data.parquet").read_bytes()
+        with pytest.raises(ReleaseError, match=r"exists\. Choose another folder, or replace it with --overwrite"):
+            release(candidate, out)
+        assert (out / "data.parquet").read_bytes() == before
+        release(candidate, out, overwrite=True)
+        assert (out / "data.parquet").read_bytes() != before
+        assert [p.name for p in out.parent.iterdir()] == ["out"]
+
+    def test_a_refused_candidate_leaves_the_earlier_release_alone(self, out, candidate):
+        before = (out / "data.parquet").read_bytes()
+        with pytest.raises(GuaranteeNotMetError):
+            release(sabotage(candidate), out, overwrite=True)
+        assert (out / "data.parquet").read_bytes() == before
+
+    def test_a_folder_that_is_no_release_is_never_replaced(self, tmp_path, candidate):
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "chapter").write_text("years of work")
+        with pytest.raises(ReleaseError, match="holds something other than a release"):
+            release(candidate, tmp_path / "thesis", overwrite=True)
+        assert (tmp_path / "thesis" / "chapter").exists()
+
+    def test_an_empty_folder_is_used(self, tmp_path, candidate):
+        (tmp_path / "out").mkdir()
+        release(candidate, tmp_path / "out")
+        assert verify(tmp_path / "out").holds
+
+    def test_a_file_in_the_way_is_told(self, tmp_path, candidate):
+        (tmp_path / "out").write_text("")
+        with pytest.raises(ReleaseError, match="exists and is not a folder"):
+            release(candidate, tmp_path / "out")
+
+    def test_a_place_that_cannot_be_written_is_told(self, tmp_path, candidate):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ReleaseError, match="Cannot write beside"):
+            release(candidate, tmp_path / "file" / "out")
+
+    def test_the_private_folder_may_not_lie_in_the_release(self, tmp_path, candidate):
+        with pytest.raises(ReleaseError, match="must not lie inside the release"):
+            release(candidate, tmp_path / "out", private=tmp_path / "out" / "private")
+
+    def test_a_private_folder_others_can_read_is_refused(self, tmp_path, candidate):
+        (tmp_path / "private").mkdir(mode=0o755)
+        with pytest.raises(ReleaseError, match="can be read by others"):
+            release(candidate, tmp_path / "out", private=tmp_path / "private")
+
+    def test_a_private_folder_that_cannot_be_made_is_told(self, tmp_path, candidate):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ReleaseError, match="Cannot make the private folder"):
+            release(candidate, tmp_path / "out", private=tmp_path / "file" / "private")
+
+
+def test_the_weaker_form_is_asked_for_by_name(tmp_path):
+    panel = small_panel(subjects=np.repeat(np.arange(7), 2))
+    candidate = Microaggregation(k=K).anonymize(panel)
+    by_series = dataclasses.replace(candidate, guarantee=KAnonymity(K, per="series"))
+    release(by_series, tmp_path / "out")
+    outcome = verify(tmp_path / "out")
+    assert outcome.holds
+    assert outcome.notes == (
+        "several series belong to one subject; from here the crowd is counted in series, not in subjects",
+    )
