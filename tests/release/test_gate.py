@@ -1,5 +1,7 @@
 import dataclasses
+import fcntl
 import json
+import os
 import stat
 
 import numpy as np
@@ -228,6 +230,20 @@ class TestTarget:
         (tmp_path / "out").mkdir()
         release(candidate, tmp_path / "out")
         assert verify(tmp_path / "out").holds
+
+    def test_what_a_killed_run_left_behind_is_swept_but_a_living_one_is_not(self, tmp_path, candidate):
+        dead, alive, young = (tmp_path / f".out.partial-{name}" for name in ("dead", "alive", "young"))
+        for folder in (dead, alive, young):
+            folder.mkdir()
+        for folder in (dead, alive):
+            os.utime(folder, (0, 0))
+        descriptor = os.open(alive, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            release(candidate, tmp_path / "out")
+        finally:
+            os.close(descriptor)
+        assert sorted(p.name for p in tmp_path.iterdir()) == [alive.name, young.name, "out"]
 
     def test_a_file_in_the_way_is_told(self, tmp_path, candidate):
         (tmp_path / "out").write_text("")

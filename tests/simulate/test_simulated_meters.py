@@ -200,19 +200,18 @@ def test_no_two_of_2000_households_share_their_weekly_signature(days):
     assert len(np.unique(found, axis=0)) == 2000
 
 
-def test_fewer_than_seven_days_are_all_compared():
-    found = signatures(meters(600, days=3, families={"household": 1}), 3)
-    assert found.shape == (600, 3)
-    assert len(np.unique(found, axis=0)) == 600
+def test_a_panel_shorter_than_a_week_is_left_as_drawn():
+    found = signatures(meters(600, days=1, families={"household": 1}), 1)
+    assert len(np.unique(found, axis=0)) < 600
 
 
-def test_without_redraws_households_would_collide(monkeypatch):
-    kept = meters(600, days=3, families={"household": 1}).values
+def test_only_those_that_collide_are_drawn_again(monkeypatch):
+    monkeypatch.setattr(uniqueness, "ROUNDED_TO", 4000.0)
+    kept = meters(600, days=7, families={"household": 1}).values
     monkeypatch.setattr(uniqueness.Signatures, "settle", lambda *_: None)
-    panel = meters(600, days=3, families={"household": 1})
-    assert len(np.unique(signatures(panel, 3), axis=0)) < 600
+    panel = meters(600, days=7, families={"household": 1})
+    assert len(np.unique(signatures(panel, 7, 4000), axis=0)) < 600
     changed = (panel.values != kept).any(axis=1)
-    # Only those that collide are drawn again.
     assert 0 < changed.sum() < 300
 
 
@@ -225,13 +224,14 @@ def test_a_coarser_rounding_forces_redraws_until_all_differ(monkeypatch):
     assert len(np.unique(before, axis=0)) < 200
 
 
-def test_too_many_households_for_too_few_days_is_an_error_that_says_why():
+def test_households_that_cannot_differ_are_an_error_that_says_why(monkeypatch):
+    monkeypatch.setattr(uniqueness, "ROUNDED_TO", 1e9)
     with pytest.raises(
         ParameterError,
-        match=r"Household \d+ could not be told from the \d+ before it in 100 redraws: the daily totals of 1 day, "
-        r"rounded to 1 kWh, must differ between any two households. Simulate more days \(up to 7 are compared\)",
+        match=r"Household \d+ could not be told from the \d+ before it in 100 redraws: the daily totals of the first "
+        r"week, rounded to 1e\+06 kWh, must differ between any two households. Simulate fewer households",
     ):
-        meters(400, days=1, families={"household": 1})
+        meters(3, days=7, families={"household": 1})
 
 
 def test_other_families_need_not_be_unique():

@@ -16,6 +16,11 @@ def print_json(content: Any) -> None:
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:
     """Names and figures, aligned; as plain text in a pipe."""
+    if not sys.stdout.isatty():
+        width = max(len(name) for name, _ in rows)
+        for name, figure in rows:
+            print(f"{name:<{width}}  {figure}")
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -25,8 +30,7 @@ def print_table(rows: Sequence[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, figure in rows:
         table.add_row(Text(name), Text(figure))
-    # In a pipe there is no width to fit: do not break paths and hashes.
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console().print(table)
 
 
 class Steps:

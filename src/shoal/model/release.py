@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shoal.model.panel import Panel
 
 
@@ -26,6 +29,11 @@ class Release:
     path: Path
     certificate: dict[str, Any]
     published: Panel
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The published array, rows in the order of the file."""
+        return self.published.values
 
     def __repr__(self) -> str:
         return f"Release({str(self.path)!r}, {self.published!r})"

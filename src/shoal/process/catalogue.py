@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from shoal import guarantees, methods, utility
 from shoal.errors import ParameterError
@@ -62,10 +62,11 @@ def _find(kind: str, room: Any, name: str) -> Any:
 
 def _entry(kind: str, cls: Any) -> Entry:
     meanings = _meanings(cls.__doc__ or "")
+    hints = get_type_hints(cls)
     parameters = tuple(
         Parameter(
             name=f.name,
-            type=str(f.type),
+            type=_type_name(hints[f.name]),
             default=None if f.default is dataclasses.MISSING else str(f.default),
             meaning=meanings.get(f.name, ""),
         )
@@ -73,6 +74,13 @@ def _entry(kind: str, cls: Any) -> Entry:
     )
     aims_at = get_type_hints(cls.aims_at.fget)["return"].name if hasattr(cls, "aims_at") else None
     return Entry(kind=kind, name=cls.name, summary=summary_of(cls), aims_at=aims_at, parameters=parameters)
+
+
+def _type_name(hint: Any) -> str:
+    """A type as a user of the command line would write it."""
+    if get_origin(hint) is Literal:
+        return "|".join(str(choice) for choice in get_args(hint))
+    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def _meanings(doc: str) -> dict[str, str]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.model import Candidate, Guarantee, Release
+from shoal.model import Candidate, Guarantee, Panel, Release
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import load_release, release_candidate
 from shoal.report import render, summarise
@@ -65,13 +67,27 @@ def publish(
         summary=summary_of(find_method(candidate.recipe.method)),
         require=require,
         scores={measure.name: (measure.measure(original, published), measure.meaning)},
-        figures=summarise(original, published, crowd),
+        figures=summarise(_shown(original, published), published, crowd),
         page=render,
         file_format=format,
         pseudonyms=pseudonyms,
         private=private,
         overwrite=overwrite,
         insecure_seed=insecure_seed,
+    )
+
+
+def _shown(original: Panel, published: Panel) -> Panel:
+    """The originals without what was withheld: else its mean could be had by subtracting published from original."""
+    withheld = np.isnan(published.values) & ~np.isnan(original.values)
+    if not withheld.any():
+        return original
+    return Panel(
+        np.where(withheld, np.nan, original.values),
+        times=original.times,
+        subjects=original.subject_codes,
+        channels=original.channels,
+        timezone=original.timezone,
     )
 
 

@@ -116,7 +116,7 @@ Policy = Fail | Keep | DropSeries | DropInstants | Interpolate
 
 def parse_missing(given: Any) -> tuple[Policy, ...]:
     """Read "interpolate:2h,drop-series", {"interpolate": "2h"}, or a list of such. Fail comes last unless keep does."""
-    steps = [policy for entry in _entries(given) for policy in _parse(entry)]
+    steps = [_parse(entry) for entry in _entries(given)]
     if not steps:
         raise ParameterError(f"missing: give {_FORMS}.")
     if any(isinstance(step, Fail | Keep) for step in steps[:-1]):
@@ -127,16 +127,16 @@ def parse_missing(given: Any) -> tuple[Policy, ...]:
 def _entries(given: Any) -> list[Any]:
     if isinstance(given, str):
         return given.split(",")
-    return list(given) if isinstance(given, list | tuple) else [given]
+    return [part for entry in given for part in _entries(entry)] if isinstance(given, list | tuple) else [given]
 
 
-def _parse(entry: Any) -> list[Policy]:
+def _parse(entry: Any) -> Policy:
     if isinstance(entry, Mapping) and list(entry) == ["interpolate"]:
-        return [Interpolate(parse_duration(entry["interpolate"], "interpolate"))]
+        return Interpolate(parse_duration(entry["interpolate"], "interpolate"))
     if isinstance(entry, str):
         word, _, length = entry.strip().partition(":")
         if word == "interpolate":
-            return [Interpolate(parse_duration(length, "interpolate"))]
+            return Interpolate(parse_duration(length, "interpolate"))
         simple: dict[str, Policy] = {
             "fail": Fail(),
             "keep": Keep(),
@@ -144,9 +144,7 @@ def _parse(entry: Any) -> list[Policy]:
             "drop-instants": DropInstants(),
         }
         if word in simple and not length:
-            return [simple[word]]
-        if "," in entry:
-            return [policy for part in entry.split(",") for policy in _parse(part)]
+            return simple[word]
     raise ParameterError(f"missing: give {_FORMS}.")
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.files import CsvTable, ParquetTable, read_header
-from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
+from shoal.read.tables import ArrowTable, Table, empty, plain, rows_per_batch
 
 _MEMORY = "1GB"
 _BATCH_ROWS = rows_per_batch(1)
@@ -44,26 +44,26 @@ class QueryTable(Table):
     def __init__(self, sql: str, source: Table | None = None) -> None:
         # The directory is private (mode 0700): what spills out of memory is raw data.
         self._spill = tempfile.TemporaryDirectory(prefix="shoal-")
-        self._source = source
+        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": self._spill.name})
         try:
-            self._connection = duckdb.connect(
-                config={
-                    "memory_limit": _MEMORY,
-                    "temp_directory": self._spill.name,
-                    "enable_progress_bar": "false",
-                }
-            )
+            self._relation = self._prepare(sql, source)
+        except BaseException:
+            self.close()
+            raise
+        super().__init__(self._relation.columns, kind="sql", sha256=source.sha256 if source is not None else ())
+
+    def _prepare(self, sql: str, source: Table | None) -> duckdb.DuckDBPyRelation:
+        try:
+            self._connection.execute("SET enable_progress_bar = false")
             self._close_python()
             if source is not None:
                 self._offer(source)
-            self._relation = self._connection.sql(sql)
+            relation = self._connection.sql(sql)
         except duckdb.Error as error:
             raise _refused(error) from None
-        if self._relation is None:
-            raise InputError(
-                "The SQL gives no table. Give one query, such as select id, time, value from 'file.parquet'."
-            )
-        super().__init__(self._relation.columns, kind="sql", sha256=source.sha256 if source is not None else ())
+        if relation is None:
+            raise InputError("The SQL gives no table. Give a query such as select id, time, value from 'file.parquet'.")
+        return relation
 
     def _close_python(self) -> None:
         # Otherwise a table name in the query could pick up a variable of ours.
@@ -107,7 +107,7 @@ def _in_memory(source: Table) -> Any:
         for column, part in zip(columns, batch, strict=True):
             column.append(part)
     if not columns or not columns[0]:
-        raise InputError("The table is empty: it has no rows. Check the source or the query.")
+        raise empty()
     return pa.table([pa.chunked_array(parts) for parts in columns], names=list(source.names))
 
 
@@ -124,7 +124,7 @@ class DatabaseTable(Table):
             import adbc_driver_postgresql.dbapi as driver
         except ImportError:
             raise InputError("Reading PostgreSQL needs a driver: pip install 'shoal[postgres]'.") from None
-        self._sql = sql
+        self._sql = _one_query(sql)
         self._failures = (driver.Error, pa.ArrowException, OSError)
         try:
             self._connection = driver.connect(uri)
@@ -137,7 +137,7 @@ class DatabaseTable(Table):
             with self._connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             with self._connection.cursor() as cursor:
-                cursor.execute(f"SELECT * FROM ({_one_query(sql)}) AS shoal_query LIMIT 0")
+                cursor.execute(f"SELECT * FROM ({self._sql}) AS shoal_query LIMIT 0")
                 names = cursor.fetch_record_batch().schema.names
         except self._failures as error:
             self._connection.close()
@@ -165,7 +165,8 @@ class DatabaseTable(Table):
 
 
 def _one_query(sql: str) -> str:
-    return sql.strip().rstrip(";")
+    # The driver puts the query into brackets; the line break keeps a comment at its end from swallowing the last one.
+    return sql.strip().rstrip(";") + "\n"
 
 
 def open_query(sql: str, source: Table | None = None) -> Table:

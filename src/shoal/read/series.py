@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,8 @@ def as_array(entries: list[Any], *, untyped: bool) -> NDArray[Any]:
 def _entry(entry: Any, untyped: bool) -> Any:
     if (untyped and entry == "") or entry != entry:
         return None
+    if isinstance(entry, Decimal):
+        return float(entry)
     return tuple(entry) if isinstance(entry, list) else entry
 
 

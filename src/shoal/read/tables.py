@@ -79,20 +79,13 @@ def _unwrap(array: Any) -> Any:
             return pa.array([None if entry is None else str(entry) for entry in array.to_pylist()], pa.string())
         array = array.storage
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if pa.types.is_string_view(array.type):
+        # pyarrow cannot take from a view, which polars exports: plain entries first.
+        array = _unwrap(array.dictionary).take(array.indices)
+    if str(array.type) == "string_view":
         array = array.cast(pa.large_string())
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     return array
-
-
-def count_rows(table: Table) -> int:
-    """How many rows the table has; an empty table is refused."""
-    n_rows = sum(len(batch[0]) for batch in table.batches([0]))
-    if n_rows == 0:
-        raise empty()
-    return n_rows
 
 
 def empty() -> InputError:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ReleaseError
+
+# A younger partial folder may belong to a writer that has not locked it yet.
+_STALE_SECONDS = 60
 
 
 @contextmanager
@@ -20,12 +25,16 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     Replacing takes two renames: whoever looks between them finds no folder, never half a one.
     """
     check_target(target, overwrite=overwrite)
+    prefix = f".{target.name}.partial-"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+        _sweep(target.parent, prefix)
+        partial = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        lock = os.open(partial, os.O_RDONLY)
     except OSError as error:
         raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
     try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield partial
         partial.chmod(0o755)  # mkdtemp's 0700 would hide a release from its readers
         for path in partial.iterdir():
@@ -35,6 +44,7 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as error:
         raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
     finally:
+        os.close(lock)
         shutil.rmtree(partial, ignore_errors=True)
 
 
@@ -61,6 +71,21 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sweep(parent: Path, prefix: str) -> None:
+    """Remove what killed runs left behind: old partial folders whose writer is gone, and its lock with it."""
+    for left in parent.iterdir():
+        if not left.name.startswith(prefix) or time.time() - left.stat().st_mtime < _STALE_SECONDS:
+            continue
+        descriptor = os.open(left, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+        except BlockingIOError:
+            pass  # its writer is alive
+        finally:
+            os.close(descriptor)
 
 
 def _put_in_place(partial: Path, target: Path) -> None:

@@ -56,6 +56,12 @@ def common_axis(original: Panel, published: Panel, points: int) -> Axis:
     return _time_axis(original, published, points)
 
 
+def same_times(original: Panel, published: Panel) -> bool:
+    """Whether both panels have the very same instants."""
+    alike = original.times.dtype.kind == published.times.dtype.kind
+    return alike and bool(np.array_equal(original.times, published.times))
+
+
 def clock_times(panel: Panel) -> NDArray[np.int64]:
     """The microseconds after midnight the clock showed at each instant, in the panel's time zone if it has one."""
     instants = panel.times.astype(np.int64)
@@ -83,7 +89,8 @@ def _zone(name: str) -> dt.tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise InputError(
-            f"The time zone {name[:60]!r} is not known. Give a name such as 'Europe/Bratislava' or an offset such as '+01:00'."
+            f"The time zone {name[:60]!r} is not known. Give a name such as 'Europe/Bratislava' or an offset such as "
+            "'+01:00'."
         ) from None
 
 
@@ -108,7 +115,7 @@ def _covers_a_day(panel: Panel) -> bool:
 
 def _clock_axis(original: Panel, published: Panel, points: int) -> Axis | None:
     clock = clock_times(original)
-    if _same_clock(original, published):
+    if same_times(original, published) and original.timezone == published.timezone:
         shown, bins = np.unique(clock, return_inverse=True)
         if len(shown) <= points:
             return Axis("clock", [_short(t / MINUTE) for t in shown.tolist()], None, bins.astype(np.int64), bins)
@@ -120,14 +127,10 @@ def _clock_axis(original: Panel, published: Panel, points: int) -> Axis | None:
     return Axis("clock", list(range(0, 1440, width)), width, bins, clock_times(published) // (width * MINUTE))
 
 
-def _same_clock(original: Panel, published: Panel) -> bool:
-    return original.timezone == published.timezone and np.array_equal(original.times, published.times)
-
-
 def _time_axis(original: Panel, published: Panel, points: int) -> Axis:
     is_datetime = original.times.dtype.kind == "M"
     kind: Literal["time", "index"] = "time" if is_datetime else "index"
-    if original.n_instants <= points and np.array_equal(original.times, published.times):
+    if original.n_instants <= points and same_times(original, published):
         bins = np.arange(original.n_instants)
         return Axis(kind, _labels(original.times.astype(np.int64).tolist(), is_datetime), None, bins, bins)
     ends = [int(t) for panel in (original, published) for t in panel.times[[0, -1]].astype(np.int64)]

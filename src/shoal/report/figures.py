@@ -1,7 +1,7 @@
 """The aggregates the page draws, so that it never needs a series.
 
-Every number about the originals is taken over at least `crowd` different subjects. With x[s, t] the readings of series s at
-instant t, and only observed readings counted:
+Every number about the originals is taken over at least `crowd` different subjects. With x[s, t] the reading of series s
+at instant t, and only observed readings counted:
 
     profile(c)   mean of x[s, t] over all series and all instants t with clock time c
     duration     mean over s of x[s, t], times the number of series, for each t; sorted downwards
@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.model import Panel
-from shoal.report.axis import common_axis
+from shoal.report.axis import common_axis, same_times
 
 QUANTILES = (10, 25, 50, 75, 90)
 MAX_BYTES = 120_000
 MAX_CHANNELS = 8
 MAX_POINTS = 400
 MAX_SHARES = 200
-_LEAST_WINDOW = 5
+WINDOW = 5  # order statistics behind a quantile, where the crowd is smaller
 _LEAST_CROWDS = 5
 _NAME_LENGTH = 60
 # Sums held at once; keeps a panel of a million series from doubling in memory.
@@ -43,15 +42,16 @@ Curve = list[float | None]
 def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
     """Gather what the page may show of the originals beside the published values.
 
-    A point for which fewer than `crowd` subjects were observed is None. At most 400 points a curve, 8 channels and 120 kB
-    of JSON, whatever the panels.
+    A point for which fewer than `crowd` subjects were observed is None. At most 400 points a curve, 8 channels and
+    120 kB of JSON, whatever the panels.
 
     Parameters
     ----------
     original, published
         The panel as it was read and as it is published. They may differ in series and instants.
     crowd
-        The least number of different subjects behind each number about the originals: the k of the release.
+        The least number of different subjects behind each number about the originals: the k of the release. Less than
+        2 counts as 2, so that no figure is one subject's own.
 
     Returns
     -------
@@ -65,8 +65,7 @@ def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
     >>> summarise(original, published, crowd=2)["channels"][0]["duration"]["original"]
     [12.0, 4.0]
     """
-    if crowd < 2:
-        raise ParameterError(f"crowd={crowd} would show the figures of single subjects. Use at least 2.")
+    crowd = max(crowd, 2)
     n_channels = min(original.n_channels, MAX_CHANNELS)
     points = min(MAX_POINTS, max(24, (_NUMBERS // n_channels - 2 * MAX_SHARES) // (2 + 2 * len(QUANTILES))))
     shares = MAX_SHARES
@@ -85,15 +84,16 @@ def _summarise(original: Panel, published: Panel, crowd: int, points: int, share
     channels = []
     for channel in range(min(original.n_channels, MAX_CHANNELS)):
         mean, bands, reason = _profile_and_bands(original, channel, axis.original, n_bins, crowd, crowd)
-        if axis.published is None or channel >= published.n_channels:
-            other_mean, other_bands, other_reason = None, None, "The originals and the release cannot be compared."
-        else:
-            other_mean, other_bands, other_reason = _profile_and_bands(
-                published, channel, axis.published, n_bins, crowd, floor
-            )
         totals = _totals(original, channel, crowd)
-        others = _totals(published, channel, floor) if channel < published.n_channels else np.empty(0)
-        if np.array_equal(original.times, published.times):
+        other_mean, other_bands, others = None, None, np.empty(0)
+        if channel < published.n_channels:
+            others = _totals(published, channel, floor)
+            if axis.published is not None:
+                other_mean, other_bands, other_reason = _profile_and_bands(
+                    published, channel, axis.published, n_bins, crowd, floor
+                )
+                reason = reason or other_reason
+        if len(others) and same_times(original, published):
             # Sorted curves compare only over the same instants.
             unmatched = np.isnan(totals) | np.isnan(others)
             totals, others = np.where(unmatched, np.nan, totals), np.where(unmatched, np.nan, others)
@@ -102,7 +102,7 @@ def _summarise(original: Panel, published: Panel, crowd: int, points: int, share
                 "name": original.channels[channel][:_NAME_LENGTH],
                 "profile": {"original": mean, "published": other_mean},
                 "duration": _duration(totals, others, shares),
-                "bands": {"original": bands, "published": other_bands, "reason": reason or other_reason},
+                "bands": {"original": bands, "published": other_bands, "reason": reason},
             }
         )
     return {
@@ -132,7 +132,7 @@ def _profile_and_bands(
         for bin_sums, bin_counts, band in zip(sums, counts, bands.T[first:], strict=False):
             observed = bin_counts > 0
             if wanted and np.count_nonzero(observed) >= least:
-                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, _LEAST_WINDOW))
+                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, WINDOW))
     if not wanted:
         reason = f"Bands need at least {least:,} subjects, five crowds of {crowd:,}; there are {panel.n_subjects:,}."
         return _rounded(mean), None, reason

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.report.figures import MAX_CHANNELS, MAX_POINTS, MAX_SHARES, QUANTILES, Curve
+from shoal.report.figures import MAX_CHANNELS, MAX_POINTS, MAX_SHARES, QUANTILES, WINDOW, Curve
 from shoal.report.words import clipped, clock, moment, number, percent, plural
 
 MAX_BARS = 40
@@ -51,12 +51,14 @@ def channel_plots(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     channels = figures.get("channels")
     if axis is None or not isinstance(channels, Sequence) or isinstance(channels, str):
         return []
-    crowd = number(figures.get("crowd"))
+    crowd = figures["crowd"] if _is_number(figures.get("crowd")) else 0
     result = []
     for channel in channels[:MAX_CHANNELS]:
         if isinstance(channel, Mapping):
             plots = [_profile(channel, axis, crowd), _duration(channel, crowd), _bands(channel, axis, crowd)]
-            result.append({"name": clipped(channel.get("name", ""), 60), "plots": plots, "table": _table(plots[0], axis)})
+            result.append(
+                {"name": clipped(channel.get("name", ""), 60), "plots": plots, "table": _table(plots[0], axis)}
+            )
     return result
 
 
@@ -73,19 +75,22 @@ def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"kind": kind, "at": at, "timezone": axis.get("timezone"), "width": axis.get("width")}
 
 
-def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     original, published = _pair(channel.get("profile"), len(axis["at"]))
     is_day = axis["kind"] == "clock"
-    sentence = f"Not shown: everywhere fewer than {crowd} subjects were observed."
+    sentence = f"Not shown: everywhere fewer than {number(crowd)} subjects were observed."
     if high := _peak(original):
         sentence = f"The original peaks at {_where(axis, high[0])} with {number(high[1])}"
         if other := _peak(published):
             sentence += f", the release at {_where(axis, other[0])} with {number(other[1])}"
             if (apart := _apart(original, published)) is not None:
-                sentence += f"; on average the two curves lie {percent(apart)} apart"
+                close = apart < 0.0005
+                sentence += "; the two curves coincide" if close else f"; on average they lie {percent(apart)} apart"
         sentence += "."
     elif other := _peak(published):
-        sentence = f"The release peaks at {_where(axis, other[0])} with {number(other[1])}. Of the originals: n" + sentence[1:]
+        sentence = (
+            f"The release peaks at {_where(axis, other[0])} with {number(other[1])}. Of the originals: n" + sentence[1:]
+        )
     return {
         "kind": "profile",
         "title": "Mean day" if is_day else "Mean curve",
@@ -97,11 +102,11 @@ def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) ->
     }
 
 
-def _duration(channel: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     duration = channel.get("duration")
     figures: Mapping[str, Any] = duration if isinstance(duration, Mapping) else {}
     original, published = _pair(figures, MAX_SHARES)
-    sentence = f"Not shown: at every instant fewer than {crowd} subjects were observed."
+    sentence = f"Not shown: at every instant fewer than {number(crowd)} subjects were observed."
     if high := _peak(original):
         low = min(v for v in original if v is not None)
         sentence = f"The highest total is {number(high[1])} and the lowest {number(low)} in the original"
@@ -110,17 +115,18 @@ def _duration(channel: Mapping[str, Any], crowd: str) -> dict[str, Any]:
             sentence += f", {number(other[1])} and {number(low)} in the release"
         sentence += "."
         if _is_number(figures.get("left_out")) and figures["left_out"] > 0:
-            sentence += f" {plural(figures['left_out'], 'instant')} with too few observed subjects are left out."
+            sentence += f" Left out for too few observed subjects: {plural(figures['left_out'], 'instant')}."
     return {
         "kind": "duration",
         "title": "Load duration curve",
-        "about": "Total over all series at each instant, sorted from highest to lowest. " + clipped(figures.get("note", "")),
+        "about": "Total over all series at each instant, sorted from highest to lowest. "
+        + clipped(figures.get("note", "")),
         "sentence": sentence,
         "data": {"original": original, "published": published} if high else None,
     }
 
 
-def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> dict[str, Any]:
+def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     bands = channel.get("bands")
     figures: Mapping[str, Any] = bands if isinstance(bands, Mapping) else {}
     sides = {}
@@ -130,7 +136,9 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> d
             sides[side] = {f"p{q}": _curve(found.get(f"p{q}"), len(axis["at"])) for q in QUANTILES}
     halves = {side: [_mean(curves["p25"]), _mean(curves["p75"])] for side, curves in sides.items()}
     spans = {side: (low, high) for side, (low, high) in halves.items() if low is not None and high is not None}
-    sentence = "Not shown. " + clipped(figures.get("reason") or f"Fewer than five crowds of {crowd} subjects were observed.")
+    sentence = "Not shown. " + clipped(
+        figures.get("reason") or f"Fewer than five crowds of {number(crowd)} subjects were observed."
+    )
     if spans:
         sentence = (
             "Averaged over "
@@ -145,8 +153,8 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: str) -> d
     return {
         "kind": "bands",
         "title": "Spread between subjects",
-        "about": f"Quantiles across subjects. Each figure is the mean of {crowd} or more neighbouring subjects, "
-        "so that no line is anybody's own reading.",
+        "about": f"Quantiles across subjects. Each figure is the mean of {number(max(crowd, WINDOW))} neighbouring "
+        "subjects, so that no line is anybody's own reading.",
         "sentence": sentence,
         "data": {side: sides[side] for side in spans} or None,
     }
@@ -177,7 +185,9 @@ def _curve(found: Any, longest: int, pad: bool = True) -> Curve:
 
 def _where(axis: Mapping[str, Any], position: int) -> str:
     at = axis["at"][min(position, len(axis["at"]) - 1)]
-    return {"clock": clock, "time": moment}.get(axis["kind"], number)(at)
+    if axis["kind"] == "clock":
+        return clock(at)
+    return moment(at) if axis["kind"] == "time" else number(at)
 
 
 def _peak(curve: Curve) -> tuple[int, float] | None:
@@ -202,4 +212,4 @@ def round4(value: float) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -33,6 +33,8 @@ def number(value: Any) -> str:
     """A figure with thousands separators and at most four significant digits after a decimal point begins to matter."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–" if value is None else clipped(value)
+    if isinstance(value, int) and abs(value) > 10**300:
+        return "∞" if value > 0 else "−∞"
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if abs(value) >= 1e15 or 0 < abs(value) < 1e-4:
@@ -121,12 +123,12 @@ def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
     parameters = guarantee.get("parameters")
     settings: Mapping[str, Any] = parameters if isinstance(parameters, Mapping) else {}
     k = number(settings.get("k", "k"))
-    each = "series" if settings.get("per") == "series" else "subjects"
+    crowd = f"{k} subjects that look exactly alike. Somebody who knows all original readings of one subject still "
+    crowd += "cannot tell which of them is that subject."
+    if settings.get("per") == "series":
+        crowd = f"{k} series that look exactly alike. Several of them may belong to one subject."
     known = {
-        "k-anonymity": [
-            f"Behind every published series stand at least {k} {each} that look exactly alike. Somebody who knows all "
-            "original readings of one subject still cannot tell which of them is that subject."
-        ],
+        "k-anonymity": [f"Behind every published series stand at least {crowd}"],
         "nlk-anonymity": [
             f"Somebody who knows {number(settings.get('n', 'n'))} readings of a subject cannot pin down "
             f"{number(settings.get('l', 'l'))} of them or more in a crowd below {k}."
@@ -142,7 +144,8 @@ def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "Every published figure is a sum or mean over many subjects, and no single subject dominates it."
         ],
         "differential-privacy": [
-            "Whether any one subject took part changes the odds of every published result by no more than the stated factor."
+            "Whether any one subject took part changes the odds of every published result by no more than the stated "
+            "factor."
         ],
     }
     return known.get(_plain(guarantee.get("name")), ["The statement of the guarantee above, word for word."])
@@ -155,7 +158,8 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "That a published series is the reading of any one subject. It is common to a whole group.",
             "That nothing can be learned about a subject. k-anonymity hides who is who in a group, not what all its "
             "members have in common.",
-            "That it withstands somebody who already knows nearly all members of a group. It is not differential privacy.",
+            "That it withstands somebody who already knows nearly all members of a group. It is not differential "
+            "privacy.",
         ],
         "nlk-anonymity": [
             "That a published series is the reading of any one subject.",

@@ -15,7 +15,7 @@ from shoal.simulate.dice import Dice, Stream, generator
 from shoal.simulate.gaps import missing_readings
 from shoal.simulate.households import simulate_households
 from shoal.simulate.second_homes import simulate_second_homes
-from shoal.simulate.uniqueness import Signatures
+from shoal.simulate.uniqueness import WEEK, Signatures
 from shoal.simulate.weather import Weather, simulate_weather
 
 Family = Callable[[Dice, Clock, Weather], NDArray[np.float64]]
@@ -46,16 +46,15 @@ def meters(
     Three families: a *second-home* is almost constant; a *small-business* is nearly zero at night and at week-ends and
     almost constant while open; a *household* follows the type of day, the hour, the season and a temperature shared by
     all, with a clock and a temperature shifted for each, and switches appliances on. No two households have the same
-    seven daily totals of the first week (of all days where there are fewer), rounded to the thousand Wh; one that
-    would is drawn again.
+    seven daily totals of the first week, rounded to the thousand Wh; one that would is drawn again. Panels shorter than
+    a week are left as drawn.
 
     Parameters
     ----------
     n_series
         How many meters.
     days, start
-        Whole days from a midnight on, by the local clock. The season decides how much is heated or cooled. Few days
-        leave little room for households to differ.
+        Whole days from a midnight on, by the local clock. The season decides how much is heated or cooled.
     step
         Time between readings: "15min", "30min", "1h", or whole minutes; must divide a day. A finer step shows more of
         the appliances; the energy of an hour stays about the same.
@@ -136,7 +135,7 @@ def _fill(
     for begin in range(0, len(rows), size):
         numbers = range(begin, min(begin + size, len(rows)))
         energy = draw(numbers)
-        if family == "household":
+        if family == "household" and clock.days >= WEEK:
             signatures.settle(energy, begin, redraw)
         if missing > 0.0:
             for row, number in enumerate(numbers):

@@ -4,7 +4,8 @@
     signature(i) ≠ signature(j) for i ≠ j
 
 Households come in order of their number; one whose signature an earlier one has is drawn again, on its own, until it
-differs from all before it. So a household never depends on those after it.
+differs from all before it. So a household never depends on those after it. A panel shorter than a week has no weekly
+signature and is left as drawn: on a single day there are only some thirty totals to go round.
 """
 
 from __future__ import annotations
@@ -43,21 +44,19 @@ class Signatures:
             while signature in self._taken:
                 attempt += 1
                 if attempt > MAX_REDRAWS:
-                    self._give_up(energy.shape[1] // self._steps_per_day)
+                    self._give_up()
                 energy[row] = redraw(first + row, attempt)[0]
                 signature = self._of(energy[row : row + 1]).tobytes()
             self.n_redrawn += attempt > 0
             self._taken.add(signature)
 
     def _of(self, energy: NDArray[np.float64]) -> NDArray[np.int64]:
-        days = min(WEEK, energy.shape[1] // self._steps_per_day)
-        totals = energy[:, : days * self._steps_per_day].reshape(len(energy), days, -1).sum(axis=2)
+        totals = energy[:, : WEEK * self._steps_per_day].reshape(len(energy), WEEK, -1).sum(axis=2)
         return np.asarray(np.rint(totals / ROUNDED_TO), dtype=np.int64)
 
-    def _give_up(self, days: int) -> NoReturn:
-        compared = f"{min(days, WEEK)} day{'s' if days > 1 else ''}"
+    def _give_up(self) -> NoReturn:
         raise ParameterError(
             f"Household {len(self._taken) + 1} could not be told from the {len(self._taken)} before it in "
-            f"{MAX_REDRAWS} redraws: the daily totals of {compared}, rounded to {ROUNDED_TO / 1000:g} kWh, must differ "
-            f"between any two households. Simulate more days (up to {WEEK} are compared) or fewer households."
+            f"{MAX_REDRAWS} redraws: the daily totals of the first week, rounded to {ROUNDED_TO / 1000:g} kWh, must "
+            "differ between any two households. Simulate fewer households."
         )

@@ -1,0 +1,141 @@
+"""Make what the documentation takes from the code: the reference page, the picture of the report; then run it all.
+
+Run: make docs
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+DOCS = Path(__file__).resolve().parent
+PICTURE = DOCS / "images" / "report.png"
+LARGEST_PICTURE = 300_000  # bytes; a README should open at once
+
+
+def main() -> None:
+    (DOCS / "reference.md").write_text(reference(), encoding="utf-8")
+    photograph_report()
+    tests = DOCS.parent / "tests" / "test_docs.py"
+    sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", str(tests)], check=False).returncode)
+
+
+def reference() -> str:
+    """The text of docs/reference.md."""
+    lines = [
+        "# Reference",
+        "",
+        "Made from the code by `make docs`; do not edit. What the words mean is in [Concepts](concepts.md).",
+        "",
+        "Parameters of a method are options of `shoal anonymize` (`--k 10`) and keyword arguments in Python",
+        "(`Microaggregation(k=10)`). Parameters of a guarantee follow its name in `--require`",
+        "(`--require aggregate-rule:size=15,share=0.15`).",
+    ]
+    return "\n".join([*lines, *_catalogue(), *_commands()]) + "\n"
+
+
+def _catalogue() -> list[str]:
+    from shoal.process import catalogue
+
+    lines: list[str] = []
+    kind = ""
+    for entry in catalogue():
+        if entry.kind != kind:
+            kind = entry.kind
+            lines += ["", f"## {kind.capitalize()}s"]
+        lines += ["", f"### {entry.name}", "", entry.summary]
+        if entry.aims_at:
+            lines += ["", f"Aims at [{entry.aims_at}](#{entry.aims_at})."]
+        if entry.parameters:
+            lines += ["", "| parameter | type | default | meaning |", "|---|---|---|---|"]
+        for parameter in entry.parameters:
+            default = "required" if parameter.default is None else f"`{parameter.default}`"
+            lines.append(f"| `{parameter.name}` | {_type(parameter.type)} | {default} | {_cell(parameter.meaning)} |")
+    return lines
+
+
+def _commands() -> list[str]:
+    """Each command with its options, read off the functions: how help is laid out differs between typer's versions."""
+    from shoal.cli.app import app
+
+    lines = ["", "## Commands", "", _sentence(app.info.epilog or "")]
+    for command in app.registered_commands:
+        function: Any = command.callback
+        lines += ["", f"### shoal {command.name or function.__name__}", "", inspect.getdoc(function) or "", ""]
+        lines += ["| argument or option | default | meaning |", "|---|---|---|"]
+        hints = get_type_hints(function, include_extras=True)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if len(get_args(hints[name])) == 2 and hasattr(get_args(hints[name])[1], "help"):
+                info = get_args(hints[name])[1]
+                lines.append(f"| {_spelling(name, info)} | {_default(parameter.default)} | {_cell(info.help)} |")
+    return lines
+
+
+def _spelling(name: str, info: Any) -> str:
+    if type(info).__name__ == "ArgumentInfo":
+        return f"`{name.upper()}`"
+    # Inside Annotated typer keeps the first spelling in the place of the default.
+    words = [word for word in (info.default, *(info.param_decls or ())) if isinstance(word, str) and word[:1] == "-"]
+    return ", ".join(f"`{word}`" for word in words or [f"--{name.replace('_', '-')}"])
+
+
+def _default(default: Any) -> str:
+    if default is inspect.Parameter.empty:
+        return "required"
+    return "" if default is None or default is False else f"`{default}`"
+
+
+def _type(text: str) -> str:
+    return " or ".join(f"`{choice}`" for choice in text.split("|")) if "|" in text else text
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def _sentence(text: str) -> str:
+    return " ".join(text.split())
+
+
+def photograph_report() -> None:
+    """Photograph the top of the page that `shoal demo` writes."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        print("chromium is not installed: docs/images/report.png stays as it is")
+        return
+    PICTURE.parent.mkdir(exist_ok=True)
+    # The browser's profile may still be written to while it is being removed.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        release = Path(folder) / "shoal-demo"
+        shoal = [sys.executable, "-c", "from shoal.cli.app import main; main()"]
+        subprocess.run([*shoal, "demo", "--out", str(release)], check=True, stdout=subprocess.DEVNULL)
+        picture = Path(folder) / "report.png"
+        command = [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}/profile",
+            "--virtual-time-budget=10000",
+            "--window-size=1000,1400",
+            f"--screenshot={picture}",
+            (release / "report.html").as_uri(),
+        ]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+        if (size := picture.stat().st_size) > LARGEST_PICTURE:
+            sys.exit(f"docs/images/report.png would have {size} bytes; {LARGEST_PICTURE} are allowed")
+        shutil.copyfile(picture, PICTURE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+(function () {
+  "use strict";
+  var figures = JSON.parse(document.getElementById("figures").textContent);
+  var divs = Array.prototype.slice.call(document.querySelectorAll(".plot"));
+  var dark = window.matchMedia("(prefers-color-scheme: dark)");
+  // A finger on a plot means to scroll the page.
+  var still = window.matchMedia("(pointer: coarse)").matches;
+  var printing = false;
+  var A4 = 676; // px between the margins of a printed page
+  var PRINT = 160; // px, the height in page.css
+
+  function colours() {
+    document.documentElement.classList.toggle("printing", printing);
+    var style = getComputedStyle(document.documentElement);
+    var of = function (name) { return style.getPropertyValue("--" + name).trim(); };
+    return { ink: of("ink"), quiet: of("quiet"), rule: of("rule"), paper: of("paper"), accent: of("accent"), line: of("line"), wide: of("wide"), middle: of("middle") };
+  }
+
+  function positions() {
+    if (figures.axis.kind !== "clock") return figures.axis.at;
+    return figures.axis.at.map(function (minutes) {
+      return new Date(Date.UTC(2000, 0, 1) + minutes * 60000).toISOString().slice(0, 19);
+    });
+  }
+
+  function line(x, y, name, look) {
+    var points = y.filter(function (v) { return v !== null; }).length;
+    // Long unsteady curves would run together.
+    if (points > 150 && figures.axis.kind !== "clock") look.width *= 0.6;
+    return {
+      type: "scatter", x: x, y: y, name: name, mode: points > 1 ? "lines" : "markers", line: look,
+      marker: { color: look.color, size: 9, symbol: name.indexOf("original") === 0 ? "x-thin" : "circle", line: { color: look.color, width: 2 } },
+      hovertemplate: "%{y:,.4~r}<extra>" + name + "</extra>"
+    };
+  }
+
+  function pair(x, data, c) {
+    // The release below, wide; the original above it, dashed: both stay visible where they agree.
+    return [
+      line(x, data.published, "release", { color: c.line, width: 4.5 }),
+      line(x, data.original, "original", { color: c.ink, width: 1.7, dash: "6px,4px" })
+    ];
+  }
+
+  function area(x, low, high, fill, name) {
+    // One closed outline per unbroken stretch: a fill between two lines would bridge gaps.
+    var xs = [], ys = [], from = 0;
+    for (var i = 0; i <= x.length; i++) {
+      if (i === x.length || low[i] === null || high[i] === null) {
+        if (i > from) {
+          if (xs.length) { xs.push(null); ys.push(null); }
+          for (var j = from; j < i; j++) { xs.push(x[j]); ys.push(high[j]); }
+          for (j = i - 1; j >= from; j--) { xs.push(x[j]); ys.push(low[j]); }
+          xs.push(x[from]); ys.push(high[from]);
+        }
+        from = i + 1;
+      }
+    }
+    return { type: "scatter", x: xs, y: ys, mode: "lines", line: { width: 0 }, fill: "toself", fillcolor: fill, hoverinfo: "skip", name: name };
+  }
+
+  function bands(x, data, c) {
+    var traces = [], p = data.published, o = data.original;
+    if (p) {
+      traces.push(area(x, p.p10, p.p90, c.wide, "10–90 %"), area(x, p.p25, p.p75, c.middle, "25–75 %"));
+      traces.push(line(x, p.p50, "release 50 %", { color: c.line, width: 4.5 }));
+    }
+    if (o) {
+      ["p10", "p25", "p75", "p90"].forEach(function (q) {
+        traces.push(line(x, o[q], "original " + q.slice(1) + " %", { color: c.ink, width: 1.4, dash: "1.5px,3px" }));
+      });
+      traces.push(line(x, o.p50, "original 50 %", { color: c.ink, width: 1.7, dash: "6px,4px" }));
+    }
+    return traces;
+  }
+
+  function bars(data, c) {
+    return [{
+      type: "bar", x: data.labels, y: data.bars, marker: { color: c.accent }, width: Math.min(0.82, data.labels.length * 0.12),
+      text: data.labels.length > 16 ? undefined : data.bars.map(function (n) { return n ? n.toLocaleString("en") : ""; }),
+      textposition: "outside", cliponaxis: false, hovertemplate: "%{x} members: %{y:,} groups<extra></extra>"
+    }];
+  }
+
+  function layout(kind, width, c, traces) {
+    var narrow = width < 480;
+    var font = { family: getComputedStyle(document.body).fontFamily, size: 13, color: c.quiet };
+    var x = { showgrid: false, zeroline: false, linecolor: c.rule, showline: true, ticks: "outside", tickcolor: c.rule, fixedrange: true, automargin: true, tickangle: 0, ticklabeloverflow: "allow" };
+    var y = { gridcolor: c.rule, zerolinecolor: c.rule, fixedrange: true, automargin: true, separatethousands: true, nticks: 6, exponentformat: "power", minexponent: 7 };
+    var low = Infinity;
+    traces.forEach(function (t) { t.y.forEach(function (v) { if (v !== null && v < low) low = v; }); });
+    if (low >= 0) y.rangemode = "tozero";
+    if (kind === "groups") {
+      var longest = Math.max.apply(null, figures.groups.labels.map(function (label) { return label.length; }));
+      x.type = "category"; x.nticks = Math.max(2, Math.floor(width / (longest * 9 + 30))); x.title = { text: "members", standoff: 6, font: font }; y.nticks = 4; y.tickformat = ",d"; y.rangemode = "tozero";
+    } else if (kind === "duration") {
+      x.tickformat = ".0%"; x.range = [0, 1]; x.nticks = 6; x.title = { text: "share of the time", standoff: 6, font: font };
+    } else if (figures.axis.kind === "clock") {
+      x.type = "date"; x.range = ["2000-01-01T00:00", "2000-01-02T00:00"]; x.tick0 = "2000-01-01"; x.dtick = (narrow ? 6 : 3) * 3600000; x.tickformat = "%H:%M"; x.hoverformat = "%H:%M";
+    } else if (figures.axis.kind === "time") {
+      x.type = "date"; x.nticks = narrow ? 4 : 8;
+    } else {
+      x.type = "linear"; x.nticks = narrow ? 5 : 10; x.separatethousands = true;
+      if (figures.axis.at.length < 6) x.tickvals = figures.axis.at;
+    }
+    return {
+      width: printing ? A4 : undefined, height: printing ? PRINT : undefined, autosize: !printing, showlegend: false, font: font, xaxis: x, yaxis: y,
+      margin: { l: 8, r: 24, t: 14, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", separators: ".,",
+      hovermode: kind === "groups" ? "closest" : "x unified", dragmode: false, bargap: 0.15,
+      hoverlabel: { bgcolor: c.paper, bordercolor: c.rule, font: { color: c.ink, size: 13 } }
+    };
+  }
+
+  function draw(div) {
+    var kind = div.dataset.plot, c = colours(), traces, data, x;
+    if (kind === "groups") {
+      traces = bars(figures.groups, c);
+    } else {
+      data = figures.channels[+div.dataset.channel][kind];
+      x = kind === "duration"
+        ? data.original.map(function (_, i, all) { return all.length > 1 ? i / (all.length - 1) : 0.5; })
+        : positions();
+      traces = kind === "bands" ? bands(x, data, c) : pair(x, data, c);
+    }
+    var width = printing ? A4 : div.clientWidth;
+    return Plotly.react(div, traces, layout(kind, width, c, traces), {
+      responsive: !printing, displayModeBar: false, displaylogo: false, scrollZoom: false, doubleClick: false,
+      showTips: false, staticPlot: still, locale: "en"
+    });
+  }
+
+  function redraw() { divs.forEach(draw); }
+
+  redraw();
+  document.documentElement.dataset.drawn = divs.length;
+  if (dark.addEventListener) dark.addEventListener("change", redraw);
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("details").forEach(function (d) { d.open = true; });
+    printing = true;
+    redraw();
+  });
+  window.addEventListener("afterprint", function () { printing = false; redraw(); });
+}());

@@ -1,0 +1,226 @@
+"""`shoal anonymize` and what follows it, as a user would call them."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal.cli.app import run
+
+
+@pytest.fixture
+def meters(tmp_path, monkeypatch):
+    """A working folder with x.parquet: 40 meters, two days."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["simulate", "meters", "-o", "x.parquet", "--n", "40", "--days", "3", "--seed", "1"]) == 0
+    return tmp_path
+
+
+def anonymize(*arguments):
+    return run(["anonymize", "x.parquet", "--method", "microaggregation", "--k", "10", *arguments])
+
+
+def test_anonymize_then_verify(meters, capsys):
+    assert anonymize("-o", "out") == 0
+    shown = capsys.readouterr().out
+    assert "k-anonymity" in shown
+    assert "holds: 10, required 10" in shown
+    assert "out/report.html" in shown
+    assert run(["verify", "out"]) == 0
+    assert sorted(p.name for p in (meters / "out").iterdir()) == ["data.parquet", "release.json", "report.html"]
+
+
+def test_an_edited_value_exits_1_and_names_the_position(meters, capsys):
+    anonymize("-o", "out")
+    table = pl.read_parquet("out/data.parquet")
+    table.with_columns(value=table["value"].scatter(100, table["value"][100] + 1.0)).write_parquet("out/data.parquet")
+    assert run(["verify", "out"]) == 1
+    assert "data.parquet row 100" in capsys.readouterr().out
+
+
+def test_an_edited_certificate_exits_1(meters):
+    anonymize("-o", "out")
+    path = meters / "out" / "release.json"
+    path.write_text(path.read_text().replace('"k": 10', '"k": 5'))
+    assert run(["verify", "out"]) == 1
+
+
+def test_a_truncated_table_exits_2(meters, capsys):
+    anonymize("-o", "out")
+    path = meters / "out" / "data.parquet"
+    path.write_bytes(path.read_bytes()[:-200])
+    assert run(["verify", "out"]) == 2
+    assert "data.parquet cannot be read" in capsys.readouterr().err
+
+
+def test_json_is_one_document_with_the_figures(meters, capsys):
+    capsys.readouterr()
+    assert anonymize("-o", "out", "--json") == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["release"] == "out"
+    assert figures["guarantees"][0]["verdict"]["holds"] is True
+    assert figures["counts"]["smallest_group"] == 10
+    assert figures["utility"]["information-loss"]["goal"] == "lower"
+    assert run(["verify", "out", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["holds"] is True
+    assert found["guarantees"]["k-anonymity"]["measured"] == 10
+
+
+def test_nothing_but_the_table_is_printed_in_a_pipe(meters, capsys):
+    capsys.readouterr()
+    anonymize("-o", "out")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_further_guarantee_that_fails_exits_1_and_writes_nothing(meters, capsys):
+    assert anonymize("-o", "out", "--require", "aggregate-rule") == 1
+    assert "aggregate-rule does not hold: measured 10, required 15" in capsys.readouterr().err
+    assert not (meters / "out").exists()
+    assert anonymize("-o", "out", "--require", "aggregate-rule:size=10,share=0.9") == 0
+    assert run(["verify", "out"]) == 0
+    assert "checked by the publisher" in capsys.readouterr().out
+
+
+def test_options_may_stand_before_the_source_and_with_an_equals_sign(meters):
+    assert run(["anonymize", "--k=5", "--algorithm", "mdav", "--out", "out", "x.parquet"]) == 0
+
+
+def test_sql_reads_a_part(meters, capsys):
+    capsys.readouterr()
+    assert (
+        run(["anonymize", "--sql", "select * from 'x.parquet' where family = 'household'", "--k", "5", "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["counts"]["series"] == 28
+
+
+def test_csv_private_and_keyed(meters):
+    options = ["--format", "csv", "--private", "mine", "--pseudonyms", "keyed"]
+    assert anonymize("-o", "a", *options) == 0
+    assert anonymize("-o", "b", *options) == 0
+    assert (meters / "a/data.csv").read_bytes() == (meters / "b/data.csv").read_bytes()
+    assert sorted(p.name for p in (meters / "mine").iterdir()) == ["pseudonym.key", "pseudonyms.parquet"]
+    assert run(["verify", "a"]) == 0
+
+
+def test_missing_settings_reach_the_reader(meters):
+    table = pl.read_parquet("x.parquet").with_columns(
+        value=pl.when(pl.int_range(pl.len()) == 30).then(None).otherwise("value")
+    )
+    table.write_parquet("x.parquet")
+    assert anonymize("-o", "a") == 2
+    assert anonymize("-o", "b", "--missing", "interpolate:1h") == 0
+    assert anonymize("-o", "c", "--missing", "keep") == 0
+
+
+def test_the_report_can_be_made_again_from_the_folder(meters, capsys):
+    anonymize("-o", "out")
+    assert run(["report", "out"]) == 0
+    page = (meters / "out-report.html").read_text()
+    assert "k-anonymity" in page
+    assert run(["report", "out", "-o", "out/page.html"]) == 2
+    assert "not changed after it was written" in capsys.readouterr().err
+    assert run(["report", "out", "-o", "nowhere/page.html"]) == 2
+    assert run(["report", "nowhere"]) == 2
+    assert run(["report", "out", "--json", "-o", "p.html"]) == 0
+
+
+def test_two_runs_of_the_demo(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert run(["demo"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("k-anonymity", "smallest group", "information-loss", "shoal-demo/report.html"):
+        assert word in shown
+    assert run(["verify", "shoal-demo"]) == 0
+    assert run(["demo", "--json", "--out", "other", "--k", "25"]) == 0
+
+
+class TestSimulate:
+    def test_kinds_and_formats(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        assert run(["simulate", "occupancy", "-o", "o.csv", "--n", "5", "--days", "2", "--step", "15min"]) == 0
+        assert pl.read_csv("o.csv").columns == ["id", "subject", "time", "value", "weekday"]
+        assert run(["simulate", "events", "-o", "e.parquet", "--n", "20", "--days", "3"]) == 0
+        assert "diagnosis" in pl.read_parquet("e.parquet").columns
+        capsys.readouterr()
+        options = ["--families", "household=1,second-home=1", "--missing", "0.05", "--start", "2023-06-01", "--json"]
+        assert run(["simulate", "meters", "-o", "m.parquet", "--n", "10", "--days", "2", *options]) == 0
+        assert json.loads(capsys.readouterr().out) == {
+            "table": "m.parquet",
+            "series": 10,
+            "subjects": 10,
+            "instants": 48,
+        }
+        table = pl.read_parquet("m.parquet")
+        assert table["value"].null_count() > 0
+        assert set(table["family"]) == {"household", "second-home"}
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["whales", "-o", "w.parquet"], "whales"),
+            (["meters"], "Missing option"),
+            (["meters", "-o", "m.xlsx"], "something.parquet or something.csv"),
+            (["meters", "-o", "here.parquet"], "exists"),
+            (["events", "-o", "e.parquet", "--step", "1h"], "events takes no --step"),
+            (["meters", "-o", "m.parquet", "--families", "household"], "--families takes NAME=SHARE"),
+            (["meters", "-o", "m.parquet", "--families", "castle=1"], "castle"),
+            (["meters", "-o", "m.parquet", "--n", "0"], "n_series"),
+            (["meters", "-o", "here.parquet/m.parquet"], "Cannot write"),
+        ],
+    )
+    def test_bad_arguments_exit_2(self, tmp_path, monkeypatch, capsys, arguments, message):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "here.parquet").write_text("")
+        assert run(["simulate", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error
+        assert error.count("\n") == 1
+
+
+def test_methods_lists_everything_with_parameters(capsys):
+    assert run(["methods"]) == 0
+    shown = capsys.readouterr().out
+    for line in (
+        "microaggregation:",
+        "aims at k-anonymity",
+        "--k int (required)",
+        "aggregate-rule:",
+        "information-loss:",
+    ):
+        assert line in shown
+    assert run(["methods", "--json"]) == 0
+    names = {entry["name"] for entry in json.loads(capsys.readouterr().out)}
+    assert names == {"microaggregation", "k-anonymity", "aggregate-rule", "information-loss"}
+
+
+def test_several_days_of_a_person_are_hidden_among_persons(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(["simulate", "occupancy", "-o", "o.parquet", "--n", "12", "--days", "4", "--step", "1h"])
+    capsys.readouterr()
+    assert run(["anonymize", "o.parquet", "--subject", "subject", "--k", "4", "--json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert (counts["series"], counts["subjects"]) == (48, 12)
+    assert counts["smallest_group"] >= 4
+    assert run(["verify", "out"]) == 0
+    assert "counted in series, not in subjects" in capsys.readouterr().out
+
+
+def test_channels_are_published_as_columns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "meter": np.repeat(np.arange(8), 5),
+            "at": np.tile(np.arange(5), 8),
+            "kwh": rng.random(40),
+            "volt": rng.random(40),
+        }
+    )
+    frame.write_csv("x.csv")
+    options = ["--id", "meter", "--time", "at", "--value", "kwh", "--value", "volt"]
+    assert run(["anonymize", "x.csv", *options, "--k", "4"]) == 0
+    assert pl.read_parquet("out/data.parquet").columns == ["id", "time", "kwh", "volt"]
+    assert run(["verify", "out"]) == 0

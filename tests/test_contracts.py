@@ -1,0 +1,148 @@
+"""What every exported method, guarantee and measure must do. A new one is tested by being exported."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from shoal import Panel, guarantees, methods, utility
+from shoal.errors import ParameterError, ShoalError
+from shoal.guarantees import build_guarantee
+from shoal.process import catalogue
+
+K = 3
+
+
+def example(cls):
+    """An instance with 3 for every whole number that has no default."""
+    required = [f for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING]
+    return cls(**{f.name: K for f in required})
+
+
+def exported(room):
+    return [pytest.param(getattr(room, name), id=name) for name in room.__all__]
+
+
+ALL = [*exported(methods), *exported(guarantees), *exported(utility)]
+rng = np.random.default_rng(11)
+PANELS = {
+    "plain": Panel(rng.normal(size=(20, 8))),
+    "n = k": Panel(rng.normal(size=(K, 4))),
+    "n = 2k - 1": Panel(rng.normal(size=(2 * K - 1, 4))),
+    "n = 3k - 1": Panel(rng.normal(size=(3 * K - 1, 4))),
+    "ties": Panel(rng.integers(0, 2, size=(25, 3)).astype(float)),
+    "constant": Panel(np.full((12, 5), 0.1)),
+    "one instant": Panel(rng.normal(size=(15, 1))),
+    "two channels": Panel(rng.normal(size=(14, 4, 2))),
+    "gaps": Panel(np.where(rng.random((16, 6)) < 0.3, np.nan, 1.5)),
+    "subjects": Panel(rng.normal(size=(24, 5)), subjects=np.repeat(np.arange(8), 3)),
+    "identified": Panel(
+        rng.normal(size=(10, 4)), ids=[f"secret-{i}" for i in range(10)], attributes={"zip": range(10)}
+    ),
+}
+
+
+@pytest.mark.parametrize("cls", ALL)
+class TestEveryone:
+    def test_parameters_are_frozen(self, cls):
+        instance = example(cls)
+        for field in dataclasses.fields(cls):
+            with pytest.raises(dataclasses.FrozenInstanceError):
+                setattr(instance, field.name, None)
+
+    def test_the_name_is_a_word_for_the_command_line(self, cls):
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", cls.name)
+
+    def test_parameters_are_plain_and_build_it_again(self, cls):
+        instance = example(cls)
+        assert cls(**json.loads(json.dumps(instance.parameters))) == instance
+
+    def test_the_docstring_says_what_parameters_mean_and_has_an_example(self, cls):
+        entry = next(e for e in catalogue() if e.name == cls.name)
+        assert entry.summary.endswith((".", "."))
+        assert all(parameter.meaning for parameter in entry.parameters)
+        assert ">>>" in cls.__doc__
+
+
+@pytest.mark.parametrize("cls", exported(methods))
+@pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
+class TestMethods:
+    def test_it_aims_at_a_guarantee_that_then_checks(self, cls, panel):
+        method = example(cls)
+        candidate = method.anonymize(panel)
+        assert candidate.guarantee == method.aims_at
+        assert candidate.check().holds
+        assert candidate.check() == method.aims_at.check(candidate.published)
+
+    def test_it_is_deterministic_and_leaves_its_input_untouched(self, cls, panel):
+        before = panel.digest()
+        first, second = (example(cls).anonymize(panel) for _ in range(2))
+        assert first.published.digest() == second.published.digest()
+        assert panel.digest() == before
+
+    def test_rows_stay_in_the_panels_order(self, cls, panel):
+        candidate = example(cls).anonymize(panel)
+        order = np.random.default_rng(3).permutation(panel.n_series)
+        assert candidate.values.shape == panel.values.shape
+        assert len(order) == len(candidate.private.groups)
+
+    def test_no_identifier_or_static_column_is_in_what_would_be_published(self, cls, panel):
+        published = example(cls).anonymize(panel).published
+        assert published.ids.tolist() == list(range(panel.n_series))
+        assert published.attributes == published.sensitive == {}
+        assert_array_equal(published.times, panel.times)
+
+
+@pytest.mark.parametrize("cls", exported(methods))
+def test_a_method_refuses_a_panel_that_is_too_small(cls):
+    with pytest.raises(ParameterError, match="the panel has 2"):
+        example(cls).anonymize(Panel(np.ones((2, 3))))
+
+
+@pytest.mark.parametrize("cls", exported(guarantees))
+class TestGuarantees:
+    def test_it_checks_a_panel_and_a_candidate(self, cls):
+        candidate = methods.Microaggregation(k=20).anonymize(Panel(np.random.default_rng(0).random((60, 4)) + 1))
+        for subject in (candidate, candidate.published):
+            verdict = example(cls).check(subject)
+            assert bool(verdict) is verdict.holds
+            json.dumps(dataclasses.asdict(verdict))
+        assert example(cls).check(candidate).holds
+
+    def test_sabotage_is_refused_with_a_witness(self, cls):
+        panel = Panel(np.random.default_rng(0).random((60, 4)) + 1)
+        candidate = methods.Microaggregation(k=20).anonymize(panel)
+        values = candidate.values.copy()
+        values[17, 2] += 0.5
+        spoiled = dataclasses.replace(candidate, published=Panel(values))
+        verdict = example(cls).check(spoiled)
+        assert not verdict.holds
+        assert verdict.witness == 17
+
+    def test_the_certificate_can_build_it_again(self, cls):
+        instance = example(cls)
+        assert build_guarantee(instance.name, instance.parameters) == instance
+        assert instance.statement.endswith(".")
+        assert isinstance(instance.needs_originals, bool)
+
+
+def test_a_guarantee_nobody_knows_is_refused():
+    with pytest.raises(ShoalError, match="Unknown guarantee 'magic'"):
+        build_guarantee("magic", {})
+    with pytest.raises(ShoalError, match="does not take these parameters: q"):
+        build_guarantee("k-anonymity", {"q": 1})
+
+
+@pytest.mark.parametrize("cls", exported(utility))
+@pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
+class TestMeasures:
+    def test_nothing_beats_publishing_the_originals(self, cls, panel):
+        best = example(cls).measure(panel, panel)
+        published = methods.Microaggregation(k=K).anonymize(panel).published
+        score = example(cls).measure(panel, published)
+        assert best.range[0] <= score.value <= best.range[1]
+        assert not score.better_than(best)
+        assert cls.meaning

@@ -1,0 +1,237 @@
+"""Everything the documentation shows is run: Python blocks, shell sessions, docstring examples, links.
+
+In Markdown, blocks of one page run in order, in one temporary folder:
+
+    ```python    one namespace per page; with >>> prompts the output shown must be the output
+    ```console   lines after "$ " run in bash; the output shown below each must be the output ("..." stands for
+                 anything, white space does not count) and its exit code 0, unless the next line asks with $?
+
+Other blocks (sh, yaml, text, ...) are only read.
+"""
+
+import doctest
+import importlib
+import importlib.util
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import shoal
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+MARK = "\x1e"
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def pages(pattern):
+    return [pytest.param(page, id=name_of(page)) for page in PAGES if pattern.search(page.read_text(encoding="utf-8"))]
+
+
+@dataclass(frozen=True)
+class Block:
+    place: str
+    language: str
+    text: str
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Block(f"{name_of(page)}:{line}", found[1], found[2])
+
+
+@dataclass
+class Command:
+    text: str
+    shown: str = ""
+
+
+def commands_of(block):
+    """The commands of a session and the output shown below each; a backslash continues a command."""
+    commands = []
+    going_on = False
+    for line in block.text.splitlines():
+        if going_on:
+            commands[-1].text += f"\n{line}"
+        elif line.startswith("$ "):
+            commands.append(Command(line[2:]))
+        else:
+            assert commands, f"{block.place}: a console block begins with a command after '$ '"
+            commands[-1].shown += f"{line}\n"
+            continue
+        going_on = line.endswith("\\")
+    return commands
+
+
+def run_session(block):
+    commands = commands_of(block)
+    # The exit code is told after each command and handed on, so that the next one may ask for $?.
+    script = "".join(f"{c.text}\ncode=$?; printf '{MARK}%d{MARK}' $code; (exit $code)\n" for c in commands)
+    place = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "LC_ALL": "C.UTF-8",
+    }
+    done = subprocess.run(
+        ["bash"], input=script, env=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    printed, codes = done.stdout.split(MARK)[::2], done.stdout.split(MARK)[1::2]
+    for i, command in enumerate(commands):
+        where = f"{block.place}, command {i + 1}: $ {command.text}"
+        assert i < len(codes), f"{where}\ndid not end; printed:\n{printed[-1]}"
+        assert matches(command.shown, printed[i]), f"{where}\nshown:\n{command.shown}\nprinted:\n{printed[i]}"
+        asked = i + 1 < len(commands) and "$?" in commands[i + 1].text
+        assert asked or codes[i] == "0", f"{where}\nexited with {codes[i]}; printed:\n{printed[i]}"
+
+
+def matches(shown, printed):
+    return doctest.OutputChecker().check_output(f"{shown.strip()}\n", f"{printed.strip()}\n", LENIENT)
+
+
+def run_python(block, namespace):
+    if ">>>" in block.text:
+        test = doctest.DocTestParser().get_doctest(block.text, namespace, block.place, block.place, 0)
+        failures = run_doctest(test)
+        namespace.update(test.globs)
+        assert not failures, f"{block.place}\n{failures}"
+        return
+    try:
+        exec(compile(block.text, block.place, "exec"), namespace)
+    except Exception as error:
+        pytest.fail(f"{block.place} raised {type(error).__name__}: {error}")
+
+
+def run_doctest(test):
+    told = []
+    doctest.DocTestRunner(optionflags=LENIENT).run(test, out=told.append, clear_globs=False)
+    return "".join(told)
+
+
+@pytest.mark.parametrize("page", pages(re.compile(r"^```(python|console)$", re.M)))
+def test_what_a_page_shows_is_what_happens(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        if block.language == "python":
+            run_python(block, namespace)
+        elif block.language == "console":
+            run_session(block)
+
+
+def docstring_examples():
+    modules = [shoal.__name__, *(m.name for m in pkgutil.walk_packages(shoal.__path__, "shoal."))]
+    for name in modules:
+        for test in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name)):
+            if test.examples:
+                yield pytest.param(test, id=test.name)
+
+
+@pytest.mark.parametrize("example", docstring_examples())
+def test_the_example_of_a_docstring_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failures = run_doctest(example)
+    assert not failures, failures
+
+
+def slug(heading):
+    """The anchor a Markdown viewer gives a heading."""
+    plain = re.sub(r"[`*]|\[|\]\([^)]*\)", "", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def anchors_of(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+@pytest.mark.parametrize("page", pages(LINK))
+def test_links_between_pages_lead_somewhere(page):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in LINK.findall(text):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.is_relative_to(ROOT), f"{name_of(page)} links outside the repository: {target}"
+        assert linked.exists(), f"{name_of(page)} links to nothing: {target}"
+        if anchor:
+            assert anchor in anchors_of(linked), f"{name_of(page)} links to a heading that is not there: {target}"
+
+
+def test_every_page_can_be_reached_from_the_start_page():
+    reached, to_do = set(), [ROOT / "docs" / "index.md"]
+    while to_do:
+        page = to_do.pop()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        targets = LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+        to_do += [(page.parent / t.partition("#")[0]).resolve() for t in targets if "://" not in t and t[0] != "#"]
+    assert not {name_of(page) for page in PAGES} - {name_of(page) for page in reached} - {"README.md"}
+
+
+def test_no_line_of_the_documentation_is_too_long():
+    too_long = [
+        f"{name_of(page)}:{number}"
+        for page in [*PAGES, ROOT / "CHANGELOG.md"]
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 120 and not line.startswith("|") and "](" not in line
+    ]
+    assert not too_long
+
+
+def test_the_reference_is_what_the_code_says():
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    written = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert written == build.reference(), "docs/reference.md is out of date: run make docs"
+
+
+def test_every_method_has_a_page():
+    for name in shoal.methods.__all__:
+        method = getattr(shoal.methods, name)
+        assert (ROOT / "docs" / "methods" / f"{method.name}.md").is_file(), f"docs/methods/{method.name}.md is missing"
+
+
+class TestTheseChecks:
+    """A check that cannot fail would show nothing."""
+
+    def test_wrong_output_is_noticed(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        run_session(Block("here", "console", "$ echo one two\none ...\n"))
+        with pytest.raises(AssertionError, match="here, command 1"):
+            run_session(Block("here", "console", "$ echo one\ntwo\n"))
+
+    def test_a_failing_command_is_noticed_unless_its_code_is_shown(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        run_session(Block("here", "console", "$ (exit 3)\n$ echo $?\n3\n"))
+        with pytest.raises(AssertionError, match="exited with 3"):
+            run_session(Block("here", "console", "$ (exit 3)\n$ echo done\ndone\n"))
+
+    def test_wrong_output_of_python_is_noticed(self):
+        with pytest.raises(AssertionError, match="here"):
+            run_python(Block("here", "python", ">>> 1 + 1\n3\n"), {})
+        with pytest.raises(pytest.fail.Exception, match="here raised ZeroDivisionError"):
+            run_python(Block("here", "python", "1 / 0\n"), {})
+
+    def test_a_python_block_hands_on_its_names(self):
+        names = {}
+        run_python(Block("here", "python", ">>> x = 1\n"), names)
+        run_python(Block("here", "python", "y = x + 1\n"), names)
+        assert names["y"] == 2
