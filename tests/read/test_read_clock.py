@@ -166,6 +166,8 @@ def test_the_day_of_23_hours_needs_a_zone(as_text):
     local = spring().dt.to_string("%Y-%m-%d %H:%M:%S") if as_text else spring()
     with refused(r"1 of 91 steps differ from the usual one\. One is longer by an hour, .* give timezone="):
         read_panel(one_series(local.to_arrow()))
+    with refused("or mark the gap with align='resample:15min'"):
+        read_panel(one_series(local.to_arrow()))
     panel = read_panel(one_series(local.to_arrow()), timezone="Europe/Bratislava")
     assert panel.n_instants == 92
     assert set(np.diff(panel.times).astype(int)) == {900_000_000}
@@ -175,7 +177,9 @@ def test_the_day_of_23_hours_needs_a_zone(as_text):
 @pytest.mark.parametrize("as_text", [False, True])
 def test_the_day_of_25_hours_needs_offsets(as_text):
     local = autumn().dt.to_string("%Y-%m-%d %H:%M:%S") if as_text else autumn()
-    with refused("1 of 25 rows repeat the id and time of another.*export times in UTC or with offsets"):
+    with refused(
+        "1 of 25 rows are duplicates: they repeat the id and time of another.*export times in UTC or with offsets"
+    ):
         read_panel(one_series(local.to_arrow()))
     with refused(
         "2 rows fall into the hour that its clock shows twice, 0 into the hour that it skips. Export the times in UTC"
@@ -233,12 +237,20 @@ def test_local_days_are_even_although_one_has_23_hours():
     assert panel.n_instants == 4
 
 
+def test_an_outage_of_everybody_becomes_a_gap_at_the_usual_step():
+    times = utc_hours(dt.datetime(2024, 1, 1), 20, 15).gather([0, 1, 2, 3, 9, 10, 11])
+    with refused(r"1 of 6 steps .* align='resample:15min', which marks gaps as missing"):
+        read_panel(one_series(times.to_arrow()))
+    panel = read_panel(one_series(times.to_arrow()), align="resample:15min", missing="keep")
+    assert panel.n_missing == 5
+
+
 def test_uneven_steps():
     with refused(
-        r"not evenly spaced: 1 of 3 steps differ from the usual one\. Gather readings with align='resample:1h'"
+        r"not evenly spaced: 1 of 3 steps differ from the usual one\. Gather readings with align='resample:1d'"
     ):
         read_panel(one_series(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-07"]))
-    with refused("not evenly spaced: 1 of 3 steps .* align='resample:10'"):
+    with refused("not evenly spaced: 1 of 3 steps .* align='resample:1'"):
         read_panel(one_series([0, 1, 2, 4]))
 
 
@@ -253,7 +265,7 @@ def test_series_with_a_clock_of_their_own():
 
 
 def test_repeated_rows():
-    with refused("^2 of 4 rows repeat the id and time of another. Gather them with align="):
+    with refused("^2 of 4 rows are duplicates: they repeat the id and time of another. Gather them with align="):
         read_panel(one_series([1, 1, 1, 2]))
 
 

@@ -44,7 +44,7 @@ def test_drop_series_takes_along_what_belongs_to_it():
     table = pl.DataFrame(
         {"id": ["b", "a", "c"], "home": ["h1", "h2", "h3"], "tariff": [7, 8, 9], "ill": ["x", "y", "z"]}
     ).with_columns(t0=pl.Series([1.0, None, 3.0]))
-    panel = read_panel(table, subject="home", quasi="tariff", sensitive="ill", missing="drop-series")
+    panel = read_panel(table, layout="wide", subject="home", quasi="tariff", sensitive="ill", missing="drop-series")
     assert panel.ids.tolist() == ["b", "c"]
     assert panel.subjects.tolist() == ["h1", "h3"]
     assert panel.attributes["tariff"].tolist() == [7, 9]

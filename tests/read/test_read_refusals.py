@@ -27,6 +27,13 @@ def test_missing_file():
         read_panel("nowhere.csv")
 
 
+def test_a_query_given_as_source():
+    with refused("^The source is not the name of a file. Give a query as sql="):
+        read_panel(f"select '{ILLNESS}' from " + "x" * 5000)
+    with refused("^The source is not the name of a file"):
+        read_panel("select *\nfrom x")
+
+
 def test_unknown_kind_of_file(tmp_path):
     (tmp_path / "x.xlsx").touch()
     with refused(r"x\.xlsx: its name must end in \.csv, \.csv\.gz, \.tsv, \.parquet or \.pq"):
@@ -155,6 +162,8 @@ def test_arrays():
         read_panel(np.array([[1, np.inf], [1, 2]]))
     with refused("^The array holds something else than numbers"):
         read_panel(np.array([[VALUE + "x"]]))
+    with refused("^The array holds something else than numbers"):
+        read_panel(np.array([[1 + 2j]]))
     for more in ({"id": "id"}, {"timezone": "UTC"}, {"sql": "select 1"}):
         with refused("^An array has no columns", ParameterError):
             read_panel(np.zeros((2, 2)), **more)
@@ -252,6 +261,8 @@ def test_missing_identifiers_are_counted(tmp_path):
 def test_identifiers_of_other_types(tmp_path):
     with refused("^Column 'id' holds fractional numbers"):
         read_panel(long_table(1, id=[77123.25]))
+    with refused("^Column 'id' holds fractional numbers"):
+        read_panel(long_table(1, id=[float("inf")]))
     with refused("^Column 'id' holds neither text nor integers"):
         read_panel(long_table(1, id=[[1, 2]]))
     long_table(1).write_parquet(tmp_path / "1.parquet")
@@ -309,6 +320,24 @@ def test_wide_repeats():
         read_panel(table)
 
 
+def test_wide_columns_that_are_partly_timestamps():
+    table = pl.DataFrame({"id": [ID], "age": [77], "2024-01-01": [1.0], "2024-01-02": [2.0]})
+    with refused("^1 of 3 columns have names that are no timestamps. Name them as quasi="):
+        read_panel(table)
+    assert read_panel(table, value=["2024-01-01", "2024-01-02"]).n_instants == 2
+    with refused("^timezone: the names of the columns are no timestamps", ParameterError):
+        read_panel(pl.DataFrame({"id": [ID], "a": [1.0]}), layout="wide", timezone="UTC")
+
+
+def test_a_table_of_attributes_does_not_pass_for_a_panel():
+    table = pl.DataFrame({"id": [ID], "age": [77], "income": [1.0]})
+    with refused("^The names of 2 of 2 columns beside the id are neither timestamps nor numbers"):
+        read_panel(table)
+    assert read_panel(table, layout="wide").n_instants == 2
+    assert read_panel(table, value=["income"]).n_instants == 1
+    assert read_panel(table.rename({"age": "0", "income": "1"})).n_instants == 2
+
+
 def test_wide_instants_must_be_even():
     with refused("^The instants are not evenly spaced: 1 of 2 steps"):
         read_panel(pl.DataFrame({"id": ["a"], "2024-01-01": [1], "2024-01-02": [1], "2024-01-05": [1]}))
@@ -324,6 +353,12 @@ def test_static_columns_that_change():
     for part in ("quasi", "sensitive", "other", "subject"):
         with refused("^Column 'ill' changes within 2 of 3 series; a static column must have one value per series"):
             read_panel(table, **{part: "ill"})
+
+
+def test_nested_static_columns():
+    for nested in ([[1]], [{ILLNESS: 1}]):
+        with refused("^Column 'more' holds nested entries"):
+            read_panel(long_table(1, more=nested), quasi="more")
 
 
 def test_series_without_subject():

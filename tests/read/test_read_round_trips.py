@@ -111,7 +111,7 @@ def test_wide_row_per_series(wide_series, tmp_path):
 
 
 def test_wide_row_per_series_without_timestamps_has_positions():
-    panel = read_panel(pl.DataFrame({"id": ["b", "a"], "x": [1, 2], "y": [3, 4]}))
+    panel = read_panel(pl.DataFrame({"id": ["b", "a"], "x": [1, 2], "y": [3, 4]}), layout="wide")
     assert panel.values.tolist() == [[2, 4], [1, 3]]
     assert panel.times.tolist() == [0, 1]
 
@@ -137,6 +137,12 @@ def test_arrays():
     assert panel.times.tolist() == [0, 1, 2, 3]
     assert panel.origin.kind == "array"
     assert read_panel(np.dstack([VALUES, VALUES])).n_channels == 2
+    assert read_panel(np.array([[True, False]])).values.tolist() == [[1.0, 0.0]]
+
+
+def test_masked_entries_are_missing():
+    panel = read_panel(np.ma.masked_array([[1, 2, 3]], mask=[[False, True, False]]), missing="keep")
+    np.testing.assert_array_equal(panel.values, [[1.0, np.nan, 3.0]])
 
 
 def test_sql_over_files(long, tmp_path):

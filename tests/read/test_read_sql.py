@@ -36,6 +36,13 @@ def test_statements_that_give_no_table():
             read_panel(sql=sql)
 
 
+def test_instants_do_not_take_the_zone_of_this_machine():
+    sql = "select 'a' as id, timestamptz '2024-07-01 12:00+02' as time, 1.0 as value"
+    panel = read_panel(sql=sql)
+    assert panel.timezone == "UTC"
+    assert str(panel.times[0]) == "2024-07-01T10:00:00.000000"
+
+
 def test_variables_of_the_program_are_no_tables():
     with refused("unknown table"):
         read_panel(pl.DataFrame({"id": [1], "time": [0], "value": [1.0]}), sql="select * from source")

@@ -182,9 +182,19 @@ def test_the_certificate_names_counts_and_digests(out, candidate):
     assert certificate["time"] == {
         "first": "2024-01-01T00:00:00.000000",
         "last": "2024-01-01T05:00:00.000000",
-        "step": "3600s",
+        "step": "1h",
         "timezone": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("length", "unit", "written"),
+    [(15, "m", "15min"), (2, "h", "2h"), (7, "D", "7d"), (90, "s", "90s"), (250, "ms", "250000us")],
+)
+def test_the_certificate_writes_the_step_as_people_do(tmp_path, length, unit, written):
+    times = np.datetime64("2024-01-01T00:00") + np.arange(6) * np.timedelta64(length, unit)
+    candidate = Microaggregation(k=K).anonymize(small_panel(times=times))
+    assert release(candidate, tmp_path / "out").certificate["time"]["step"] == written
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from report_samples import certificate_of, daily_curves, grouped
 
+from report.samples import certificate_of, daily_curves, grouped
 from shoal.model import Panel
 from shoal.report import summarise
 

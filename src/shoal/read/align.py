@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
-from shoal.read.durations import DAY, HOUR, Duration, parse_duration
+from shoal.read.durations import DAY, HOUR, Duration, parse_duration, write_duration
 from shoal.read.zones import Zone
 
 
@@ -65,22 +65,22 @@ def require_even(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None,
     if not n_irregular:
         return
     n_steps = len(times) - 1
-    number = "'resample:1h'" if on_clock else "'resample:10'"
     if n_series > 1 and 2 * n_filled < n_series * len(times):
         raise InputError(
             f"The times of the series do not line up: {n_series} series have {len(times)} different times between "
             f"them, unevenly spaced, and fill {100 * n_filled // (n_series * len(times))} % of the cells. "
-            f"Gather them with align={number} or another step."
+            f"Gather them with align='resample:{'1h' if on_clock else 10}' or another step."
         )
     gaps = np.diff(times)
     usual = _usual(gaps)
+    number = f"'resample:{write_duration(usual) if on_clock else usual}'"
     if on_clock and zone is None and np.any(gaps == usual + HOUR) and not np.any((gaps < usual) & (gaps % usual != 0)):
         way_out = (
             "One is longer by an hour, as where summer time begins: give timezone=, for example "
-            f"timezone='Europe/Bratislava', or gather readings with align={number} or another step."
+            f"timezone='Europe/Bratislava', or mark the gap with align={number}."
         )
     else:
-        way_out = f"Gather readings with align={number} or another step."
+        way_out = f"Gather readings with align={number}, which marks gaps as missing, or another step."
     raise InputError(
         f"The instants are not evenly spaced: {n_irregular} of {n_steps} steps differ from the usual one. {way_out}"
     )

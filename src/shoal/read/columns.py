@@ -66,6 +66,8 @@ class Plan:
     quasi: tuple[Column, ...]
     sensitive: tuple[Column, ...]
     other: tuple[Column, ...]
+    guessed: bool
+    """Whether neither the layout nor the value columns were named: then the names must look like instants."""
 
     @property
     def static(self) -> tuple[Column, ...]:
@@ -166,6 +168,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
         default = find_default(names, "value", taken)
         values = () if default is None else (default,)
     static = {name: find_column(names, name) for name in request.static}
+    guessed = layout is Layout.AUTO and request.value is None
     if layout is Layout.AUTO:
         layout = Layout.LONG if id_ and time and values else Layout.WIDE
         if id_ and time and not values:
@@ -192,6 +195,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
         tuple(static[name] for name in request.quasi),
         tuple(static[name] for name in request.sensitive),
         tuple(static[name] for name in request.other),
+        guessed,
     )
 
 

@@ -43,3 +43,9 @@ def parse_duration(given: object, setting: str) -> Duration:
     if found[2] is None:
         return Duration(int(found[1]), on_clock=False)
     return Duration(int(found[1]) * _UNITS[found[2]], on_clock=True)
+
+
+def write_duration(microseconds: int) -> str:
+    """The length in the largest unit that divides it, at least a second."""
+    unit = max((u for u, length in _UNITS.items() if microseconds % length == 0), key=_UNITS.__getitem__, default="s")
+    return f"{max(1, microseconds // _UNITS[unit])}{unit}"

@@ -34,13 +34,21 @@ def open_files(source: str) -> Table:
 
 def find_files(source: str) -> tuple[str, list[Path]]:
     """The kind of the files ("csv" or "parquet") and their paths in order."""
-    path = Path(source).expanduser()
-    if path.is_file():
+    try:
+        path = Path(source).expanduser()
+        is_file, is_folder = path.is_file(), path.is_dir()
+        odd = not source.isprintable()
+    except (OSError, RuntimeError):
+        odd = True
+    if odd:
+        # Not echoed: this long or of several lines, it is rather a query than a name.
+        raise InputError("The source is not the name of a file. Give a query as sql=.")
+    if is_file:
         kind = _kind(path)
         if kind is None:
             raise InputError(f"Cannot read {source}: its name must end in {_ACCEPTED}.")
         return kind, [path]
-    if path.is_dir():
+    if is_folder:
         found = [p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path))]
     elif any(sign in source for sign in "*?["):
         found = _matching(source, path)

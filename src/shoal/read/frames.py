@@ -59,7 +59,7 @@ class LazyTable(Table):
         # Together with the columns already held, so that all of them come from one run of the query.
         wanted = sorted({*columns, *self._collected})
         try:
-            table = self._query.select([self.names[c] for c in wanted]).collect(engine="streaming").to_arrow()
+            table = self._query.select([self.names[c] for c in wanted]).collect().to_arrow()
         except (pl.exceptions.PolarsError, OSError):
             raise _failed() from None
         self._collected = {c: table.column(position) for position, c in enumerate(wanted)}

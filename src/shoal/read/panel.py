@@ -56,7 +56,7 @@ def read_panel(
     layout
         "long": a row per series and instant. "wide": a row per series with a column per instant (timestamps, or else
         positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long when id, time and value are
-        there, else wide by whichever of id and time is.
+        there, else wide by whichever of id and time is, if the columns are named by timestamps or numbers.
     missing
         "fail", "drop-series", "drop-instants", "interpolate:2h", "keep", or several in order such as
         "interpolate:2h,drop-series". Interpolation fills gaps up to that length between neighbours of the same series,
@@ -101,10 +101,10 @@ def read_panel(
 def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:
     if request.names or timezone is not None or sql is not None:
         raise ParameterError("An array has no columns: leave id, time, value, the roles, timezone and sql out.")
-    try:
-        values = np.array(source, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InputError("The array holds something else than numbers. Convert it to float64 first.") from None
+    if source.dtype.kind not in "biuf":
+        raise InputError("The array holds something else than numbers. Convert it to float64 first.")
+    # Filled, since otherwise what a masked array hides would come to light.
+    values = np.array(np.ma.filled(source.astype(np.float64), np.nan), order="C")
     if values.ndim not in (2, 3) or 0 in values.shape:
         raise InputError(
             f"An array needs 2 dimensions (series, instants) or 3 (series, instants, channels), none of them empty; "

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import InputError
 from shoal.read.files import CsvTable, ParquetTable, read_header
 from shoal.read.tables import ArrowTable, Table, empty, plain, rows_per_batch
 
@@ -54,8 +54,7 @@ class QueryTable(Table):
 
     def _prepare(self, sql: str, source: Table | None) -> duckdb.DuckDBPyRelation:
         try:
-            self._connection.execute("SET enable_progress_bar = false")
-            self._close_python()
+            self._settle()
             if source is not None:
                 self._offer(source)
             relation = self._connection.sql(sql)
@@ -65,10 +64,13 @@ class QueryTable(Table):
             raise InputError("The SQL gives no table. Give a query such as select id, time, value from 'file.parquet'.")
         return relation
 
-    def _close_python(self) -> None:
-        # Otherwise a table name in the query could pick up a variable of ours.
-        with contextlib.suppress(duckdb.CatalogException):
-            self._connection.execute("SET python_enable_replacements = false")
+    def _settle(self) -> None:
+        self._connection.execute("SET enable_progress_bar = false")
+        # A table name in the query must not pick up a variable of ours, nor a panel the zone of this machine. DuckDB
+        # may lack either setting: the first came with version 1.1, the second with an extension.
+        for setting in ("python_enable_replacements = false", "TimeZone = 'UTC'"):
+            with contextlib.suppress(duckdb.CatalogException):
+                self._connection.execute(f"SET {setting}")
 
     def _offer(self, source: Table) -> None:
         if isinstance(source, ParquetTable):
@@ -167,10 +169,3 @@ class DatabaseTable(Table):
 def _one_query(sql: str) -> str:
     # The driver puts the query into brackets; the line break keeps a comment at its end from swallowing the last one.
     return sql.strip().rstrip(";") + "\n"
-
-
-def open_query(sql: str, source: Table | None = None) -> Table:
-    """DuckDB SQL as a table."""
-    if not isinstance(sql, str) or not sql.strip():
-        raise ParameterError("sql: give a query, such as select id, time, value from 'file.parquet'.")
-    return QueryTable(sql, source)

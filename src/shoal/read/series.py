@@ -22,7 +22,7 @@ def read_ids(array: Any, column: str) -> Any:
     kind = array.type
     if pa.types.is_floating(kind):
         numbers = pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False)
-        if np.any(numbers[~np.isnan(numbers)] % 1):
+        if np.any(np.isinf(numbers)) or np.any(numbers[~np.isnan(numbers)] % 1):
             raise InputError(
                 f"Column {column!r} holds fractional numbers, which cannot identify series. Write it as text."
             )
@@ -119,6 +119,8 @@ class StaticColumn:
 
     def add(self, rows: NDArray[np.int64], array: Any) -> None:
         """See a batch; `rows` says the series of each entry."""
+        if pa.types.is_nested(array.type):
+            raise InputError(f"Column {self.column!r} holds nested entries. Give a column of text, numbers or dates.")
         encoded = array.dictionary_encode("encode")
         entries = [_entry(entry, self._untyped) for entry in encoded.dictionary.to_pylist()]
         numbers = np.array(
@@ -180,7 +182,7 @@ def _entry(entry: Any, untyped: bool) -> Any:
         return None
     if isinstance(entry, Decimal):
         return float(entry)
-    return tuple(entry) if isinstance(entry, list) else entry
+    return entry
 
 
 def changed() -> InputError:

@@ -8,16 +8,18 @@ from typing import Any
 from shoal.errors import InputError, ParameterError
 from shoal.read.files import open_files
 from shoal.read.frames import is_pandas, open_frame
-from shoal.read.queries import DatabaseTable, open_query
+from shoal.read.queries import DatabaseTable, QueryTable
 from shoal.read.tables import Table
 
 
 def open_table(source: Any, sql: str | None) -> Table:
     """Open a path, folder, pattern, frame, query or database. Close the table after use."""
+    if sql is not None and (not isinstance(sql, str) or not sql.strip()):
+        raise ParameterError("sql: give a query, such as select id, time, value from 'file.parquet'.")
     if source is None:
         if sql is None:
             raise ParameterError("Nothing to read: give a source, or sql=.")
-        return open_query(sql)
+        return QueryTable(sql)
     if isinstance(source, str) and source.lower().startswith(("postgresql://", "postgres://")):
         if sql is None:
             raise ParameterError("A database needs sql=, such as select id, time, value from readings.")
@@ -35,4 +37,4 @@ def open_table(source: Any, sql: str | None) -> Table:
             f"Cannot read an object of the type {type(source).__name__}. Give a path, a numpy array, a frame "
             "(pandas, polars, pyarrow) or postgresql:// with sql=."
         )
-    return table if sql is None else open_query(sql, table)
+    return table if sql is None else QueryTable(sql, table)

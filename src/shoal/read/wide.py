@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import InputError
+from shoal.errors import InputError, ParameterError
 from shoal.read.align import Exact, Resample, make_buckets, require_even
 from shoal.read.cells import gather, refuse_sparse
 from shoal.read.clock import Clock
@@ -62,16 +62,32 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
         part.verify()
     draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows)
     attach_static(draft, plan, static)
-    _name_instants(draft, [column.name for column in plan.values], timezone)
+    _name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     return draft
 
 
-def _name_instants(draft: Draft, names: list[str], timezone: str | None) -> None:
-    """Take the instants from the column names where all of them are timestamps; otherwise they are positions."""
+def _name_instants(draft: Draft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
+    """Take the instants from the column names if these are timestamps; if none of them is, they are positions."""
     clock = Clock("the column names", timezone)
     instants = clock.read(pa.array(names, pa.string()))
-    if clock.n_unreadable or clock.n_integer or clock.n_missing:
+    n_other = clock.n_unreadable + clock.n_integer + clock.n_missing
+    if n_other == len(names):
+        if guessed and clock.n_unreadable:
+            # A table of attributes such as age and income would otherwise pass for a panel, and be published.
+            raise InputError(
+                f"The names of {clock.n_unreadable} of {len(names)} columns beside the id are neither timestamps nor "
+                "numbers. If the columns are instants in order, say so with layout='wide'; for a long table name time= "
+                "and value=."
+            )
+        if timezone is not None:
+            raise ParameterError("timezone: the names of the columns are no timestamps. Leave it out.")
         return
+    if n_other:
+        # Never positions here: a forgotten column such as an age would pass for a reading.
+        raise InputError(
+            f"{n_other} of {len(names)} columns have names that are no timestamps. Name them as quasi=, sensitive= or "
+            "other=, or name the columns with values as value=."
+        )
     clock.verify()
     order = np.argsort(instants, kind="stable")
     times = instants[order]

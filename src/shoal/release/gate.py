@@ -224,10 +224,17 @@ def _counts(published: Panel) -> cert.CountsPart:
 def _time(published: Panel) -> cert.TimePart:
     times = published.times
     steps = np.unique(np.diff(times))
-    step = None
-    if len(steps) == 1:
-        step = str(int(steps[0])) if times.dtype.kind == "i" else f"{int(steps[0].astype(np.int64)) // 1_000_000}s"
+    step = _duration(steps[0]) if len(steps) == 1 else None
     return cert.TimePart(first=str(times[0]), last=str(times[-1]), step=step, timezone=published.timezone)
+
+
+def _duration(step: Any) -> str:
+    """A step in the largest unit that divides it; a bare number where times are integers."""
+    length = int(step.astype(np.int64))
+    if step.dtype.kind == "i":
+        return str(length)
+    units = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("us", 1))
+    return next(f"{length // size}{unit}" for unit, size in units if length % size == 0)
 
 
 def _finite(bound: float) -> float | None:

@@ -7,6 +7,9 @@ at instant t, and only observed readings counted:
     duration     mean over s of x[s, t], times the number of series, for each t; sorted downwards
     bands(c, q)  with m[u] the profile of subject u alone at c: the mean of the w order statistics of m nearest to
                  the rank of quantile q, w = max(crowd, 5). A bare quantile would be somebody's own figure.
+
+A number of which one subject makes up more than nine tenths is left out as well: where all others read zero, the total
+is that subject's reading.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +30,7 @@ MAX_BYTES = 120_000
 MAX_CHANNELS = 8
 MAX_POINTS = 400
 MAX_SHARES = 200
+MAX_SHARE = 0.9  # of one subject in a number about the originals
 WINDOW = 5  # order statistics behind a quantile, where the crowd is smaller
 _LEAST_CROWDS = 5
 _NAME_LENGTH = 60
@@ -39,11 +43,18 @@ _NUMBERS = 8_400
 Curve = list[float | None]
 
 
+class _Rule(NamedTuple):
+    """What a number needs to be shown: so many subjects, none with a larger share of it."""
+
+    subjects: int
+    share: float
+
+
 def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
     """Gather what the page may show of the originals beside the published values.
 
-    A point for which fewer than `crowd` subjects were observed is None. At most 400 points a curve, 8 channels and
-    120 kB of JSON, whatever the panels.
+    A point is None for which fewer than `crowd` subjects were observed, or of which one makes up more than 90 %.
+    At most 400 points a curve, 8 channels and 120 kB of JSON, whatever the panels.
 
     Parameters
     ----------
@@ -56,8 +67,9 @@ def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        `crowd`, `series`, `axis` (where the points of `profile` and `bands` lie), `channels` (a list with `name`,
-        `profile`, `duration` and `bands`; `duration` at evenly spaced shares of the time) and `channels_left_out`.
+        `crowd`, `largest_share`, `series`, `axis` (where the points of `profile` and `bands` lie), `channels` (a list
+        with `name`, `profile`, `duration` and `bands`; `duration` at evenly spaced shares of the time) and
+        `channels_left_out`.
 
     Examples
     --------
@@ -79,18 +91,19 @@ def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
 def _summarise(original: Panel, published: Panel, crowd: int, points: int, shares: int) -> dict[str, Any]:
     axis = common_axis(original, published, points)
     n_bins = len(axis.at)
+    rule = _Rule(crowd, MAX_SHARE)
     # Published values are public: where a release has fewer rows than a crowd has subjects, they may all be shown.
-    floor = min(crowd, published.n_subjects)
+    other_rule = _Rule(min(crowd, published.n_subjects), 1.0)
     channels = []
     for channel in range(min(original.n_channels, MAX_CHANNELS)):
-        mean, bands, reason = _profile_and_bands(original, channel, axis.original, n_bins, crowd, crowd)
-        totals = _totals(original, channel, crowd)
+        mean, bands, reason = _profile_and_bands(original, channel, axis.original, n_bins, crowd, rule)
+        totals = _totals(original, channel, rule)
         other_mean, other_bands, others = None, None, np.empty(0)
         if channel < published.n_channels:
-            others = _totals(published, channel, floor)
+            others = _totals(published, channel, other_rule)
             if axis.published is not None:
                 other_mean, other_bands, other_reason = _profile_and_bands(
-                    published, channel, axis.published, n_bins, crowd, floor
+                    published, channel, axis.published, n_bins, crowd, other_rule
                 )
                 reason = reason or other_reason
         if len(others) and same_times(original, published):
@@ -107,6 +120,7 @@ def _summarise(original: Panel, published: Panel, crowd: int, points: int, share
         )
     return {
         "crowd": crowd,
+        "largest_share": MAX_SHARE,
         "series": {"original": original.n_series, "published": published.n_series},
         "axis": {
             "kind": axis.kind,
@@ -120,7 +134,7 @@ def _summarise(original: Panel, published: Panel, crowd: int, points: int, share
 
 
 def _profile_and_bands(
-    panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int, crowd: int, floor: int
+    panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int, crowd: int, rule: _Rule
 ) -> tuple[Curve, dict[str, Curve] | None, str | None]:
     """The mean of each bin, its quantile bands across subjects, and why there are none."""
     least = _LEAST_CROWDS * crowd
@@ -128,25 +142,25 @@ def _profile_and_bands(
     mean = np.full(n_bins, np.nan)
     bands = np.full((len(QUANTILES), n_bins), np.nan)
     for first, sums, counts in _subject_sums(panel, channel, bins, n_bins):
-        mean[first : first + len(sums)] = _means(sums, counts, floor)
+        mean[first : first + len(sums)] = _means(sums, counts, rule)
         for bin_sums, bin_counts, band in zip(sums, counts, bands.T[first:], strict=False):
             observed = bin_counts > 0
             if wanted and np.count_nonzero(observed) >= least:
-                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, WINDOW))
+                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, WINDOW), rule)
     if not wanted:
         reason = f"Bands need at least {least:,} subjects, five crowds of {crowd:,}; there are {panel.n_subjects:,}."
         return _rounded(mean), None, reason
     return _rounded(mean), {f"p{q}": _rounded(band) for q, band in zip(QUANTILES, bands, strict=True)}, None
 
 
-def _blurred_quantiles(figures: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The mean of the `window` order statistics nearest to the rank of each quantile."""
+def _blurred_quantiles(figures: NDArray[np.float64], window: int, rule: _Rule) -> NDArray[np.float64]:
+    """The mean of the `window` order statistics nearest to the rank of each quantile, the lower ones on a tie."""
     n = len(figures)
-    ranks = np.array(QUANTILES) / 100 * (n - 1)
-    starts = np.clip(np.rint(ranks - (window - 1) / 2).astype(np.int64), 0, n - window)
+    # ceil(rank - window / 2) with rank = q / 100 * (n - 1), in whole numbers.
+    starts = np.clip([-(-(q * (n - 1) - 50 * window) // 100) for q in QUANTILES], 0, n - window)
     ordered = np.sort(figures)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.array([ordered[start : start + window].mean() for start in starts])
+    windows = np.array([ordered[start : start + window] for start in starts])
+    return _means(windows, np.ones_like(windows), rule)
 
 
 def _duration(totals: NDArray[np.float64], others: NDArray[np.float64], shares: int) -> dict[str, Any]:
@@ -169,21 +183,24 @@ def _at_shares(falling: NDArray[np.float64], n_points: int) -> Curve:
     return _rounded(falling[np.rint(np.linspace(0, len(falling) - 1, n_points)).astype(np.int64)])
 
 
-def _totals(panel: Panel, channel: int, floor: int) -> NDArray[np.float64]:
-    """The total of each instant, NaN where fewer than `floor` subjects were observed."""
+def _totals(panel: Panel, channel: int, rule: _Rule) -> NDArray[np.float64]:
+    """The total of each instant, NaN where the rule forbids it."""
     totals = np.empty(panel.n_instants)
     for first, sums, counts in _subject_sums(panel, channel, np.arange(panel.n_instants), panel.n_instants):
         with np.errstate(over="ignore"):
-            totals[first : first + len(sums)] = _means(sums, counts, floor) * panel.n_series
+            totals[first : first + len(sums)] = _means(sums, counts, rule) * panel.n_series
     return totals
 
 
-def _means(sums: NDArray[np.float64], counts: NDArray[np.float64], floor: int) -> NDArray[np.float64]:
-    """The mean reading of each bin, NaN where fewer than `floor` subjects were observed."""
+def _means(sums: NDArray[np.float64], counts: NDArray[np.float64], rule: _Rule) -> NDArray[np.float64]:
+    """The mean reading of each bin over its subjects, NaN where the rule forbids it."""
     means = np.full(len(sums), np.nan)
-    enough = np.count_nonzero(counts, axis=1) >= floor
+    allowed = np.count_nonzero(counts, axis=1) >= max(rule.subjects, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        np.divide(sums.sum(axis=1), counts.sum(axis=1), out=means, where=enough & counts.any(axis=1))
+        if rule.share < 1:
+            parts = np.abs(sums)
+            allowed &= parts.max(axis=1) <= rule.share * parts.sum(axis=1)
+        np.divide(sums.sum(axis=1), counts.sum(axis=1), out=means, where=allowed)
     return means
 
 

@@ -91,6 +91,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "axis_note": _axis_note(axis),
         "channels_left_out": figures.get("channels_left_out") or 0,
         "crowd": figures.get("crowd"),
+        "largest_share": _share(figures["largest_share"], None) if "largest_share" in figures else "",
         "scores": _scores(certificate.get("utility")),
         "risks": _risks(certificate.get("risk")),
         "tables": _tables(certificate),

@@ -78,7 +78,7 @@ def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
 def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     original, published = _pair(channel.get("profile"), len(axis["at"]))
     is_day = axis["kind"] == "clock"
-    sentence = f"Not shown: everywhere fewer than {number(crowd)} subjects were observed."
+    sentence = f"Not shown: no point has a crowd of {number(crowd)} subjects."
     if high := _peak(original):
         sentence = f"The original peaks at {_where(axis, high[0])} with {number(high[1])}"
         if other := _peak(published):
@@ -106,7 +106,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     duration = channel.get("duration")
     figures: Mapping[str, Any] = duration if isinstance(duration, Mapping) else {}
     original, published = _pair(figures, MAX_SHARES)
-    sentence = f"Not shown: at every instant fewer than {number(crowd)} subjects were observed."
+    sentence = f"Not shown: no instant has a crowd of {number(crowd)} subjects."
     if high := _peak(original):
         low = min(v for v in original if v is not None)
         sentence = f"The highest total is {number(high[1])} and the lowest {number(low)} in the original"
@@ -115,7 +115,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
             sentence += f", {number(other[1])} and {number(low)} in the release"
         sentence += "."
         if _is_number(figures.get("left_out")) and figures["left_out"] > 0:
-            sentence += f" Left out for too few observed subjects: {plural(figures['left_out'], 'instant')}."
+            sentence += f" Left out for want of a crowd: {plural(figures['left_out'], 'instant')}."
     return {
         "kind": "duration",
         "title": "Load duration curve",

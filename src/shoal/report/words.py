@@ -55,8 +55,7 @@ def plural(count: Any, noun: str) -> str:
     """The count with its noun."""
     if count == 1:
         return f"1 {noun}"
-    many = noun if noun == "series" else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number(count)} {many}"
+    return f"{number(count)} {noun if noun == 'series' else noun + 's'}"
 
 
 def file_size(n_bytes: Any) -> str:

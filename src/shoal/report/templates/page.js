@@ -124,7 +124,7 @@
     }
     var width = printing ? A4 : div.clientWidth;
     return Plotly.react(div, traces, layout(kind, width, c, traces), {
-      responsive: !printing, displayModeBar: false, displaylogo: false, scrollZoom: false, doubleClick: false,
+      responsive: !printing, displayModeBar: false, displaylogo: false, scrollZoom: false,
       showTips: false, staticPlot: still, locale: "en"
     });
   }

@@ -1,0 +1,73 @@
+"""Run the benchmarks one after another and write docs/results/benchmarks.md.
+
+Run: make bench, or python benchmarks/run.py [--all]
+
+`--all` adds benchmarks/read_long.py, which takes minutes, 3 GB of memory and a few GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from measuring import Row
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
+BENCHMARKS = ("mdav", "check")
+LONG = "read_long"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="also the one that takes minutes")
+    everything = parser.parse_args().all
+    # A process each, so that no benchmark inherits threads or memory of another.
+    rows = [Row(**row) for name in BENCHMARKS for row in json.loads(run(name, "--json"))]
+    long_text = run(LONG) if everything else None
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(page(rows, long_text), encoding="utf-8")
+    print(PAGE.read_text(encoding="utf-8"))
+
+
+def run(name: str, *options: str) -> str:
+    print(f"running benchmarks/{name}.py", file=sys.stderr)
+    command = [sys.executable, str(HERE / f"{name}.py"), *options]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def page(rows: list[Row], long_text: str | None) -> str:
+    lines = [
+        "# Benchmarks",
+        "",
+        f"Made by `{'python benchmarks/run.py --all' if long_text else 'make bench'}`; do not edit. "
+        "A ratio above 1 means Shoal is faster than the baseline.",
+        "",
+        f"Machine: {os.cpu_count()} cores, Python {platform.python_version()}, numba {version('numba')}, "
+        f"numpy {version('numpy')}.",
+        "",
+        "| what | size | seconds | baseline | its seconds | ratio | result |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ratio = f"{row.ratio:.0f}" if row.ratio >= 10 else f"{row.ratio:.1f}"
+        figures = f"{row.seconds:.3g} | {row.baseline} | {row.baseline_seconds:.3g} | {ratio}"
+        lines.append(f"| {row.what} | {row.size} | {figures} | {row.note} |")
+    lines += [
+        "",
+        "Compile time is left out; times are the best of 3. The baselines are described at the top of each file in",
+        "`benchmarks/`. A row is in an identical group when it has exactly the same companions in both results.",
+    ]
+    if long_text:
+        lines += ["", "## Reading a long table", "", "```text", long_text.strip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
