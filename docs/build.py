@@ -127,7 +127,8 @@ def photograph_report() -> None:
             "--hide-scrollbars",
             f"--user-data-dir={folder}/profile",
             "--virtual-time-budget=10000",
-            "--window-size=1000,1400",
+            "--window-size=760,2690",
+            "--force-device-scale-factor=0.8",
             f"--screenshot={picture}",
             (release / "report.html").as_uri(),
         ]

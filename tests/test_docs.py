@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LENIENT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\]\(|src=\")([^)\s\"]+)[)\"]")
 PSEUDONYM = re.compile(r"\b[0-9a-f]{16}\b")
 MARK = "\x1e"
 

@@ -62,9 +62,9 @@ class ExactCells:
         """The array, if no cell came twice."""
         if n_again := self._n_rows - int(self._seen.sum()):
             raise InputError(
-                f"{n_again} of {self._n_rows} rows are duplicates: they repeat the id and time of "
-                "another. Gather them with align='resample:1h' or another step; if they lie in the hour that the clock shows twice at the end of "
-                "summer time, export times in UTC or with offsets."
+                f"{n_again} of {self._n_rows} rows are duplicates: they repeat the id and time of another. Gather "
+                "them with align='resample:1h' or another step; if they lie in the hour that the clock shows twice at "
+                "the end of summer time, export times in UTC or with offsets."
             )
         return self._values
 
