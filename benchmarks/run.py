@@ -22,12 +22,15 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
 BENCHMARKS = ("mdav", "check")
 LONG = "read_long"
+BUSY = 0.5  # programs running beside this one
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--all", action="store_true", help="also the one that takes minutes")
     everything = parser.parse_args().all
+    if os.getloadavg()[0] > BUSY:
+        print("The machine is busy with other work: do not keep these figures.", file=sys.stderr)
     # A process each, so that no benchmark inherits threads or memory of another.
     rows = [Row(**row) for name in BENCHMARKS for row in json.loads(run(name, "--json"))]
     long_text = run(LONG) if everything else None
