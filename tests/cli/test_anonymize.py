@@ -65,7 +65,7 @@ def test_json_is_one_document_with_the_figures(meters, capsys):
     assert run(["verify", "out", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["holds"] is True
-    assert found["guarantees"]["k-anonymity"]["measured"] == 10
+    assert [(g["name"], g["measured"]) for g in found["guarantees"]] == [("k-anonymity", 10)]
 
 
 def test_nothing_but_the_table_is_printed_in_a_pipe(meters, capsys):
@@ -194,6 +194,67 @@ def test_methods_lists_everything_with_parameters(capsys):
     assert run(["methods", "--json"]) == 0
     names = {entry["name"] for entry in json.loads(capsys.readouterr().out)}
     assert names == {"microaggregation", "k-anonymity", "aggregate-rule", "information-loss"}
+
+
+def test_two_guarantees_of_one_name_are_both_verified(meters, capsys):
+    assert anonymize("-o", "out", "--require", "k-anonymity:k=5,per=series") == 0
+    capsys.readouterr()
+    assert run(["verify", "out", "--json"]) == 0
+    assert [g["required"] for g in json.loads(capsys.readouterr().out)["guarantees"]] == [10, 5]
+
+
+def test_the_certificate_says_how_the_table_was_read(meters):
+    gappy = pl.read_parquet("x.parquet").with_row_index().filter(~pl.col("index").is_in([30, 31, 100, 101, 102, 103]))
+    gappy.drop("index").write_parquet("y.parquet")
+    options = ["--missing", "interpolate:2h,drop-series", "--quasi", "family", "--k", "10"]
+    assert run(["anonymize", "y.parquet", *options]) == 0
+    certificate = json.loads((meters / "out" / "release.json").read_text())
+    assert certificate["input"]["reading"] == {
+        "missing": "interpolate:2h,drop-series",
+        "align": "exact",
+        "timezone": None,
+        "sql": False,
+        "layout": "long",
+        "series_dropped": 1,
+        "instants_dropped": 0,
+        "readings_interpolated": 2,
+    }
+    assert certificate["columns"]["withheld"] == 2
+    page = (meters / "out" / "report.html").read_text()
+    assert "gaps made the publisher drop 1 series" in page
+    assert "2 readings inside short gaps were interpolated" in page
+
+
+def test_no_report_of_a_release_that_does_not_verify(meters, capsys):
+    anonymize("-o", "out", "--format", "csv")
+    path = meters / "out" / "data.csv"
+    path.write_text(path.read_text().replace("1", "2", 1))
+    assert run(["report", "out"]) == 1
+    assert "No report of a release that does not verify" in capsys.readouterr().err
+
+
+def test_shoal_alone_shows_the_help(capsys):
+    assert run([]) == 0
+    assert "anonymize" in capsys.readouterr().out
+
+
+def test_messages_name_settings_as_options(meters, capsys):
+    pl.concat([pl.read_parquet("x.parquet")] * 2).write_parquet("x.parquet")
+    assert anonymize("-o", "out") == 2
+    assert "with --align resample:1h or another step" in capsys.readouterr().err
+    assert anonymize("-o", "out", "--time", "clock") == 2
+    pl.read_parquet("x.parquet").rename({"time": "clock"}).write_parquet("x.parquet")
+    capsys.readouterr()
+    assert anonymize("-o", "out", "--layout", "long") == 2
+    assert "Name the time column with --time." in capsys.readouterr().err
+
+
+def test_a_subject_column_is_found_by_its_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run(["simulate", "occupancy", "-o", "o.parquet", "--n", "12", "--days", "4", "--step", "1h"])
+    capsys.readouterr()
+    assert run(["anonymize", "o.parquet", "--k", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["subjects"] == 12
 
 
 def test_several_days_of_a_person_are_hidden_among_persons(tmp_path, monkeypatch, capsys):

@@ -116,6 +116,17 @@ def test_wide_row_per_series_without_timestamps_has_positions():
     assert panel.times.tolist() == [0, 1]
 
 
+def test_a_subject_column_is_found_by_its_name():
+    table = pl.DataFrame({"id": ["a", "b", "c"], "Subject": ["s", "s", "t"], "0": [1.0, 2.0, 3.0]})
+    panel = read_panel(table)
+    assert panel.n_subjects == 2
+    assert panel.n_instants == 1
+    long = pl.DataFrame({"id": [1, 2], "subject": ["s", "s"], "time": [0, 0], "value": [1.0, 2.0]})
+    assert read_panel(long).n_subjects == 1
+    by_instant = pl.DataFrame({"time": [0, 1], "subject": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert read_panel(by_instant).ids.tolist() == ["b", "subject"]
+
+
 def test_wide_row_per_instant(wide_instants, tmp_path):
     wide_instants.write_parquet(tmp_path / "x.parquet")
     assert_small_panel(read_panel(tmp_path / "x.parquet"))

@@ -21,10 +21,16 @@ def anonymize(
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
     id: Annotated[str | None, typer.Option("--id", help="Column that names the series.")] = None,
     time: Annotated[str | None, typer.Option(help="Column with the timestamp.")] = None,
-    value: Annotated[list[str] | None, typer.Option(help="Column with the value; repeat for channels.")] = None,
+    value: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column with the value; repeat for channels.")
+    ] = None,
     subject: Annotated[str | None, typer.Option(help="Column with the person behind several series.")] = None,
-    quasi: Annotated[list[str] | None, typer.Option(help="Static quasi-identifier; repeatable.")] = None,
-    sensitive: Annotated[list[str] | None, typer.Option(help="Static sensitive column; repeatable.")] = None,
+    quasi: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Static quasi-identifier; repeatable.")
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Static sensitive column; repeatable.")
+    ] = None,
     layout: Annotated[str, typer.Option(help="long, wide or auto.")] = "auto",
     missing: Annotated[
         str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
@@ -36,7 +42,10 @@ def anonymize(
     ] = None,
     require: Annotated[
         list[str] | None,
-        typer.Option(help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15."),
+        typer.Option(
+            metavar="GUARANTEE",
+            help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15.",
+        ),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     pseudonyms: Annotated[str, typer.Option(help="random, or keyed (needs --private).")] = "random",
@@ -102,7 +111,8 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         verdict = guarantee["verdict"]
         state = "holds" if verdict["holds"] else "DOES NOT HOLD"
         figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
-        rows.append((guarantee["name"], f"{state}: {figures}"))
+        note = f" ({verdict['note']})" if verdict["note"] else ""
+        rows.append((guarantee["name"], f"{state}: {figures}{note}"))
     rows += [
         ("published", f"{counts['series']} series of {counts['subjects']} subjects, {counts['instants']} instants"),
         ("groups", f"{counts['groups']}"),

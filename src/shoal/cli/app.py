@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -25,7 +26,6 @@ app = typer.Typer(
     name="shoal",
     help="Publish time series without giving away the people behind them.",
     epilog="Exit 0: done and it holds. 1: a guarantee or threshold does not hold, nothing was written. 2: bad input.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line; return its exit code."""
     try:
-        code = typer.main.get_command(app).main(args=arguments, prog_name="shoal", standalone_mode=False)
+        command = typer.main.get_command(app)
+        code = command.main(args=arguments or ["--help"], prog_name="shoal", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except GuaranteeNotMetError as error:
         return _say(str(error), DOES_NOT_HOLD)
@@ -65,10 +66,15 @@ def run(arguments: list[str]) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    line = " ".join(message.split())
-    if line:  # no_args_is_help has already printed
-        print(f"shoal: {line}", file=sys.stderr)
+    print(f"shoal: {_as_options(' '.join(message.split()))}", file=sys.stderr)
     return code
+
+
+def _as_options(message: str) -> str:
+    """Settings as this user writes them: `align='resample:1h'` becomes `--align resample:1h`, `time=` `--time`."""
+    names = "id|time|value|subject|quasi|sensitive|layout|missing|align|timezone|sql"
+    message = re.sub(rf"\b({names})='([^']*)'", r"--\1 \2", message)
+    return re.sub(rf"\b({names})=(?=[\s.,;:)]|$)", r"--\1", message)
 
 
 def _internal(error: Exception) -> str:

@@ -9,6 +9,12 @@ import typer
 
 from shoal.cli.output import print_json
 
+_HOW = {
+    "method": "(shoal anonymize --method NAME, with its parameters as options)",
+    "guarantee": "(shoal anonymize --require NAME:parameter=value,parameter=value)",
+    "measure": "(in every certificate; parameters in Python)",
+}
+
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List every method, guarantee and measure with its parameters."""
@@ -19,12 +25,13 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print the list
         print_json([asdict(entry) for entry in entries])
         return
     for kind in dict.fromkeys(entry.kind for entry in entries):
-        print(f"{kind.upper()}S")
+        print(f"{kind.upper()}S  {_HOW[kind]}")
         for entry in (e for e in entries if e.kind == kind):
             print(f"  {entry.name}: {entry.summary}")
             if entry.aims_at:
                 print(f"      aims at {entry.aims_at}")
             for parameter in entry.parameters:
                 default = "required" if parameter.default is None else f"default {parameter.default}"
-                print(f"      --{parameter.name.replace('_', '-')} {parameter.type} ({default})  {parameter.meaning}")
+                option = f"--{parameter.name.replace('_', '-')}" if kind == "method" else parameter.name
+                print(f"      {option} {parameter.type} ({default})  {parameter.meaning}")
         print()

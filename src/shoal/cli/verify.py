@@ -25,13 +25,13 @@ def verify(
                 "release": str(folder),
                 "holds": outcome.holds,
                 "findings": list(outcome.findings),
-                "guarantees": {name: asdict(verdict) for name, verdict in outcome.verdicts.items()},
+                "guarantees": [{"name": name, **asdict(verdict)} for name, verdict in outcome.verdicts],
                 "notes": list(outcome.notes),
             }
         )
     else:
         rows = [("release", str(folder)), ("verdict", "holds" if outcome.holds else "DOES NOT HOLD")]
-        for name, verdict in outcome.verdicts.items():
+        for name, verdict in outcome.verdicts:
             state = "holds" if verdict.holds else "does not hold"
             rows.append((name, f"{state}: measured {verdict.measured}, required {verdict.required}"))
         rows += [("finding", finding) for finding in outcome.findings]

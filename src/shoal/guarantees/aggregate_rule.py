@@ -114,7 +114,9 @@ class AggregateRule:
             measured=worst_share,
             required=float(self.share),
             witness=None if holds else worst_row,
-            note="" if holds else "one subject has too large a share of an aggregate",
+            note="largest share of one subject, at most"
+            if holds
+            else "one subject has too large a share of an aggregate",
         )
 
     def _settled(

@@ -46,8 +46,10 @@ class Microaggregation:
     >>> candidate.check().holds
     True
 
-    References ---------- J. Domingo-Ferrer and V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through
-    microaggregation", 2005; "Data-driven anonymization process applied to time series", Algorithm 1.
+    References
+    ----------
+    J. Domingo-Ferrer and V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation", 2005.
+    "Data-driven anonymization process applied to time series", Algorithm 1.
     """
 
     name: ClassVar[str] = "microaggregation"

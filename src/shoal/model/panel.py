@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ _MISSING_BITS = np.array(np.nan).view(np.uint64)
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a panel came from, as far as a certificate may say it: no names, no paths."""
+    """Where a panel came from and how it was read, as far as a certificate may say it: no names, no paths, no SQL."""
 
     kind: str
     sha256: tuple[str, ...] = ()
     n_rows: int | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Panel:

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import Candidate, Guarantee, Panel, Release
 from shoal.process.catalogue import find_method, summary_of
-from shoal.release import load_release, release_candidate
+from shoal.release import load_release, release_candidate, verify
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss
 
@@ -92,6 +93,9 @@ def _shown(original: Panel, published: Panel) -> Panel:
 
 
 def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:
-    """The certificate of a release and its report, made again from the folder alone."""
+    """The certificate of a release and its report, made again from the folder alone, if the release still verifies."""
+    outcome = verify(folder)
+    if not outcome.holds:
+        raise GuaranteeNotMetError(f"No report of a release that does not verify: {outcome.findings[0]}.")
     certificate = load_release(folder).certificate
     return certificate, render(certificate)

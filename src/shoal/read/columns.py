@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Role, Roles
 
-_DEFAULTS = {"id": ("id", "series_id"), "time": ("time", "timestamp"), "value": ("value",)}
+_DEFAULTS = {
+    "id": ("id", "series_id"),
+    "time": ("time", "timestamp"),
+    "value": ("value",),
+    # Overlooked, a person's own days would count as that person's crowd.
+    "subject": ("subject",),
+}
 
 
 class Layout(StrEnum):
@@ -167,6 +173,8 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
     else:
         default = find_default(names, "value", taken)
         values = () if default is None else (default,)
+    if id_ is not None and request.subject is None and (found := find_default(names, "subject", taken)):
+        request = replace(request, subject=found.name)
     static = {name: find_column(names, name) for name in request.static}
     guessed = layout is Layout.AUTO and request.value is None
     if layout is Layout.AUTO:

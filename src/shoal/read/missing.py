@@ -148,8 +148,25 @@ def _parse(entry: Any) -> Policy:
     raise ParameterError(f"missing: give {_FORMS}.")
 
 
-def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> Draft:
-    """Apply the policies in order."""
+def as_text(given: Any) -> str:
+    """A setting as the command line would write it."""
+    if isinstance(given, Mapping):
+        return ":".join([*list(given)[:1], *(str(value) for value in given.values())])
+    return given if isinstance(given, str) else ",".join(as_text(entry) for entry in given)
+
+
+def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> tuple[Draft, dict[str, int]]:
+    """Apply the policies in order; also count what they changed."""
+    n_series, n_instants = draft.values.shape[:2]
+    n_interpolated = 0
     for policy in policies:
+        if isinstance(policy, Interpolate):
+            n_interpolated += int(np.isnan(draft.values).sum())
         draft = policy.apply(draft)
-    return draft
+        if isinstance(policy, Interpolate):
+            n_interpolated -= int(np.isnan(draft.values).sum())
+    return draft, {
+        "series_dropped": n_series - draft.values.shape[0],
+        "instants_dropped": n_instants - draft.values.shape[1],
+        "readings_interpolated": n_interpolated,
+    }

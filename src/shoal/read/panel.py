@@ -12,7 +12,7 @@ from shoal.model import Origin, Panel, Roles
 from shoal.read.align import parse_align
 from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
 from shoal.read.draft import Draft
-from shoal.read.missing import handle_missing, parse_missing
+from shoal.read.missing import as_text, handle_missing, parse_missing
 from shoal.read.pivot import read_long
 from shoal.read.sources import open_table
 from shoal.read.wide import align_draft, read_wide
@@ -50,7 +50,7 @@ def read_panel(
         Names of columns. Found by themselves when called id or series_id, time or timestamp, value, in any case.
         Several values are channels.
     subject
-        Column with the person or household behind a series, where one has several.
+        Column with the person or household behind a series, where one has several. Found by itself when called subject.
     quasi, sensitive, other
         Columns with one entry per series: quasi-identifiers, sensitive values, and others worth keeping.
     layout
@@ -87,15 +87,19 @@ def read_panel(
     )
     if timezone is not None:
         find_zone(timezone)
+    # For the certificate. The SQL itself stays here: its conditions may quote identifiers.
+    settings = {"missing": as_text(missing), "align": as_text(align), "timezone": timezone, "sql": sql is not None}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)
-        return handle_missing(align_draft(draft, alignment), policies).panel(Roles(), Origin("array", (), draft.n_rows))
+        draft, changes = handle_missing(align_draft(draft, alignment), policies)
+        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes))
     with open_table(source, sql) as table:
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide
         draft = read(table, plan, alignment, timezone)
-        origin = Origin(table.kind, table.sha256, draft.n_rows)
-    return handle_missing(draft, policies).panel(plan.roles(), origin)
+    draft, changes = handle_missing(draft, policies)
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | {"layout": plan.layout.value} | changes)
+    return draft.panel(plan.roles(), origin)
 
 
 def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:

@@ -73,11 +73,12 @@ class TimePart(_Part):
 
 
 class InputPart(_Part):
-    """What went in, as digests: of each file, and of the panel as it was read."""
+    """What went in: digests of each file and of the panel as it was read, and the settings it was read with."""
 
     kind: str
     sha256: tuple[str, ...]
     rows: int | None
+    reading: dict[str, Any]
     panel_sha256: str
 
 

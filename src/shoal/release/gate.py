@@ -157,7 +157,6 @@ def _certify(
     original, published = candidate.private.original, candidate.published
     origin = original.origin
     columns = value_columns(published.channels)
-    kept = (Role.VALUE, Role.TIME)
     recipe = candidate.recipe
     return cert.Certificate(
         shoal=importlib.metadata.version("shoal"),
@@ -182,12 +181,13 @@ def _certify(
             kind=origin.kind if origin else "array",
             sha256=origin.sha256 if origin else (),
             rows=origin.n_rows if origin else None,
+            reading=dict(origin.reading) if origin else {},
             panel_sha256=original.digest(),
         ),
         columns=cert.ColumnsPart(
             published=("id", "time", *columns),
             channels=published.channels,
-            withheld=sum(role not in kept for role in original.roles.values()),
+            withheld=_withheld(original),
         ),
         pseudonyms="random",
         files={},
@@ -201,6 +201,13 @@ def _certify(
         figures=dict(figures),
         versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
     )
+
+
+def _withheld(original: Panel) -> int:
+    """How many columns stay behind: every one that is not a time or a value."""
+    if original.roles:
+        return sum(role not in (Role.VALUE, Role.TIME) for role in original.roles.values())
+    return 1 + (original.subjects is not None) + len(original.attributes) + len(original.sensitive)
 
 
 def _counts(published: Panel) -> cert.CountsPart:

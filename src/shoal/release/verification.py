@@ -27,14 +27,14 @@ class Verification:
     findings
         What is wrong, with positions counted from 0; empty when it holds.
     verdicts
-        The verdict of each guarantee checked here, by name.
+        The name and verdict of each guarantee checked here, in the order of the certificate.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
     """
 
     holds: bool
     findings: tuple[str, ...]
-    verdicts: dict[str, Verdict]
+    verdicts: tuple[tuple[str, Verdict], ...]
     notes: tuple[str, ...]
 
     def __bool__(self) -> bool:
@@ -57,9 +57,9 @@ def verify(folder: str | Path) -> Verification:
     certificate = read_certificate(path)
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
-        return Verification(holds=False, findings=(finding,), verdicts={}, notes=())
+        return Verification(holds=False, findings=(finding,), verdicts=(), notes=())
     findings = _file_findings(path, certificate)
-    verdicts: dict[str, Verdict] = {}
+    verdicts: list[tuple[str, Verdict]] = []
     notes: list[str] = []
     try:
         panel = read_published(path, certificate)
@@ -74,14 +74,15 @@ def verify(folder: str | Path) -> Verification:
                 )
                 continue
             guarantee = build_guarantee(part.name, part.parameters)
-            verdict = verdicts[part.name] = guarantee.check(panel)
+            verdict = guarantee.check(panel)
+            verdicts.append((part.name, verdict))
             if not verdict.holds:
                 findings.append(_describe(part.name, verdict, panel, certificate))
         if certificate.counts.subjects < certificate.counts.series:
             notes.append(
                 "several series belong to one subject; from here the crowd is counted in series, not in subjects"
             )
-    return Verification(holds=not findings, findings=tuple(findings), verdicts=verdicts, notes=tuple(notes))
+    return Verification(holds=not findings, findings=tuple(findings), verdicts=tuple(verdicts), notes=tuple(notes))
 
 
 def read_published(folder: Path, certificate: Certificate) -> Panel:

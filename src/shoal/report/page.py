@@ -165,12 +165,24 @@ def _reading(certificate: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
     if time.get("first") is not None and time.get("last") is not None:
         text += f" From {words.moment(time['first'])} to {words.moment(time['last'])}"
         text += f", time zone {words.clipped(time['timezone'], 60)}." if time.get("timezone") else "."
+    text += _changes(_mapping(_mapping(certificate.get("input")).get("reading")))
     if counts.get("channels") not in (None, 1):
         text += f" {words.plural(counts['channels'], 'channel')}."
     if "missing" in counts:
         missing = counts["missing"]
         text += " No reading was missing." if not missing else f" Missing readings: {words.number(missing)}."
     return text.strip()
+
+
+def _changes(reading: Mapping[str, Any]) -> str:
+    """What reading left out or filled in."""
+    words_of = {"series_dropped": "series", "instants_dropped": "instant", "readings_interpolated": "reading"}
+    counted = {name: reading.get(name) for name in words_of}
+    dropped = [words.plural(n, words_of[name]) for name, n in counted.items() if n and name.endswith("dropped")]
+    text = f" Before that, gaps made the publisher drop {' and '.join(dropped)}." if dropped else ""
+    if filled := counted["readings_interpolated"]:
+        text += f" {words.plural(filled, 'reading')} inside short gaps {'was' if filled == 1 else 'were'} interpolated."
+    return text
 
 
 def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
