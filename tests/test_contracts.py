@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from shoal import Panel, guarantees, methods, utility
 from shoal.errors import ParameterError, ShoalError
 from shoal.guarantees import build_guarantee
+from shoal.guarantees.crowds import published_classes
 from shoal.process import catalogue
 
 K = 3
@@ -136,13 +137,51 @@ def test_a_guarantee_nobody_knows_is_refused():
         build_guarantee("k-anonymity", {"q": 1})
 
 
+def measures_of(what):
+    return [param for param in exported(utility) if param.values[0].judges == what]
+
+
 @pytest.mark.parametrize("cls", exported(utility))
 @pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
 class TestMeasures:
-    def test_nothing_beats_publishing_the_originals(self, cls, panel):
-        best = example(cls).measure(panel, panel)
+    def test_the_score_is_in_its_range_repeatable_and_leaves_its_input_untouched(self, cls, panel):
         published = methods.Microaggregation(k=K).anonymize(panel).published
+        before = panel.digest(), published.digest()
         score = example(cls).measure(panel, published)
-        assert best.range[0] <= score.value <= best.range[1]
-        assert not score.better_than(best)
+        assert score.range[0] <= score.value <= score.range[1]
+        assert example(cls).measure(panel, published) == score
+        assert (panel.digest(), published.digest()) == before
         assert cls.meaning
+        assert cls.judges in ("values", "groups")
+
+    def test_the_order_of_the_rows_does_not_matter(self, cls, panel):
+        published = methods.Microaggregation(k=K).anonymize(panel).published
+        order = np.random.default_rng(3).permutation(panel.n_series)
+        shuffled = example(cls).measure(Panel(panel.values[order]), Panel(published.values[order]))
+        assert shuffled.value == pytest.approx(example(cls).measure(panel, published).value)
+
+
+@pytest.mark.parametrize("cls", measures_of("values"))
+@pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
+def test_nothing_beats_publishing_the_originals(cls, panel):
+    published = methods.Microaggregation(k=K).anonymize(panel).published
+    assert not example(cls).measure(panel, published).better_than(example(cls).measure(panel, panel))
+
+
+@pytest.mark.parametrize("cls", measures_of("groups"))
+@pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
+def test_of_the_published_values_only_the_groups_matter(cls, panel):
+    published = methods.Microaggregation(k=K).anonymize(panel).published
+    values = np.empty(panel.values.shape)
+    values[:] = published_classes(published).reshape(-1, *[1] * (values.ndim - 1))
+    expected = example(cls).measure(panel, published).value
+    assert example(cls).measure(panel, Panel(values)).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("cls", measures_of("groups"))
+def test_groups_that_belong_together_beat_groups_drawn_by_chance(cls):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(6), 5)
+    panel = Panel(rng.normal(size=(30, 4)) + 20.0 * rng.normal(size=(6, 4))[group])
+    together, by_chance = (Panel(np.repeat(g[:, None], 4, axis=1)) for g in (group, rng.permutation(group)))
+    assert example(cls).measure(panel, together).better_than(example(cls).measure(panel, by_chance))

@@ -5,7 +5,20 @@ import sys
 
 import pytest
 
-HEAVY = ["numba", "shoal.kernels", "torch", "pyspark", "fastapi", "uvicorn", "starlette", "polars", "duckdb", "plotly"]
+HEAVY = [
+    "numba",
+    "shoal.kernels",
+    "torch",
+    "pyspark",
+    "fastapi",
+    "uvicorn",
+    "starlette",
+    "polars",
+    "duckdb",
+    "plotly",
+    "sklearn",
+    "pywt",
+]
 
 
 def loaded_after(code):

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import guarantees, methods, simulate, utility
+    from shoal import features, guarantees, methods, simulate, utility
     from shoal.guarantees import AggregateRule, KAnonymity
     from shoal.methods import Microaggregation
     from shoal.model import Candidate, Events, Panel, Release, Risk, Role, Roles, Score, Verdict
@@ -32,7 +32,7 @@ _HOMES = {
     "read_panel": "shoal.read",
     "verify": "shoal.release",
 }
-_ROOMS = ("guarantees", "methods", "simulate", "utility")
+_ROOMS = ("features", "guarantees", "methods", "simulate", "utility")
 
 __all__ = [
     "AggregateRule",
@@ -47,6 +47,7 @@ __all__ = [
     "Roles",
     "Score",
     "Verdict",
+    "features",
     "guarantees",
     "load_release",
     "methods",

@@ -193,7 +193,7 @@ def test_methods_lists_everything_with_parameters(capsys):
         assert line in shown
     assert run(["methods", "--json"]) == 0
     names = {entry["name"] for entry in json.loads(capsys.readouterr().out)}
-    assert names == {"microaggregation", "k-anonymity", "aggregate-rule", "information-loss"}
+    assert names >= {"microaggregation", "k-anonymity", "aggregate-rule", "information-loss"}
 
 
 def test_two_guarantees_of_one_name_are_both_verified(meters, capsys):

@@ -14,7 +14,7 @@ from shoal.model import Candidate, Guarantee, Panel, Release
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import load_release, release_candidate, verify
 from shoal.report import render, summarise
-from shoal.utility import InformationLoss
+from shoal.utility import InformationLoss, NormalizedDivergence
 
 
 def publish(
@@ -60,14 +60,14 @@ def publish(
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
     original, published = candidate.private.original, candidate.published
-    measure = InformationLoss()
+    measures = (InformationLoss(), NormalizedDivergence())
     crowd = int(crowd_sizes(published_classes(published), published.subject_codes).min())
     return release_candidate(
         candidate,
         to,
         summary=summary_of(find_method(candidate.recipe.method)),
         require=require,
-        scores={measure.name: (measure.measure(original, published), measure.meaning)},
+        scores={m.name: (m.measure(original, published), m.meaning) for m in measures},
         figures=summarise(_shown(original, published), published, crowd),
         page=render,
         file_format=format,

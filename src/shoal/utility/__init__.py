@@ -1,5 +1,13 @@
-"""Measures of what a release is still good for. Each says which way is better and its range."""
+"""Measures of what a release is still good for. Each says which way is better and its range.
 
+A measure that `judges` "values" compares each published value with its original, and nothing can beat publishing the
+originals. One that judges "groups" asks how well the series published alike belong together; the published values
+matter only in that they show the groups.
+"""
+
+from shoal.utility.davies_bouldin import DaviesBouldin
 from shoal.utility.information_loss import InformationLoss
+from shoal.utility.normalized_divergence import NormalizedDivergence
+from shoal.utility.silhouette import Silhouette
 
-__all__ = ["InformationLoss"]
+__all__ = ["DaviesBouldin", "InformationLoss", "NormalizedDivergence", "Silhouette"]

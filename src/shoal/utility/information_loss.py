@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class InformationLoss:
 
     name: ClassVar[str] = "information-loss"
     meaning: ClassVar[str] = "share of the variation between series that is lost"
+    judges: ClassVar[Literal["values", "groups"]] = "values"
 
     standardized: bool = False
 

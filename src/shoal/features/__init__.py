@@ -1,0 +1,16 @@
+"""What "similar" means: a panel in, an array (series, features) out. Near in features is alike.
+
+To add one: a frozen dataclass with `name` that takes a panel, exported here and listed in `finding.py`. Features of a
+series never depend on the order of the rows, leave the panel untouched and are the same each time. Groups are formed
+on them; what is published are aggregates of the originals.
+"""
+
+from shoal.features.centred import Centred
+from shoal.features.contract import Features
+from shoal.features.custom import Custom
+from shoal.features.finding import FeatureName, find_features
+from shoal.features.haar import Haar
+from shoal.features.raw import Raw
+from shoal.features.standardized import Standardized
+
+__all__ = ["Centred", "Custom", "FeatureName", "Features", "Haar", "Raw", "Standardized", "find_features"]

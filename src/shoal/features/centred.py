@@ -1,0 +1,38 @@
+"""The shape of a series without its level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model import Panel
+
+
+@dataclass(frozen=True)
+class Centred:
+    """Each series minus its own mean: series are alike when they have the same shape, at whatever level.
+
+    y[i, t, c] = x[i, t, c] - mean of x[i, ·, c] over its observed instants, for each channel apart. Missing stays
+    missing and a constant series becomes 0. Amplitude still counts: a shape twice as high is another shape.
+
+    Examples
+    --------
+    >>> Centred()(Panel([[1.0, 3.0], [101.0, 103.0]])).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "centred"
+
+    def __call__(self, panel: Panel) -> NDArray[np.float64]:
+        """Subtract the mean of each series and channel."""
+        x = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+        # To the middle of its range first: the mean of readings with a large offset would lose their digits.
+        middle = np.fmin.reduce(x, axis=1, keepdims=True) / 2 + np.fmax.reduce(x, axis=1, keepdims=True) / 2
+        y: NDArray[np.float64] = x - middle
+        observed = ~np.isnan(y)
+        counts = np.maximum(observed.sum(axis=1, keepdims=True), 1)
+        y -= np.sum(y, axis=1, keepdims=True, where=observed) / counts
+        return y.reshape(panel.n_series, -1)

@@ -1,0 +1,51 @@
+"""From a name or a function to features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from shoal.errors import ParameterError
+from shoal.features.centred import Centred
+from shoal.features.contract import Features
+from shoal.features.custom import Custom
+from shoal.features.haar import Haar
+from shoal.features.raw import Raw
+from shoal.features.standardized import Standardized
+from shoal.model import Panel
+
+FeatureName = Literal["raw", "standardized", "centred", "haar"]
+_KNOWN: dict[str, Features] = {features.name: features for features in (Raw(), Standardized(), Centred(), Haar())}
+
+
+def find_features(spec: str | Callable[[Panel], Any]) -> Features:
+    """The features a name stands for, or a function of a panel with its answer checked.
+
+    Parameters
+    ----------
+    spec
+        "raw", "standardized", "centred", "haar", or anything that takes a Panel and gives an array (series, features).
+
+    Examples
+    --------
+    >>> find_features("haar").name
+    'haar'
+    >>> def peak(panel):
+    ...     return panel.rows.max(axis=1, keepdims=True)
+    >>> find_features(peak)(Panel([[1.0, 2.0], [5.0, 4.0]])).tolist()
+    [[2.0], [5.0]]
+    """
+    known = ", ".join(_KNOWN)
+    if isinstance(spec, str):
+        if spec not in _KNOWN:
+            raise ParameterError(f"Unknown features {spec!r}. Known: {known}; or give a function of a panel.")
+        return _KNOWN[spec]
+    if isinstance(spec, Raw | Standardized | Centred | Haar | Custom):
+        return spec
+    if isinstance(spec, type):
+        raise ParameterError(f"features got the class {spec.__name__}; give an instance of it: {spec.__name__}().")
+    if not callable(spec):
+        raise ParameterError(
+            f"features must be a name or a function of a panel, found {type(spec).__name__}. Known names: {known}."
+        )
+    return Custom(spec)

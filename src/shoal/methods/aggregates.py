@@ -1,0 +1,100 @@
+"""What a group is published as, and how far it is from being one of its members.
+
+At each instant and channel the aggregate is taken over the members observed there, and is missing where these are of
+fewer than k subjects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.kernels.group_means import group_means
+
+Aggregate = Literal["mean", "median", "trimmed-mean"]
+Rounding = float | Literal["whole", "binary"]
+
+TRIMMED = 0.2
+"""Share of the observed members that a trimmed mean leaves out at each end, rounded down."""
+
+
+def aggregate_groups(
+    x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int, aggregate: Aggregate
+) -> NDArray[np.float64]:
+    """Every row replaced by the aggregate of its group."""
+    published = group_means(x, labels, subjects, k)
+    if aggregate == "mean":
+        return published
+    for members in groups_of(labels):
+        own = np.sort(x[members], axis=0)  # NaN goes last
+        observed = np.count_nonzero(~np.isnan(own), axis=0)
+        if aggregate == "median":
+            centre = _mean_of_ranks(own, (observed - 1) // 2, observed // 2)
+        else:
+            trimmed = np.floor(TRIMMED * observed).astype(np.int64)
+            centre = _mean_of_ranks(own, trimmed, observed - trimmed - 1)
+        published[members] = np.where(np.isnan(published[members[0]]), np.nan, centre)
+    return published
+
+
+def _mean_of_ranks(
+    ordered: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The mean of the ranks from `first` to `last` in each column of sorted values."""
+    ranks = np.arange(len(ordered))[:, None]
+    chosen = (ranks >= first) & (ranks <= last)
+    counts = np.maximum(chosen.sum(axis=0), 1)
+    means: NDArray[np.float64] = np.sum(ordered, axis=0, where=chosen, initial=0.0) / counts
+    return means
+
+
+def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """The largest share of its observed cells at which a published row equals one member's own value.
+
+    Cells at which all observed members are equal do not count: there nobody stands out. A median is always somebody's
+    value in a group of odd size; where it is nearly always the same member's, publishing it publishes that member.
+    """
+    largest = 0.0
+    for members in groups_of(labels):
+        own = x[members]
+        observed = ~np.isnan(own)
+        top = np.max(own, axis=0, where=observed, initial=-np.inf)
+        bottom = np.min(own, axis=0, where=observed, initial=np.inf)
+        telling = top > bottom
+        alike = (own == published[members]) & telling
+        possible = np.maximum((observed & telling).sum(axis=1), 1)
+        largest = max(largest, float((alike.sum(axis=1) / possible).max()))
+    return largest
+
+
+def round_values(values: NDArray[np.float64], to: Rounding) -> NDArray[np.float64]:
+    """Values to the nearest multiple of a resolution, to whole numbers, or to 0 and 1 (from 0.5 on).
+
+    A function of the value alone, so that equal rows stay equal.
+    """
+    if to == "binary":
+        return np.where(np.isnan(values), np.nan, (values >= 0.5).astype(np.float64))
+    step = 1.0 if to == "whole" else float(to)
+    steps = np.rint(values / step)
+    # 3 * 0.1 is not 0.3: where the step is a decimal, divide by its reciprocal instead, which is a whole number.
+    inverse = round(1.0 / step)
+    rounded: NDArray[np.float64] = steps / inverse if inverse >= 1 and 1.0 / inverse == step else steps * step
+    return rounded + 0.0  # no negative zero
+
+
+def check_rounding(to: object) -> None:
+    """Refuse a resolution that is none."""
+    if to in (None, "whole", "binary"):
+        return
+    if isinstance(to, bool) or not isinstance(to, int | float) or not 0.0 < to < float("inf"):
+        raise ParameterError("round_to must be a resolution above 0 such as 0.1, or 'whole', or 'binary'.")
+
+
+def groups_of(labels: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """The rows of each group, in row order."""
+    order = np.argsort(labels, kind="stable")
+    yield from np.split(order, np.cumsum(np.bincount(labels))[:-1])

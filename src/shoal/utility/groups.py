@@ -1,0 +1,85 @@
+"""Groups as a release shows them, and the distances that judge them: shared by the measures of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.features import FeatureName, find_features
+from shoal.guarantees.crowds import published_classes
+from shoal.model import Panel
+
+WORKING_MEMORY = 256  # MB of distances at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """Original series in features, and the group each was published in.
+
+    Features are moved to the middle of their range and scaled so that the widest is 1 to each side. Both indices are
+    ratios of distances and do not see it; but scikit-learn takes distances from squares, which large offsets would
+    drown, and takes what is below 1e-8 for nothing.
+    """
+
+    features: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+
+    @cached_property
+    def has_gaps(self) -> bool:
+        """Whether some feature is missing."""
+        return bool(np.isnan(self.features).any())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no feature tells any two series apart."""
+        return not np.any(self.features[~np.isnan(self.features)])
+
+    @property
+    def metric(self) -> str:
+        """Scikit-learn's name of the distance: over the features both have, scaled to all, as the methods do."""
+        return "nan_euclidean" if self.has_gaps else "euclidean"
+
+
+def group_series(original: Panel, published: Panel, features: FeatureName) -> Grouped:
+    """Groups are the series published exactly alike; the originals say how well they belong together."""
+    if original.values.shape != published.values.shape:
+        raise ParameterError("Original and published panels differ in shape; compare them before rows are shuffled.")
+    labels = published_labels(published)
+    return Grouped(_scaled(find_features(features)(original)), labels, np.bincount(labels))
+
+
+def published_labels(published: Panel) -> NDArray[np.int64]:
+    """The group of each series as a number, by order of first appearance."""
+    return np.unique(published_classes(published), return_inverse=True)[1].astype(np.int64)
+
+
+def draw(n: int, sample: int, seed: int) -> NDArray[np.int64]:
+    """All of n positions, or `sample` of them by chance, in order."""
+    if n <= sample:
+        return np.arange(n, dtype=np.int64)
+    return np.sort(np.random.default_rng(seed).choice(n, size=sample, replace=False)).astype(np.int64)
+
+
+def check_parameters(features: str, sample: int, seed: int) -> None:
+    """Refuse what no panel could be measured with."""
+    if features not in get_args(FeatureName):
+        raise ParameterError(f"features must be one of: {', '.join(get_args(FeatureName))}.")
+    if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:
+        raise ParameterError("sample must be a whole number of at least 1: how many to measure.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("seed must be a whole number of at least 0.")
+
+
+def _scaled(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)  # NaN only where nothing is observed
+    widest = float(np.fmax.reduce(high / 2 - low / 2))
+    scaled: NDArray[np.float64] = x - (low / 2 + high / 2)
+    if widest > 0.0:
+        scaled /= widest
+    return scaled
