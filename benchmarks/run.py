@@ -20,7 +20,7 @@ from measuring import Row
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
-BENCHMARKS = ("mdav", "check")
+BENCHMARKS = ("mdav", "mdav_index", "check")
 LONG = "read_long"
 BUSY = 0.5  # programs running beside this one
 

@@ -41,6 +41,8 @@ BAD_TABLES = {
         "even",
     ),
     "no id": (table(id=["alice", None, "bob", "bob", "carol", "carol"]), "id"),
+    "id by another name": (table().rename({"id": "meter"}), "--id"),
+    "huge value": (table(value=["4711.25", "1e200", "3", "4", "5", "6"]), "larger than"),
     "no columns": (table().rename({"id": "a", "time": "b", "value": "c"}), "column"),
 }
 BAD_OPTIONS = {
@@ -66,6 +68,8 @@ BAD_OPTIONS = {
     "no source": (["--k", "2"], "source"),
     "broken sql": (["--k", "2", "--sql", "select hunter2 from 'good.csv'"], "SQL"),
     "target exists": (["good.csv", "--k", "2", "-o", "taken"], "not a folder"),
+    "mistyped address": (["postgresql:/u:4711.25@h/db", "--sql", "s", "--k", "2"], "address"),
+    "password": (["host=h user=u password=4711.25", "--k", "2"], "address"),
     "short option": (["good.csv", "-k", "2"], "-k"),
 }
 

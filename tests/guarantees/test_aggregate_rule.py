@@ -10,13 +10,15 @@ from shoal.model import Candidate, Private, Recipe
 from strategies import panels_with_subjects
 
 
-def candidate(original, published, subjects=None):
-    """A candidate whose group labels are nonsense: a check must not look at them."""
+def candidate(original, published, subjects=None, groups=None):
+    """A candidate; without groups its labels are all the same and tell nothing."""
     return Candidate(
         published=Panel(published, subjects=subjects),
         guarantee=KAnonymity(2),
         recipe=Recipe("test", {}),
-        private=Private(Panel(original, subjects=subjects), np.full(len(original), -7)),
+        private=Private(
+            Panel(original, subjects=subjects), np.full(len(original), -7) if groups is None else np.array(groups)
+        ),
     )
 
 
@@ -58,6 +60,20 @@ def test_fourteen_customers_are_too_few_and_the_witness_is_in_their_aggregate():
     verdict = AggregateRule().check(candidate(np.ones((29, 1)), published))
     assert (verdict.holds, verdict.measured, verdict.required, verdict.witness) == (False, 14, 15, 15)
     assert verdict.note == "an aggregate has too few subjects"
+
+
+@pytest.mark.parametrize(("per", "missing"), [("period", slice(None)), ("instant", 1)])
+def test_subjects_without_a_reading_do_not_count(per, missing):
+    original = np.ones((15, 3))
+    original[8:, missing] = np.nan
+    verdict = AggregateRule(per=per).check(candidate(original, np.ones((15, 3))))
+    assert (verdict.holds, verdict.measured) == (False, 8)
+
+
+def test_groups_with_the_same_mean_by_chance_are_not_one_aggregate():
+    original = np.ones((16, 2))
+    assert AggregateRule(size=16).check(candidate(original, original)).holds
+    assert AggregateRule(size=16).check(candidate(original, original, groups=[0, 1] * 8)).measured == 8
 
 
 def test_one_instant_may_be_dominated_when_the_period_is_not():

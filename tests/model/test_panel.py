@@ -34,10 +34,25 @@ def test_a_panel_cannot_be_changed():
         del panel.values
 
 
-def test_a_read_only_array_is_adopted_without_a_copy():
+def test_an_array_is_copied_unless_it_is_handed_over():
     array = np.ones((2, 2))
+    view = array[:]
     array.setflags(write=False)
-    assert Panel(array).values is array
+    panel = Panel(array)
+    view[0, 0] = 9.0
+    assert panel.values[0, 0] == 1.0
+    assert np.shares_memory(Panel(array, copy=False).values, array)
+
+
+def test_nobody_who_gets_the_parts_of_a_panel_can_change_it():
+    panel = Panel(np.ones((2, 2)), attributes={"tariff": ["x", "y"]})
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        panel.values.setflags(write=True)
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        panel.attributes["zip"] = 1
+    events = Events({"day": [1], "ill": ["x"], "age": [3]}, time="day", sensitive="ill", quasi=["age"])
+    events.frame.drop_in_place("age")
+    assert events.frame.columns == ["day", "ill", "age"]
 
 
 def test_the_bits_of_a_missing_value_carry_nothing():
@@ -88,6 +103,7 @@ def test_the_digest_covers_everything(change):
         ({"values": [[1.0], [1.0, 2.0]]}, "must be numbers in rows of equal length"),
         ({"values": np.ones((0, 3))}, "panel is empty"),
         ({"values": [[1.0, np.inf]]}, "1 of 2 values are infinite"),
+        ({"values": [[1.0, -1e200, np.nan]]}, "1 of 3 values are larger than 1e.140 in size"),
         ({"ids": ["a"]}, "2 series but 1 ids"),
         ({"ids": ["secret", "secret"]}, "only 1 different ids"),
         ({"times": [1]}, "2 instants but 1 times"),

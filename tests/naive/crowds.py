@@ -11,13 +11,15 @@ Arrays of more than two dimensions are read as (series, everything else).
     x is k-anonymous           crowd(i) >= k for every i; with subjects known, subjects(i) >= k for every i
 
     the aggregate rule holds   for every set G of equal published rows (all missing is a set like any other)
-                                 G has at least `size` distinct subjects, and
-                                 for every channel c and every subject s in G
+                                 for every channel c, with T the instants at which something is published,
+                                 G has at least `size` distinct subjects with a reading in T, and
+                                 for every subject s in G
                                    Σ |original[i, t, c]| over the rows i of s in G and the instants t in T
                                    ------------------------------------------------------------------------  <= share
                                    Σ |original[i, t, c]| over all rows i of G and the instants t in T
 
-per="period" asks it once, with T = all instants; per="instant" asks it for each instant t alone, with T = {t}. Missing
+per="period" asks it once, over all instants; per="instant" for each instant t alone. Without any reading there is no
+aggregate. Missing
 counts as 0, and where the lower sum is 0 nobody has a share. Sums and quotient are exact rationals; the quotient is
 rounded once, to the nearest float, so that 15 of 100 does not exceed share=0.15.
 """
@@ -80,13 +82,18 @@ def naive_aggregate_rule(original, published, size, share, subjects=None, per="p
     else:
         raise ValueError(f"per={per!r} is neither 'period' nor 'instant'")
 
+    cells = published.reshape(original.shape)
     for i in range(len(published)):
         group = rows_equal_to(published, i)
-        members = {int(subjects[j]) for j in group}
-        if len(members) < size:
-            return False
-        for instants in spans:
+        for span in spans:
             for channel in range(n_channels):
+                instants = [t for t in span if not math.isnan(cells[i, t, channel])]
+                if not instants:
+                    continue
+                seen = [j for j in group if any(not math.isnan(original[j, t, channel]) for t in instants)]
+                members = {int(subjects[j]) for j in seen}
+                if seen and len(members) < size:
+                    return False
                 whole = total(original, group, instants, channel)
                 if whole == 0:
                     continue

@@ -144,9 +144,16 @@ def test_aggregate_rule_measures_feed_in_by_its_size():
 
 def test_aggregate_rule_counts_missing_as_zero_and_zero_totals_as_no_share():
     original = readings([NAN, 0], [1, 0], [1, NAN])
-    assert naive_aggregate_rule(original, alike(original), size=3, share=0.5, per="instant")
-    assert not naive_aggregate_rule(original, alike(original), size=3, share=0.4, per="instant")
-    assert naive_aggregate_rule(readings([0], [NAN]), readings([1], [1]), size=2, share=0.0)
+    assert naive_aggregate_rule(original, alike(original), size=2, share=0.5, per="instant")
+    assert not naive_aggregate_rule(original, alike(original), size=2, share=0.4, per="instant")
+    assert naive_aggregate_rule(readings([0], [0]), readings([1], [1]), size=2, share=0.0)
+
+
+def test_aggregate_rule_does_not_count_subjects_without_a_reading():
+    original = readings([NAN, 0], [1, 0], [1, NAN])
+    assert naive_aggregate_rule(original, alike(original), size=3, share=0.5)
+    assert not naive_aggregate_rule(original, alike(original), size=3, share=0.5, per="instant")
+    assert not naive_aggregate_rule(readings([0], [NAN]), readings([1], [1]), size=2, share=0.0)
 
 
 def test_fifteen_of_a_hundred_does_not_exceed_fifteen_percent():

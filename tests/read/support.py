@@ -31,7 +31,7 @@ def refused(pattern, error=InputError):
 
 IDS = ["a-01", "b-02", "c-03"]
 TIMES = np.datetime64("2024-03-01T00:00", "us") + np.arange(4) * np.timedelta64(30, "m")
-VALUES = np.array([[1.0, 2.5, 3.0, 4.0], [0.1, 0.2, 0.30000000000000004, 0.4], [-1.0, 0.0, 1e-300, 1e300]])
+VALUES = np.array([[1.0, 2.5, 3.0, 4.0], [0.1, 0.2, 0.30000000000000004, 0.4], [-1.0, 0.0, 1e-300, 1e130]])
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from shoal import AggregateRule, KAnonymity, Microaggregation, Panel, load_release, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
+from shoal.model import Candidate, Private, Recipe, Score
 from shoal.release import gate, release_candidate
 from small_release import K, small_panel
 
@@ -25,6 +26,10 @@ def sabotage(candidate, row=4, instant=2):
     values = candidate.values.copy()
     values[row, instant] = np.nextafter(values[row, instant], np.inf)
     return dataclasses.replace(candidate, published=Panel(values, times=candidate.published.times))
+
+
+def failing(*arguments):
+    raise OSError(28, "No space left on device")
 
 
 def test_a_release_has_its_files_and_verifies(out):
@@ -74,10 +79,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path, candidate):
 
 
 def test_a_full_disk_is_told_in_one_line(tmp_path, candidate, monkeypatch):
-    def full(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(gate, "write_values", full)
+    monkeypatch.setattr(gate, "write_values", failing)
     with pytest.raises(ReleaseError, match="No space left on device"):
         release(candidate, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -114,11 +116,12 @@ def test_the_table_is_sorted_by_pseudonym_and_time(out):
         small_panel(timezone="Europe/Bratislava"),
         small_panel(timezone="+01:00"),
         small_panel(values=np.random.default_rng(1).normal(size=(14, 6, 2)), channels=["kwh", "time"]),
+        small_panel(values=np.random.default_rng(1).normal(size=(14, 6, 3)), channels=["id", "value_id", 'a "b", c']),
         small_panel(values=np.where(np.random.default_rng(2).random((14, 6)) < 0.3, np.nan, 1 / 3)),
         small_panel(values=np.random.default_rng(3).normal(size=(14, 1)), times=None),
         small_panel(values=np.random.default_rng(3).normal(size=(14, 6)) * 1e-300),
     ],
-    ids=["plain", "no times", "zone", "offset", "channels", "gaps", "one instant", "tiny"],
+    ids=["plain", "no times", "zone", "offset", "channels", "odd names", "gaps", "one instant", "tiny"],
 )
 def test_what_is_loaded_is_what_was_published_bit_for_bit(tmp_path, panel, file_format):
     published = release(Microaggregation(k=K).anonymize(panel), tmp_path / "out", file_format=file_format).published
@@ -149,11 +152,40 @@ def test_the_private_folder_says_who_is_who_to_its_owner_alone(tmp_path, candida
     published = release(candidate, tmp_path / "out", private=private).published
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     assert {stat.S_IMODE(p.stat().st_mode) for p in private.iterdir()} == {0o600}
-    table = pl.read_parquet(private / "pseudonyms.parquet")
+    sha256 = load_release(tmp_path / "out").certificate["files"]["data.parquet"]["sha256"]
+    table = pl.read_parquet(private / f"pseudonyms-{sha256[:16]}.parquet")
     rows = {name: row for row, name in enumerate(published.ids)}
     for position, (name, group) in enumerate(zip(table["pseudonym"], table["group"], strict=True)):
         assert_array_equal(published.values[rows[name]], candidate.values[position])
         assert group == candidate.private.groups[position]
+
+
+def test_maps_of_earlier_releases_are_kept_also_when_a_later_one_fails(tmp_path, candidate, monkeypatch):
+    private = tmp_path / "private"
+    release(candidate, tmp_path / "a", private=private)
+    release(candidate, tmp_path / "b", private=private)
+    kept = sorted(p.name for p in private.glob("pseudonyms-*.parquet"))
+    assert len(kept) == 2
+    monkeypatch.setattr(gate, "write_values", failing)
+    with pytest.raises(ReleaseError):
+        release(candidate, tmp_path / "c", private=private)
+    assert sorted(p.name for p in private.glob("pseudonyms-*.parquet")) == kept
+
+
+def test_a_candidate_that_lost_its_subjects_is_refused(tmp_path):
+    values = np.repeat([[1.0, 2.0], [3.0, 4.0]], 3, axis=0)
+    original = Panel(values, subjects=["a"] * 3 + ["b"] * 3)
+    forgetful = Candidate(Panel(values), KAnonymity(3), Recipe("test", {}), Private(original, np.repeat([0, 1], 3)))
+    with pytest.raises(GuaranteeNotMetError, match="subjects are not those of the original panel"):
+        release(forgetful, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_certificate_of_a_tiny_panel_cannot_be_undone(tmp_path, candidate):
+    scores = {"information-loss": (Score(0.123456789, "lower", (0.0, 1.0)), "loss")}
+    certificate = release(candidate, tmp_path / "out", scores=scores).certificate
+    assert certificate["input"]["panel_sha256"] is None
+    assert certificate["utility"]["information-loss"]["value"] == 0.123
 
 
 def test_a_seeded_release_is_repeatable_and_says_it_is_insecure(tmp_path, candidate):
@@ -177,7 +209,6 @@ def test_the_certificate_names_counts_and_digests(out, candidate):
         "group_sizes": {},
     }
     assert certificate["counts"]["group_sizes"] == {"3": 3, "5": 1}
-    assert certificate["input"]["panel_sha256"] == candidate.private.original.digest()
     assert certificate["method"]["parameters"] == {"k": 3, "algorithm": "mdav"}
     assert certificate["time"] == {
         "first": "2024-01-01T00:00:00.000000",
@@ -236,9 +267,29 @@ class TestTarget:
             release(candidate, tmp_path / "thesis", overwrite=True)
         assert (tmp_path / "thesis" / "chapter").exists()
 
-    def test_an_empty_folder_is_used(self, tmp_path, candidate):
+    def test_a_release_with_something_else_in_it_is_never_replaced(self, out, candidate):
+        (out / "thesis.txt").write_text("years of work")
+        with pytest.raises(ReleaseError, match="holds something other than a release"):
+            release(candidate, out, overwrite=True)
+        (out / "thesis.txt").unlink()
+        (out / "release.json").write_text("{}")
+        with pytest.raises(ReleaseError, match="holds something other than a release"):
+            release(candidate, out, overwrite=True)
+
+    def test_of_two_writers_the_later_one_is_refused(self, tmp_path, candidate):
+        def meanwhile(certificate):
+            release(candidate, tmp_path / "out")
+            return "page"
+
+        with pytest.raises(ReleaseError, match="Another release was written there meanwhile"):
+            release(candidate, tmp_path / "out", page=meanwhile)
+        assert verify(tmp_path / "out").holds
+        assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+    def test_an_empty_folder_is_used_also_when_it_is_here(self, tmp_path, candidate, monkeypatch):
         (tmp_path / "out").mkdir()
-        release(candidate, tmp_path / "out")
+        monkeypatch.chdir(tmp_path / "out")
+        release(candidate, ".")
         assert verify(tmp_path / "out").holds
 
     def test_what_a_killed_run_left_behind_is_swept_but_a_living_one_is_not(self, tmp_path, candidate):

@@ -5,6 +5,7 @@ import pytest
 
 from shoal import load_release, verify
 from shoal.errors import ReleaseError
+from shoal.release import release_candidate
 from shoal.release.certificate import Certificate, digest_file
 
 
@@ -13,9 +14,15 @@ def edit(out, change, name="data.parquet"):
     change(table).write_parquet(out / name)
 
 
-def reseal(out):
-    """What a forger would do: make the certificate agree with the edited file."""
+def reseal(out, **changes):
+    """What a forger would do: make the certificate agree with the edited file, and say more than is true."""
     content = json.loads((out / "release.json").read_text())
+    for path, value in changes.items():
+        *folders, last = path.split("__")
+        place = content
+        for folder in folders:
+            place = place[int(folder) if folder.isdigit() else folder]
+        place[last] = value
     content["files"]["data.parquet"] = digest_file(out / "data.parquet").model_dump()
     (out / "release.json").write_bytes(Certificate.model_validate(content).sealed().as_bytes())
 
@@ -31,6 +38,70 @@ def test_one_edited_value_is_found_with_its_position(out, row, forged):
     position = f"series {row // 6} is alone at 1 instant(s), the first is instant {row % 6} (data.parquet row {row};"
     assert position in outcome.findings[-1]
     assert ("SHA-256" in outcome.findings[0]) != forged
+
+
+def to_raw(out):
+    edit(out, lambda t: t.with_columns(value=pl.Series([float(i) for i in range(len(t))])))
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({}, "k-anonymity does not hold"),
+        ({"guarantees": []}, "names no guarantee that can be checked"),
+        ({"guarantees__0__checked_by": "publisher"}, "k-anonymity does not hold"),
+    ],
+)
+def test_a_forger_cannot_talk_the_check_away(out, changes, finding):
+    to_raw(out)
+    reseal(out, **changes)
+    assert any(finding in f for f in verify(out).findings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"guarantees__0__verdict__holds": False}, "itself says that k-anonymity does not hold"),
+        ({"counts__group_sizes": {"999": 1}}, "not those that release.json counts"),
+        ({"counts__missing": 5}, "the data has 0 missing values, release.json says 5"),
+    ],
+)
+def test_claims_that_the_data_contradicts_are_found(out, changes, finding):
+    reseal(out, **changes)
+    assert any(finding in f for f in verify(out).findings)
+
+
+def test_a_further_column_is_not_accepted(out):
+    edit(out, lambda t: t.with_columns(name=pl.lit("alice")))
+    reseal(out)
+    with pytest.raises(ReleaseError, match="has other columns"):
+        verify(out)
+
+
+@pytest.mark.parametrize("name", ["data.parquet", "report.html"])
+@pytest.mark.parametrize("kind", ["folder", "link", "dangling link"])
+def test_only_plain_files_are_accepted(out, name, kind):
+    (out / name).rename(out.parent / name)
+    if kind == "folder":
+        (out / name).mkdir()
+    else:
+        (out / name).symlink_to(out.parent / (name if kind == "link" else "nowhere"))
+    with pytest.raises(ReleaseError, match="is missing or no plain file"):
+        verify(out)
+
+
+def test_an_infinite_value_is_found_with_its_position(out):
+    edit(out, lambda t: t.with_columns(value=t["value"].scatter(7, float("inf"))))
+    assert "row 7 (counted from 0) holds an infinite value" in verify(out).findings[-1]
+
+
+def test_text_in_a_csv_is_found_with_its_position(tmp_path, candidate):
+    release_candidate(candidate, tmp_path / "csv", summary="Test.", file_format="csv")
+    path = tmp_path / "csv" / "data.csv"
+    lines = path.read_text().splitlines()
+    lines[10] = lines[10].rsplit(",", 1)[0] + ",abc"
+    path.write_text("\n".join(lines) + "\n")
+    assert "row 9 (counted from 0) holds something that is no number" in verify(tmp_path / "csv").findings[-1]
 
 
 def test_swapped_rows_are_found_by_their_hash(out):
@@ -93,7 +164,7 @@ def test_a_table_with_other_columns_cannot_be_read(out):
 def test_a_missing_file_is_told(out):
     (out / "report.html").unlink()
     for read in (verify, load_release):
-        with pytest.raises(ReleaseError, match=r"incomplete: report\.html is missing"):
+        with pytest.raises(ReleaseError, match=r"incomplete: report\.html is missing or no plain file"):
             read(out)
 
 

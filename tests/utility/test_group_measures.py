@@ -183,7 +183,7 @@ def test_only_which_series_are_alike_matters_of_the_published_values(rng, measur
 
 
 @pytest.mark.parametrize("measure", BOTH)
-@pytest.mark.parametrize("change", [lambda x: x + 1e9, lambda x: x * 2.0**-40, lambda x: x * 2.0**500])
+@pytest.mark.parametrize("change", [lambda x: x + 1e9, lambda x: x * 2.0**-40, lambda x: x * 2.0**400])
 def test_offset_and_unit_do_not_matter(rng, measure, change):
     labels = (np.arange(40) // 4).tolist()
     x = rng.integers(0, 50, size=(40, 6)).astype(float)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from pathlib import Path
 
 import typer
@@ -40,6 +41,8 @@ app.command()(methods)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
+    # Libraries warn with lines of source; what a user must know is in our own messages.
+    warnings.simplefilter("ignore")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -21,9 +21,9 @@ _CLOSE = 1e-9
 class AggregateRule:
     """Each published aggregate has at least `size` subjects, none with more than `share` of its total.
 
-    Series published exactly alike form one aggregate. For each channel, a subject's part is the sum of the absolute
-    values of its original series in the aggregate; missing counts as nothing, and where the total is zero nobody has
-    a share.
+    Series published exactly alike, and kept together by the method, form one aggregate. For each channel, a subject's
+    part is the sum of the absolute values of its original series in the aggregate; missing counts as nothing, and
+    where the total is zero nobody has a share.
 
     Parameters
     ----------
@@ -90,24 +90,23 @@ class AggregateRule:
                 note="the rule needs the original series, which only the publisher has",
             )
         original = published.private.original
-        classes = published_classes(published.published)
-        parts = _parts(original, self.per)
+        aggregates = _aggregates(published)
         worst_row, worst_share = 0, 0.0
-        for first in np.unique(classes):
-            members = np.flatnonzero(classes == first)
+        for members in aggregates:
             subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
-            if len(subjects) < self.size:
+            amounts = _amounts(original, published.published, members, self.per)
+            smallest = _fewest_subjects(amounts, numbers, len(subjects))
+            if smallest is not None and smallest < self.size:
                 return Verdict(
                     holds=False,
-                    measured=len(subjects),
+                    measured=smallest,
                     required=int(self.size),
-                    witness=int(first),
+                    witness=int(members[0]),
                     note="an aggregate has too few subjects",
                 )
-            shares = _shares(parts[members], numbers, len(subjects))
-            largest = self._settled(float(shares.max()), shares, original, members, numbers)
+            largest = self._largest_share(amounts, numbers, len(subjects))
             if largest > worst_share:
-                worst_row, worst_share = int(first), largest
+                worst_row, worst_share = int(members[0]), largest
         holds = worst_share <= self.share
         return Verdict(
             holds=holds,
@@ -119,31 +118,50 @@ class AggregateRule:
             else "one subject has too large a share of an aggregate",
         )
 
-    def _settled(
-        self,
-        largest: float,
-        shares: NDArray[np.float64],
-        original: Panel,
-        members: NDArray[np.int64],
-        numbers: NDArray[np.int64],
-    ) -> float:
-        """The largest share, put on the right side of the limit by exact arithmetic where it is close to it."""
+    def _largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
+        """The largest share, by exact arithmetic where it is too close to the limit for floating point."""
+        parts = np.nansum(amounts, axis=1)
+        shares = _shares(parts, numbers, n_subjects)
+        largest = float(shares.max())
         if abs(largest - self.share) > _CLOSE:
             return largest
         # Rounded once, to the nearest float: 15 of 100 then equals share=0.15.
         return max(
-            float(_exact_share(original, members, numbers, subject, column, self.per))
+            float(_exact_share(amounts[:, :, column], numbers, subject))
             for subject, column in zip(*np.nonzero(shares >= largest - _CLOSE), strict=True)
         )
 
 
-def _parts(original: Panel, per: str) -> NDArray[np.float64]:
-    """What each series adds to each total: (series, totals)."""
-    amounts = np.nan_to_num(np.abs(original.values.reshape(original.n_series, original.n_instants, -1)), nan=0.0)
-    if per == "instant":
-        return amounts.reshape(original.n_series, -1)
-    totals: NDArray[np.float64] = amounts.sum(axis=1)
-    return totals
+def _aggregates(candidate: Candidate) -> list[NDArray[np.int64]]:
+    """The rows behind each published aggregate: published exactly alike, and not told apart by the method itself.
+
+    Two groups may have the same mean by chance; taken as one they would look larger than they are.
+    """
+    classes = published_classes(candidate.published)
+    split = np.unique(candidate.private.groups, return_inverse=True)[1]
+    labels = np.unique(classes * (int(split.max()) + 1) + split, return_inverse=True)[1]
+    order = np.argsort(labels, kind="stable")
+    return sorted(np.split(order, np.cumsum(np.bincount(labels))[:-1]), key=lambda rows: int(rows[0]))
+
+
+def _amounts(original: Panel, published: Panel, members: NDArray[np.int64], per: str) -> NDArray[np.float64]:
+    """What each member adds to each total: (members, instants of the total, totals).
+
+    NaN where nothing was observed, or nothing is published.
+    """
+    shape = (len(members), original.n_instants, -1)
+    amounts = np.abs(original.values[members].reshape(shape))
+    amounts[np.isnan(published.values[members].reshape(shape))] = np.nan
+    return amounts if per == "period" else amounts.reshape(len(members), 1, -1)
+
+
+def _fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:
+    """The least number of subjects observed in a total; None where nothing is published."""
+    observed = (~np.isnan(amounts)).any(axis=1)
+    seen = np.zeros((n_subjects, observed.shape[1]), dtype=bool)
+    np.logical_or.at(seen, numbers, observed)
+    counts = seen.sum(axis=0)
+    return int(counts[counts > 0].min()) if counts.any() else None
 
 
 def _shares(parts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> NDArray[np.float64]:
@@ -154,10 +172,6 @@ def _shares(parts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: 
     return shares
 
 
-def _exact_share(
-    original: Panel, members: NDArray[np.int64], numbers: NDArray[np.int64], subject: int, column: int, per: str
-) -> Fraction:
-    amounts = original.values[members].reshape(len(members), original.n_instants, -1)
-    amounts = amounts.reshape(len(members), -1)[:, [column]] if per == "instant" else amounts[:, :, column]
-    exact = [sum((Fraction(abs(v)) for v in row.tolist() if v == v), Fraction(0)) for row in amounts]
+def _exact_share(amounts: NDArray[np.float64], numbers: NDArray[np.int64], subject: int) -> Fraction:
+    exact = [sum((Fraction(v) for v in row.tolist() if v == v), Fraction(0)) for row in amounts]
     return sum((exact[m] for m in np.flatnonzero(numbers == subject)), Fraction(0)) / sum(exact, Fraction(0))

@@ -65,7 +65,7 @@ class Events:
     @property
     def frame(self) -> pl.DataFrame:
         """The events as a polars frame, sorted by time, ties in the order they were given."""
-        return self._frame
+        return self._frame.clone()
 
     @property
     def roles(self) -> Roles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shoal.model.roles import Roles
 
 # The one bit pattern a missing value has inside Shoal. Other NaN payloads could carry information out.
 _MISSING_BITS = np.array(np.nan).view(np.uint64)
+_LARGEST = 1e140
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Panel:
         Roles of the columns of the table this was read from.
     origin
         Digest of the input, for the certificate.
+    copy
+        False hands the array over instead: nobody may write to it any more, nor to what it is a view of.
 
     Examples
     --------
@@ -78,8 +82,8 @@ class Panel:
     ids: NDArray[np.object_]
     times: NDArray[Any]
     subjects: NDArray[np.object_] | None
-    attributes: dict[str, NDArray[Any]]
-    sensitive: dict[str, NDArray[Any]]
+    attributes: Mapping[str, NDArray[Any]]
+    sensitive: Mapping[str, NDArray[Any]]
     channels: tuple[str, ...]
     timezone: str | None
     roles: Roles
@@ -100,8 +104,9 @@ class Panel:
         timezone: str | None = None,
         roles: Roles | None = None,
         origin: Origin | None = None,
+        copy: bool = True,
     ) -> None:
-        array = _as_values(values)
+        array = _as_values(values, copy=copy)
         n_series, n_instants = array.shape[:2]
         n_channels = array.shape[2] if array.ndim == 3 else 1
         codes, n_subjects, labels = _as_subjects(subjects, n_series)
@@ -130,7 +135,7 @@ class Panel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Immutability by __setattr__ defeats pickle's default way in; workers of an engine need panels.
-        arguments = (self.values, self.ids, self.times, self.subjects, self.attributes, self.sensitive)
+        arguments = (self.values, self.ids, self.times, self.subjects, dict(self.attributes), dict(self.sensitive))
         extras = {"channels": self.channels, "timezone": self.timezone, "roles": self.roles, "origin": self.origin}
         return (_rebuild, (arguments, extras))
 
@@ -199,7 +204,7 @@ def _rebuild(arguments: tuple[Any, ...], extras: dict[str, Any]) -> Panel:
     return Panel(*arguments, **extras)
 
 
-def _as_values(values: ArrayLike) -> NDArray[np.float64]:
+def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -217,9 +222,8 @@ def _as_values(values: ArrayLike) -> NDArray[np.float64]:
             f"The panel is empty: its shape is {array.shape}. It needs at least one series and one instant."
         )
     missing = np.isnan(array)
-    # A read-only array that owns its memory cannot change under us: adopt it, large panels exist.
-    adoptable = array is values and not array.flags.writeable and array.base is None and array.flags.c_contiguous
-    if not adoptable or not np.all(array.view(np.uint64)[missing] == _MISSING_BITS):
+    odd = not np.all(array.view(np.uint64)[missing] == _MISSING_BITS) if array.flags.c_contiguous else True
+    if copy or odd:
         array = np.array(array, dtype=np.float64, order="C", copy=True)
         array[missing] = np.nan
     infinite = int(np.isinf(array).sum())
@@ -227,8 +231,14 @@ def _as_values(values: ArrayLike) -> NDArray[np.float64]:
         raise InputError(
             f"{infinite} of {array.size} values are infinite. Mark them as missing (NaN) or remove those series."
         )
+    if too_large := int((np.abs(array, where=~missing, out=np.zeros(array.shape)) > _LARGEST).sum()):
+        raise InputError(
+            f"{too_large} of {array.size} values are larger than {_LARGEST:g} in size; their squares would overflow. "
+            "Change the unit or remove those series."
+        )
     array.setflags(write=False)
-    return array
+    # A view of a locked array cannot be unlocked by whoever gets it.
+    return array.view()
 
 
 def _as_ids(ids: Iterable[Any] | None, n_series: int) -> NDArray[np.object_]:
@@ -287,9 +297,9 @@ def _as_subjects(
     return codes, int(codes.max()) + 1, labels
 
 
-def _as_columns(columns: Any, n_series: int, what: str) -> dict[str, NDArray[Any]]:
+def _as_columns(columns: Any, n_series: int, what: str) -> Mapping[str, NDArray[Any]]:
     if columns is None:
-        return {}
+        return MappingProxyType({})
     named = columns if isinstance(columns, Mapping) else {what: columns}
     result: dict[str, NDArray[Any]] = {}
     for name, column in named.items():
@@ -300,7 +310,7 @@ def _as_columns(columns: Any, n_series: int, what: str) -> dict[str, NDArray[Any
             )
         array.setflags(write=False)
         result[str(name)] = array
-    return result
+    return MappingProxyType(result)
 
 
 def _as_channels(channels: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:

@@ -23,6 +23,9 @@ _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
 }
 
 
+DEMO_FOLDER = Path("shoal-demo")
+
+
 def simulate_table(kind: str, out: Path, options: dict[str, Any]) -> dict[str, int]:
     """Simulate and write a table; return what is in it."""
     generator, size, takes = _GENERATORS[kind]
@@ -54,7 +57,7 @@ def long_table(panel: Panel) -> pl.DataFrame:
     columns["time"] = np.tile(panel.times, panel.n_series)
     for channel, name in enumerate(panel.channels):
         columns[name] = pl.Series(panel.values.reshape(panel.n_series * n, -1)[:, channel]).fill_nan(None)
-    for name, column in (panel.attributes | panel.sensitive).items():
+    for name, column in {**panel.attributes, **panel.sensitive}.items():
         columns[name] = np.repeat(column, n)
     return pl.DataFrame(columns)
 
@@ -67,4 +70,5 @@ def run_demo(out: Path, *, k: int = 10, seed: int = 0, steps: Steps = silent) ->
     steps.start("grouping")
     candidate = method.anonymize(panel, progress=steps.advance)
     steps.start("checking and writing")
-    return publish(candidate, out, overwrite=True)
+    # Only its own folder is replaced without asking.
+    return publish(candidate, out, overwrite=out == DEMO_FOLDER)

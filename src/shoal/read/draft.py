@@ -65,6 +65,7 @@ class Draft:
             timezone=self.timezone,
             roles=roles,
             origin=origin,
+            copy=False,
         )
 
 

@@ -160,7 +160,7 @@ def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
         if column.n_missing:
             raise InputError(
                 f"{column.n_missing} of {draft.values.shape[0]} series have no subject in column {column.column!r}. "
-                "Complete it, or leave subject= out."
+                "Complete it, or rename it if it is no subject."
             )
         draft.subjects = [str(entry) for entry in column.entries()]
     draft.attributes = {c.name: by_name[c.name].array() for c in (*plan.quasi, *plan.other)}

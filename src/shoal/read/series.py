@@ -28,6 +28,8 @@ def read_ids(array: Any, column: str) -> Any:
             )
         # pandas turns integers into floats as soon as one is missing.
         gone = np.isnan(numbers)
+        if np.any(np.abs(numbers[~gone]) > 2**53):
+            raise InputError(f"Column {column!r} holds numbers too large to identify series exactly. Write it as text.")
         return pa.array(np.where(gone, 0, numbers).astype(np.int64), mask=gone)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return pc.cast(array, pa.int64())

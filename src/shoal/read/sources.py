@@ -12,6 +12,11 @@ from shoal.read.queries import DatabaseTable, QueryTable
 from shoal.read.tables import Table
 
 
+def _like_an_address(path: str) -> bool:
+    """Whether this may be a mistyped address of a database rather than a file."""
+    return path.lower().startswith("postgres") or "password=" in path.lower() or ("@" in path and ":" in path)
+
+
 def open_table(source: Any, sql: str | None) -> Table:
     """Open a path, folder, pattern, frame, query or database. Close the table after use."""
     if sql is not None and (not isinstance(sql, str) or not sql.strip()):
@@ -26,7 +31,7 @@ def open_table(source: Any, sql: str | None) -> Table:
         return DatabaseTable(source, sql)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        if not isinstance(path, str) or "://" in path:
+        if not isinstance(path, str) or "://" in path or _like_an_address(path):
             # Not echoed: an address may hold a password.
             raise InputError("This kind of address cannot be read. Give a path, a folder, a pattern or postgresql://.")
         table = open_files(path)

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 FILE_NAME = "release.json"
 
@@ -79,14 +79,14 @@ class InputPart(_Part):
     sha256: tuple[str, ...]
     rows: int | None
     reading: dict[str, Any]
-    panel_sha256: str
+    panel_sha256: str | None
 
 
 class ColumnsPart(_Part):
     """Which columns left and how many that had a role stayed."""
 
     published: tuple[str, ...]
-    channels: tuple[str, ...]
+    channels: tuple[str, ...] = Field(min_length=1)
     withheld: int
 
 

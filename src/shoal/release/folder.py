@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ReleaseError
+from shoal.release.certificate import FILE_NAME, read_certificate
 
 # A younger partial folder may belong to a writer that has not locked it yet.
 _STALE_SECONDS = 60
@@ -29,6 +31,8 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent, prefix)
+        if target.exists():
+            _sweep(target.parent, f".{target.name}.replaced-")
         partial = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         lock = os.open(partial, os.O_RDONLY)
     except OSError as error:
@@ -40,7 +44,7 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
         for path in partial.iterdir():
             sync(path)
         sync(partial)
-        _put_in_place(partial, target)
+        _put_in_place(partial, target, overwrite=overwrite)
     except OSError as error:
         raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
     finally:
@@ -58,7 +62,8 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise ReleaseError(f"{str(target)!r} exists. Choose another folder, or replace it with --overwrite.")
-    if not (target / "release.json").is_file():
+    certificate = read_certificate(target) if (target / FILE_NAME).is_file() else None
+    if certificate is None or {p.name for p in target.iterdir()} != {FILE_NAME, *certificate.files}:
         raise ReleaseError(
             f"{str(target)!r} holds something other than a release and is not replaced. Choose another folder."
         )
@@ -88,12 +93,17 @@ def _sweep(parent: Path, prefix: str) -> None:
             os.close(descriptor)
 
 
-def _put_in_place(partial: Path, target: Path) -> None:
-    if target.exists() and any(target.iterdir()):
+def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
+    if overwrite and target.exists() and any(target.iterdir()):
         aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
         target.rename(aside / "old")
         partial.rename(target)
         shutil.rmtree(aside)
     else:
-        partial.rename(target)
+        try:
+            partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise ReleaseError(f"{str(target)!r} exists. Another release was written there meanwhile.") from None
+            raise
     sync(target.parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,16 +12,16 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import Candidate, Guarantee, Panel, Release, Role, Score, Verdict
 from shoal.release import certificate as cert
 from shoal.release.folder import check_target, whole_folder
-from shoal.release.private import keep_private, load_or_make_key, open_private
+from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
 from shoal.release.tables import FileFormat, value_columns, write_values
-from shoal.release.verification import verify
+from shoal.release.verification import group_sizes, verify
 
 # Libraries whose version can change a published value.
+_ENOUGH_CELLS = 1000
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 
@@ -70,18 +71,20 @@ def release_candidate(
     insecure_seed
         Repeatable pseudonyms, for tests only; the certificate says so.
     """
-    target = Path(to)
+    target = Path(os.path.abspath(to))  # noqa: PTH100 - "." must get a name, links must stay links
     if file_format not in ("parquet", "csv"):
         raise ParameterError("format must be 'parquet' or 'csv'.")
     if pseudonyms == "keyed" and private is None:
         raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
     check_target(target, overwrite=overwrite)
+    _refuse_other_subjects(candidate)
     guarantees = (candidate.guarantee, *require)
     verdicts = [guarantee.check(candidate) for guarantee in guarantees]
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict))
     names = _names(candidate, target, pseudonyms, private, insecure_seed)
+    aside = keep_aside(Path(private), candidate, names) if private is not None else None
     with whole_folder(target, overwrite=overwrite) as partial:
         data = partial / f"data.{file_format}"
         write_values(candidate.published, names, data, file_format)
@@ -102,9 +105,22 @@ def release_candidate(
         outcome = verify(partial)
         if not outcome.holds:
             raise GuaranteeNotMetError(
-                f"The written release does not verify: {outcome.findings[0]}. Nothing was published."
+                f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
             )
-    return Release(path=target, certificate=final.as_dict(), published=_renamed(candidate.published, names))
+    if aside is not None:
+        # Only now: until the release is in place, maps of earlier ones are all there is.
+        keep(aside, final.files[data.name].sha256)
+    return Release(path=Path(to), certificate=final.as_dict(), published=_renamed(candidate.published, names))
+
+
+def _refuse_other_subjects(candidate: Candidate) -> None:
+    """A method that loses track of who is behind a row would make its own crowd."""
+    original, published = candidate.private.original, candidate.published
+    if not np.array_equal(original.subject_codes, published.subject_codes):
+        raise GuaranteeNotMetError(
+            "The candidate's subjects are not those of the original panel, row by row: the crowd cannot be counted. "
+            "Nothing was written."
+        )
 
 
 def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
@@ -130,9 +146,7 @@ def _names(
     folder = Path(private)
     open_private(folder, target)
     key = load_or_make_key(folder) if kind == "keyed" else None
-    names = Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
-    keep_private(folder, candidate, names)
-    return names
+    return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
 
 
 def _renamed(published: Panel, names: list[str]) -> Panel:
@@ -182,7 +196,8 @@ def _certify(
             sha256=origin.sha256 if origin else (),
             rows=origin.n_rows if origin else None,
             reading=dict(origin.reading) if origin else {},
-            panel_sha256=original.digest(),
+            # Of a very small panel the digest could be found by trying out all panels.
+            panel_sha256=original.digest() if original.values.size >= _ENOUGH_CELLS else None,
         ),
         columns=cert.ColumnsPart(
             published=("id", "time", *columns),
@@ -193,7 +208,7 @@ def _certify(
         files={},
         utility={
             name: cert.ScorePart(
-                value=s.value, goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+                value=_rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
             )
             for name, (s, text) in scores.items()
         },
@@ -211,20 +226,17 @@ def _withheld(original: Panel) -> int:
 
 
 def _counts(published: Panel) -> cert.CountsPart:
-    classes = published_classes(published)
-    first_rows = np.unique(classes)
-    sizes = crowd_sizes(classes, published.subject_codes)[first_rows]
-    found, times = np.unique(sizes, return_counts=True)
+    sizes = group_sizes(published)
     return cert.CountsPart(
         series=published.n_series,
         subjects=published.n_subjects,
         instants=published.n_instants,
         channels=published.n_channels,
         missing=published.n_missing,
-        groups=len(first_rows),
-        smallest_group=int(sizes.min()),
-        largest_group=int(sizes.max()),
-        group_sizes={str(size): int(count) for size, count in zip(found, times, strict=True)},
+        groups=sum(sizes.values()),
+        smallest_group=min(map(int, sizes)),
+        largest_group=max(map(int, sizes)),
+        group_sizes=sizes,
     )
 
 
@@ -242,6 +254,11 @@ def _duration(step: Any) -> str:
         return str(length)
     units = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("us", 1))
     return next(f"{length // size}{unit}" for unit, size in units if length % size == 0)
+
+
+def _rough(value: float) -> float:
+    """Three digits: a release of a few cells could be undone with the exact figure."""
+    return float(f"{value:.3g}")
 
 
 def _finite(bound: float) -> float | None:

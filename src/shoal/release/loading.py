@@ -7,7 +7,7 @@ from pathlib import Path
 from shoal.errors import ReleaseError
 from shoal.model import Release
 from shoal.release.certificate import FILE_NAME, read_certificate
-from shoal.release.verification import read_published
+from shoal.release.verification import read_published, require_files
 
 
 def load_release(folder: str | Path) -> Release:
@@ -26,7 +26,5 @@ def load_release(folder: str | Path) -> Release:
     certificate = read_certificate(path)
     if certificate is None:
         raise ReleaseError(f"{FILE_NAME} was changed after the release: its content and its seal do not agree.")
-    missing = sorted(name for name in certificate.files if not (path / name).is_file())
-    if missing:
-        raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing.")
+    require_files(path, certificate)
     return Release(path=path, certificate=certificate.as_dict(), published=read_published(path, certificate))

@@ -36,8 +36,8 @@ def load_or_make_key(folder: Path) -> bytes:
     return path.read_bytes().strip()
 
 
-def keep_private(folder: Path, candidate: Candidate, names: list[str]) -> None:
-    """Write who is who. The file of an earlier release is replaced."""
+def keep_aside(folder: Path, candidate: Candidate, names: list[str]) -> Path:
+    """Write who is who beside its place, to be kept when the release is there."""
     original = candidate.private.original
     subjects = original.subjects if original.subjects is not None else original.ids
     table = pl.DataFrame(
@@ -48,12 +48,17 @@ def keep_private(folder: Path, candidate: Candidate, names: list[str]) -> None:
             "group": candidate.private.groups,
         }
     )
-    partial = folder / ".pseudonyms.partial"
+    partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
     _write(partial, b"")
     table.write_parquet(partial)
     sync(partial)
-    partial.rename(folder / "pseudonyms.parquet")
-    sync(folder)
+    return partial
+
+
+def keep(partial: Path, data_sha256: str) -> None:
+    """Put a map in its place, under a name that says to which data file it belongs; others stay."""
+    partial.rename(partial.parent / f"pseudonyms-{data_sha256[:16]}.parquet")
+    sync(partial.parent)
 
 
 def _write(path: Path, content: bytes) -> None:

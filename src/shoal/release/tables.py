@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +28,14 @@ def value_columns(channels: tuple[str, ...]) -> list[str]:
     """Names of the published value columns. A single channel is always called "value"."""
     if len(channels) == 1:
         return ["value"]
-    return [f"value_{name}" if name in ("id", "time") else name for name in channels]
+    # Plain words only, so that every reader of CSV takes them; never a name that is taken.
+    taken = ["id", "time"]
+    for name in channels:
+        word = re.sub(r"\W", "_", name)
+        while word in taken:
+            word = f"value_{word}"
+        taken.append(word)
+    return taken[2:]
 
 
 def write_values(panel: Panel, names: list[str], path: Path, file_format: FileFormat) -> None:
@@ -65,13 +73,33 @@ def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> 
             table = frame.to_arrow()
         else:
             table = pq.read_table(path, read_dictionary=["id"])
-        table = table.select(["id", "time", *columns])
+        if table.column_names != ["id", "time", *columns]:
+            raise KeyError
         ids = table["id"].combine_chunks()
         times = _plain_times(table["time"])
         values = [np.asarray(table[c].cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64) for c in columns]
     except (OSError, pa.ArrowException, pl.exceptions.PolarsError, KeyError, TypeError, ValueError):
-        raise ReleaseError(f"{path.name} cannot be read: it is truncated or not a {path.suffix[1:]} table.") from None
+        if path.suffix == ".csv":
+            _find_text(path, columns)
+        raise ReleaseError(
+            f"{path.name} cannot be read: it is truncated, has other columns, or is not a {path.suffix[1:]} table."
+        ) from None
     return _as_panel(path.name, ids, times, values, channels, timezone)
+
+
+def _find_text(path: Path, columns: list[str]) -> None:
+    """Name the first row of a CSV whose value is no number any more."""
+    try:
+        texts = pl.read_csv(path, infer_schema=False)
+        wrong = texts.select(
+            pl.any_horizontal(
+                pl.col(c).is_not_null() & pl.col(c).cast(pl.Float64, strict=False).is_null() for c in columns
+            )
+        ).to_series()
+    except (OSError, pl.exceptions.PolarsError):
+        return
+    if wrong.any():
+        raise NotAPanelError(f"{path.name} row {wrong.arg_max()} (counted from 0) holds something that is no number")
 
 
 def _table(panel: Panel, names: list[str], rows: NDArray[np.int64], zone: str | None) -> pa.Table:
@@ -119,6 +147,11 @@ def _as_panel(
     odd = np.flatnonzero((clock != clock[0]).any(axis=1))
     if len(odd):
         raise NotAPanelError(f"{name}: series {int(odd[0])} is not at the instants of the first one.")
+    for column in values:
+        if np.isinf(column).any():
+            raise NotAPanelError(
+                f"{name} row {int(np.isinf(column).argmax())} (counted from 0) holds an infinite value"
+            )
     stacked = np.stack(values, axis=-1) if len(values) > 1 else values[0]
     shape = (n_series, n_instants, len(values)) if len(values) > 1 else (n_series, n_instants)
     try:

@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import ReleaseError
 from shoal.guarantees import build_guarantee
+from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import Panel, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_certificate
 from shoal.release.tables import NotAPanelError, read_values
@@ -68,16 +69,21 @@ def verify(folder: str | Path) -> Verification:
     else:
         findings += _count_findings(panel, certificate)
         for part in certificate.guarantees:
-            if part.checked_by == "publisher":
+            guarantee = build_guarantee(part.name, part.parameters)
+            if not part.verdict.holds:
+                findings.append(f"{FILE_NAME} itself says that {part.name} does not hold")
+            # The definition says who can check it; the certificate is only asked for what it claims.
+            if guarantee.needs_originals:
                 notes.append(
                     f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
                 )
                 continue
-            guarantee = build_guarantee(part.name, part.parameters)
             verdict = guarantee.check(panel)
             verdicts.append((part.name, verdict))
             if not verdict.holds:
                 findings.append(_describe(part.name, verdict, panel, certificate))
+        if not verdicts:
+            findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if certificate.counts.subjects < certificate.counts.series:
             notes.append(
                 "several series belong to one subject; from here the crowd is counted in series, not in subjects"
@@ -95,9 +101,7 @@ def read_published(folder: Path, certificate: Certificate) -> Panel:
 
 def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
     found = {p.name for p in folder.iterdir()} - {FILE_NAME}
-    missing = sorted(set(certificate.files) - found)
-    if missing:
-        raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing.")
+    require_files(folder, certificate)
     findings = [
         f"{name} was changed after the release: its SHA-256 is not the one in {FILE_NAME}"
         for name, part in certificate.files.items()
@@ -109,14 +113,34 @@ def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
     return findings
 
 
+def require_files(folder: Path, certificate: Certificate) -> None:
+    """Every file the certificate names must be there as a plain file: a link would lead out of the release."""
+    missing = sorted(n for n in certificate.files if not (folder / n).is_file() or (folder / n).is_symlink())
+    if missing:
+        raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing or no plain file.")
+
+
 def _count_findings(panel: Panel, certificate: Certificate) -> list[str]:
     counts = certificate.counts
-    if (panel.n_series, panel.n_instants) == (counts.series, counts.instants):
-        return []
-    return [
-        f"the data has {panel.n_series} series of {panel.n_instants} instants, "
-        f"{FILE_NAME} says {counts.series} of {counts.instants}"
-    ]
+    if (panel.n_series, panel.n_instants) != (counts.series, counts.instants):
+        return [
+            f"the data has {panel.n_series} series of {panel.n_instants} instants, "
+            f"{FILE_NAME} says {counts.series} of {counts.instants}"
+        ]
+    if panel.n_missing != counts.missing:
+        return [f"the data has {panel.n_missing} missing values, {FILE_NAME} says {counts.missing}"]
+    # Sizes are counted in subjects, which the folder does not tell apart where they have several series.
+    if counts.subjects == counts.series and group_sizes(panel) != counts.group_sizes:
+        return [f"the groups of equal series in the data are not those that {FILE_NAME} counts"]
+    return []
+
+
+def group_sizes(panel: Panel) -> dict[str, int]:
+    """How many groups of equal series there are of each size, in subjects."""
+    classes = published_classes(panel)
+    sizes = crowd_sizes(classes, panel.subject_codes)[np.unique(classes)]
+    found, times = np.unique(sizes, return_counts=True)
+    return {str(size): int(count) for size, count in zip(found, times, strict=True)}
 
 
 def _describe(name: str, verdict: Verdict, panel: Panel, certificate: Certificate) -> str:
