@@ -1,6 +1,7 @@
 """The aggregates of the report against slow ones, and what must never be among them."""
 
 import datetime as dt
+import hashlib
 import json
 from zoneinfo import ZoneInfo
 
@@ -12,6 +13,13 @@ from shoal.errors import InputError
 from shoal.model import Panel
 from shoal.report import figures as figures_module
 from shoal.report import summarise
+
+FIFTHS = (10, 30, 50, 70, 90)
+
+
+@pytest.fixture
+def no_blur(monkeypatch):
+    monkeypatch.setattr(figures_module, "_blurred", lambda means, sizes, draws: means)
 
 
 def rounded(number):
@@ -50,18 +58,18 @@ def naive_bands(panel, clock_of, crowd):
         for time, value in zip(panel.times, row, strict=True):
             if not np.isnan(value):
                 own.setdefault(clock_of(time), {}).setdefault(panel.subject_codes[s], []).append(value)
-    bands = {f"p{q}": [] for q in (10, 25, 50, 75, 90)}
-    window = max(crowd, 5)
+    bands = {f"p{q}": [] for q in FIFTHS}
     for clock in sorted(own):
         means = sorted(np.mean(readings) for readings in own[clock].values())
-        for q in (10, 25, 50, 75, 90):
-            if len(means) < 5 * crowd:
-                bands[f"p{q}"].append(None)
-                continue
-            # The window whose middle is nearest to the rank, everything times 100 to stay with integers.
-            middles = [100 * s + 50 * (window - 1) for s in range(len(means) - window + 1)]
-            start = min(range(len(middles)), key=lambda s: abs(middles[s] - q * (len(means) - 1)))
-            bands[f"p{q}"].append(np.mean(means[start : start + window]))
+        n = len(means)
+        # The first n % 5 fifths have one subject more.
+        ends = [0]
+        for fifth in range(5):
+            ends.append(ends[-1] + n // 5 + (fifth < n % 5))
+        assert ends[-1] == n
+        for q, start, stop in zip(FIFTHS, ends, ends[1:], strict=False):
+            assert n < 5 * crowd or stop - start >= crowd
+            bands[f"p{q}"].append(np.mean(means[start:stop]) if n >= 5 * crowd else None)
     return bands
 
 
@@ -128,13 +136,187 @@ def test_a_long_load_duration_curve_is_read_at_even_shares(rng):
     assert found == sorted(found, reverse=True)
 
 
-def test_the_bands_equal_slow_ones(gappy):
-    found = summarise(gappy, gappy, 6)["channels"][0]["bands"]
-    expected = naive_bands(gappy, minute_of_day, 6)
+@pytest.mark.usefixtures("no_blur")
+@pytest.mark.parametrize("crowd", [2, 5, 6])
+def test_the_bands_equal_slow_ones(gappy, crowd):
+    found = summarise(gappy, gappy, crowd)["channels"][0]["bands"]
+    expected = naive_bands(gappy, minute_of_day, crowd)
+    assert list(found["original"]) == list(expected)
     for name, band in expected.items():
         assert_close(found["original"][name], band)
+        assert_close(found["published"][name], band)
     # Five subjects at one clock time: enough for nobody.
     assert found["original"]["p50"].count(None) > 0
+
+
+def test_only_the_originals_are_blurred(gappy):
+    found = summarise(gappy, gappy, 5)["channels"][0]["bands"]
+    expected = naive_bands(gappy, minute_of_day, 5)
+    for name, band in expected.items():
+        assert_close(found["published"][name], band)
+    assert found["original"] != found["published"]
+
+
+@pytest.mark.parametrize("n", [10, 11, 14, 51, 1000])
+def test_every_subject_is_in_exactly_one_fifth(rng, n):
+    figures = rng.normal(size=n)
+    means, sizes = figures_module._fifths(figures, figures_module._Rule(2, 1.0))
+    assert sizes.sum() == n
+    assert sizes.max() - sizes.min() <= 1
+    assert means @ sizes == pytest.approx(figures.sum())
+    assert np.all(np.diff(means) > 0)
+
+
+def test_the_blur_of_a_mean_is_the_spread_divided_by_the_size(rng):
+    means, sizes = np.array([1000.0, 1010, 1020, 1030, 1040]), np.array([1001, 1001, 1000, 1000, 1000])
+    draws = np.concatenate([figures_module._draws(rng, 1) for _ in range(4000)])
+    moved = np.array([figures_module._blurred(means, sizes, own) for own in draws]) - means
+    assert moved.std(axis=0) == pytest.approx(40 / sizes, rel=0.05)
+    assert np.abs(moved.mean(axis=0)).max() < 0.002
+    assert np.abs(moved * sizes).max() == pytest.approx(3 * 40)
+
+
+def test_half_of_the_blur_is_common_to_all_bins(rng):
+    draws = np.array([figures_module._draws(rng, 200) for _ in range(2000)])
+    assert draws.shape == (2000, 200, 5)
+    assert np.abs(draws).max() == 3
+    assert draws.std() == pytest.approx(1, rel=0.03)
+    assert draws.mean(axis=1).std() == pytest.approx(np.sqrt(0.5), rel=0.05)
+    # The fifths do not move together.
+    assert np.corrcoef(draws[:, 0].T)[0, 1:] == pytest.approx(0, abs=0.08)
+
+
+def test_blurred_means_stay_in_order_and_above_zero(rng):
+    sizes = np.full(5, 2)
+    for own in figures_module._draws(rng, 200):
+        moved = figures_module._in_order(figures_module._blurred(np.array([0.0, 0.0, 0.1, 0.2, 5.0]), sizes, own), 0.0)
+        assert np.all(np.diff(moved) >= 0)
+        assert moved[0] >= 0
+        assert np.all(figures_module._blurred(np.full(5, 7.0), sizes, own) == 7.0)
+    assert figures_module._in_order(np.array([3.0, -2, 4, 5, 6]), -1.0).tolist() == [-2.0, 3, 4, 5, 6]
+
+
+def test_the_blur_is_repeatable_and_follows_from_the_readings_alone(rng, monkeypatch):
+    values, times = daily_curves(rng, n_series=50, n_days=2)
+    panel = Panel(values, times=times)
+    bands = summarise(panel, panel, 10)["channels"][0]["bands"]
+    assert summarise(Panel(values.copy(), times=times), panel, 10)["channels"][0]["bands"] == bands
+    named = Panel(values, times=times, ids=[f"meter {i}" for i in range(50)])
+    assert named.digest() != panel.digest()
+    assert summarise(named, panel, 10)["channels"][0]["bands"] == bands
+    seed = hashlib.sha256(b"shoal report bands" + values.tobytes()).digest()
+    monkeypatch.setattr(figures_module, "_ROWS", 7)
+    assert figures_module._secret(panel) == int.from_bytes(seed, "big") != int(panel.digest(), 16)
+    # One reading a little different and all is blurred differently.
+    draws = []
+    for _ in range(2):
+        draws.append(figures_module._draws(np.random.default_rng(figures_module._secret(Panel(values))), 3))
+        values[7, 5] = np.nextafter(values[7, 5], 9)
+    assert not np.isclose(*draws).any()
+
+
+def outsider(values, k, bands, total, published):
+    """The subjects whose reading follows from equations an outsider has, and what follows.
+
+    `values` rise. One instant, or several at which everybody keeps the same rank: then all are means over them. The
+    outsider knows who is in which fifth and in which group. The total and the group means are exact, so they are used
+    before the fifths.
+    """
+    n = len(values)
+    groups = [list(range(start, start + k)) for start in range(0, n - n % k, k)]
+    groups[-1] += range(n - n % k, n)
+    fifths = [list(block) for block in np.array_split(np.arange(n), 5)]
+    sets = [*fifths, range(n), *groups]
+    figures = [mean * len(block) for mean, block in zip(bands, fifths, strict=True)]
+    figures += [total, *(published[group[0]] * len(group) for group in groups)]
+    rows = np.array([[float(subject in members) for subject in range(n)] for members in sets])
+    weights = np.where(np.arange(len(rows)) < 5, 1.0, 1e4)
+    found = {}
+    for subject, wanted in enumerate(np.eye(n)):
+        # The shortest combination of the weighted equations takes as little as possible of the blurred ones.
+        combination = np.linalg.lstsq((rows * weights[:, None]).T, wanted, rcond=1e-10)[0] * weights
+        if np.allclose(combination @ rows, wanted, atol=1e-6):
+            found[subject] = float(combination @ figures)
+    return found
+
+
+def group_means(values, k):
+    n = len(values)
+    starts = np.minimum(np.arange(n) // k, n // k - 1)
+    return np.array([values[starts == start].mean(axis=0) for start in starts])
+
+
+def errors_of_an_outsider(rng, k, n, n_instants, n_panels):
+    """How far off the readings are that an outsider finds, and the group means of those subjects, in spreads."""
+    errors, guesses = [], []
+    for _ in range(n_panels):
+        levels = np.sort(rng.gamma(2.0, 50.0, n)) + 20
+        values = levels[:, None] * (1 + 0.3 * np.sin(np.arange(n_instants)))
+        published = group_means(values, k)
+        channel = summarise(Panel(values), Panel(published), k)["channels"][0]
+        bands = [np.mean(channel["bands"]["original"][f"p{q}"]) for q in FIFTHS]
+        total = np.mean(channel["profile"]["original"]) * n
+        own, guess = values.mean(axis=1), published.mean(axis=1)
+        found = outsider(own, k, bands, total, guess)
+        assert found
+        blocks = np.array_split(own, 5)
+        spread = blocks[-1].mean() - blocks[0].mean()
+        errors += [abs(reading - own[subject]) / spread for subject, reading in found.items()]
+        guesses += [abs(guess[subject] - own[subject]) / spread for subject in found]
+    return errors, guesses
+
+
+ATTACKED = [(2, 11), (2, 14), (3, 16), (5, 26), (10, 51)]
+
+
+@pytest.fixture
+def no_order(monkeypatch):
+    """Show the blurred means as they are: more than the outsider gets of the real figures."""
+    monkeypatch.setattr(figures_module, "_in_order", lambda blurred, lowest: blurred)
+
+
+@pytest.mark.usefixtures("no_order")
+@pytest.mark.parametrize("n_instants", [1, 96])
+@pytest.mark.parametrize(("k", "n"), ATTACKED)
+def test_the_blur_keeps_everybody_from_being_found_by_subtraction(rng, k, n, n_instants):
+    errors, _ = errors_of_an_outsider(rng, k, n, n_instants, n_panels=30)
+    assert np.median(errors) > 0.25
+    # Nor are many found by luck.
+    assert np.mean(np.array(errors) < 0.02) < 0.1
+
+
+@pytest.mark.parametrize("n_instants", [1, 96])
+@pytest.mark.parametrize(("k", "n"), ATTACKED)
+def test_nobody_is_found_from_the_figures_shown(rng, k, n, n_instants):
+    errors, guesses = errors_of_an_outsider(rng, k, n, n_instants, n_panels=30)
+    # Who subtracts is further off than who takes the published mean for the reading.
+    assert np.median(errors) > 2 * np.median(guesses)
+    # With two in a group and three in a fifth a reading follows from two neighbouring fifths, and putting them in order
+    # tells how far these are apart at most. That is no more than the group means tell.
+    assert np.median(errors) > 0.25 or (k, n) == (2, 14)
+
+
+@pytest.mark.usefixtures("no_blur")
+@pytest.mark.parametrize(("k", "n"), ATTACKED)
+def test_without_the_blur_subtraction_finds_somebody(rng, k, n):
+    # What is left is the rounding to four digits.
+    assert max(errors_of_an_outsider(rng, k, n, n_instants=1, n_panels=5)[0]) < 0.03
+
+
+@pytest.mark.usefixtures("no_order")
+@pytest.mark.parametrize(("k", "n"), ATTACKED)
+def test_a_blur_drawn_anew_in_each_bin_would_average_out(rng, monkeypatch, k, n):
+    monkeypatch.setattr(figures_module, "_draws", lambda rng, n_bins: rng.standard_normal((n_bins, 5)))
+    assert np.median(errors_of_an_outsider(rng, k, n, n_instants=96, n_panels=5)[0]) < 0.15
+
+
+@pytest.mark.usefixtures("no_blur")
+@pytest.mark.parametrize(("k", "n"), ATTACKED)
+def test_fifths_and_total_alone_find_nobody(rng, k, n):
+    values = np.sort(rng.gamma(2.0, 50.0, n))
+    panel = Panel(values[:, None])
+    bands = summarise(panel, panel, k)["channels"][0]["bands"]["original"]
+    assert not outsider(values, n, [bands[f"p{q}"][0] for q in FIFTHS], values.sum(), group_means(values, n))
 
 
 def test_blocks_of_rows_and_bins_change_nothing(gappy, monkeypatch):
@@ -171,20 +353,23 @@ def test_no_reading_of_the_originals_is_among_the_numbers(rng, crowd):
     assert [i for i, v in enumerate(channel["profile"]["original"]) if v is None] == [5, 6]
     assert channel["duration"]["left_out"] == 2
     shown = numbers_in([channel["profile"]["original"], channel["duration"]["original"], channel["bands"]["original"]])
-    # A mean may round to one of the many readings by chance; a bare quantile would be a reading every time.
+    # A mean may round to one of the many readings by chance; a bare order statistic would be a reading every time.
     assert sum(n in readings for n in shown) < 0.2 * len(shown)
     assert rounded(77_771.0) not in shown
 
 
 def test_one_distinctive_subject_shows_nowhere():
     values = np.full((60, 24), 1.0)
-    values[17] = 1_234_567.0
+    values[17, :20] = 1_234_567.0
     times = np.datetime64("2024-03-01") + np.arange(24) * np.timedelta64(1, "h")
     panel = Panel(values, times=times)
     # The release is public and may show it; here it is the same panel, so look at the originals only.
     channel = summarise(panel, panel, 10)["channels"][0]
     shown = numbers_in([channel[part]["original"] for part in ("profile", "duration", "bands")])
-    assert set(shown) == {1.0}
+    assert set(shown) == {1.0, 60.0}
+    # The fifth with the subject in it is the total less the other four.
+    for name in ("p10", "p50", "p90"):
+        assert channel["bands"]["original"][name] == [None] * 20 + [1.0] * 4
 
 
 def test_the_total_of_one_subject_among_zeros_is_left_out():
@@ -361,12 +546,6 @@ def test_a_channel_the_release_lacks_is_shown_alone(rng):
     found = summarise(Panel(np.stack([values, values], axis=2), times=times), Panel(values, times=times), 2)
     assert found["channels"][1]["profile"]["published"] is None
     assert None not in found["channels"][1]["duration"]["original"]
-
-
-def test_readings_too_large_to_add_are_left_out_without_a_warning():
-    panel = Panel(np.full((12, 3), 1.7e308))
-    channel = summarise(panel, panel, 2)["channels"][0]
-    assert channel["profile"]["original"] == [None] * 3
 
 
 def test_the_summary_is_bounded_json(worst_figures):

@@ -112,6 +112,9 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "The original peaks at 19:00",
         "Load duration curve",
         "Spread between subjects",
+        "Mean of each fifth of the subjects, from the lowest to the highest, at each time of day; the originals are "
+        "blurred a little so that nobody can be worked out by subtraction.",
+        "release, lowest to highest fifth second to fourth fifth middle fifth original, middle fifth the other fifths",
         "What a reader may conclude",
         "What a reader may not conclude",
         "cd" * 32,
@@ -313,6 +316,19 @@ def test_what_is_not_shown_says_why(rng):
     assert "Not shown. Bands need at least 50 subjects, five crowds of 10; there are 20." in text
     text = Reader(render(certificate_of(summarise(panel, panel, 50)))).text
     assert "Not shown: no instant has a crowd of 50 subjects." in text
+
+
+def test_the_sentence_about_fifths_gives_both_ends_of_both_sides(certificate):
+    bands = certificate["figures"]["channels"][0]["bands"]
+    for side, low in (("original", 1.5), ("published", 2.5)):
+        bands[side] = {f"p{q}": [low * q] * 24 for q in (10, 30, 50, 70, 90)}
+    said = "Averaged over the day, the lowest fifth of the subjects averages "
+    text = Reader(render(certificate)).text
+    assert said + "15 and the highest 135 in the original, 25 and 225 in the release." in text
+    bands["original"] = {f"p{q}": [None] * 24 for q in (10, 30, 50, 70, 90)}
+    assert said + "25 and the highest 225 in the release." in Reader(render(certificate)).text
+    bands["published"] = None
+    assert "Not shown. At no point were there five crowds of 10 subjects" in Reader(render(certificate)).text
 
 
 def test_local_clock_times_name_their_zone(rng):

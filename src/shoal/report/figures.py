@@ -5,15 +5,26 @@ at instant t, and only observed readings counted:
 
     profile(c)   mean of x[s, t] over all series and all instants t with clock time c
     duration     mean over s of x[s, t], times the number of series, for each t; sorted downwards
-    bands(c, q)  with m[u] the profile of subject u alone at c: the mean of the w order statistics of m nearest to
-                 the rank of quantile q, w = max(crowd, 5). A bare quantile would be somebody's own figure.
+    bands(c, q)  with m[u] the profile of subject u alone at c: m sorted and cut into five blocks, sizes w differing
+                 by at most one, every observed subject in exactly one; the mean of the block with q % in its middle
 
 A number of which one subject makes up more than nine tenths is left out as well: where all others read zero, the total
-is that subject's reading.
+is that subject's reading. Where this befalls one block of a bin, the others go too: total minus four is the fifth.
+
+Blocks do not overlap, but the published mean of a group may cover a block but for one subject. So each block mean of
+the originals is blurred:
+
+    bands(c, q) + z * spread(c) / w    spread(c) = highest - lowest block mean at c
+
+with z standard normal, cut off at +-3: a single reading got by subtraction is off by about the whole spread. Half the
+variance of z is one draw for all bins, or else averaging over the day would remove it. Blurred means are put in order,
+and are below zero only where the lowest block mean is. z follows from a hash of the readings: the same panel gives the
+same figures, and only who has the readings can compute it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -25,14 +36,14 @@ from numpy.typing import NDArray
 from shoal.model import Panel
 from shoal.report.axis import common_axis, same_times
 
-QUANTILES = (10, 25, 50, 75, 90)
+FIFTHS = (10, 30, 50, 70, 90)  # per cent of the subjects below the middle of each fifth
 MAX_BYTES = 120_000
 MAX_CHANNELS = 8
 MAX_POINTS = 400
 MAX_SHARES = 200
 MAX_SHARE = 0.9  # of one subject in a number about the originals
-WINDOW = 5  # order statistics behind a quantile, where the crowd is smaller
-_LEAST_CROWDS = 5
+CUT_OFF = 3.0  # of the blur, in standard deviations
+_DOMAIN = b"shoal report bands"
 _NAME_LENGTH = 60
 # Sums held at once; keeps a panel of a million series from doubling in memory.
 _WORKING_BYTES = 64_000_000
@@ -79,24 +90,28 @@ def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
     """
     crowd = max(crowd, 2)
     n_channels = min(original.n_channels, MAX_CHANNELS)
-    points = min(MAX_POINTS, max(24, (_NUMBERS // n_channels - 2 * MAX_SHARES) // (2 + 2 * len(QUANTILES))))
+    points = min(MAX_POINTS, max(24, (_NUMBERS // n_channels - 2 * MAX_SHARES) // (2 + 2 * len(FIFTHS))))
     shares = MAX_SHARES
+    secret = _secret(original)
     while True:
-        summary = _summarise(original, published, crowd, points, shares)
+        summary = _summarise(original, published, crowd, points, shares, secret)
         if len(json.dumps(summary)) < MAX_BYTES:
             return summary
         points, shares = points // 2, shares // 2
 
 
-def _summarise(original: Panel, published: Panel, crowd: int, points: int, shares: int) -> dict[str, Any]:
+def _summarise(original: Panel, published: Panel, crowd: int, points: int, shares: int, secret: int) -> dict[str, Any]:
     axis = common_axis(original, published, points)
     n_bins = len(axis.at)
     rule = _Rule(crowd, MAX_SHARE)
     # Published values are public: where a release has fewer rows than a crowd has subjects, they may all be shown.
     other_rule = _Rule(min(crowd, published.n_subjects), 1.0)
+    rng = np.random.Generator(np.random.PCG64(secret))
     channels = []
     for channel in range(min(original.n_channels, MAX_CHANNELS)):
-        mean, bands, reason = _profile_and_bands(original, channel, axis.original, n_bins, crowd, rule)
+        mean, bands, reason = _profile_and_bands(
+            original, channel, axis.original, n_bins, crowd, rule, _draws(rng, n_bins)
+        )
         totals = _totals(original, channel, rule)
         other_mean, other_bands, others = None, None, np.empty(0)
         if channel < published.n_channels:
@@ -134,33 +149,67 @@ def _summarise(original: Panel, published: Panel, crowd: int, points: int, share
 
 
 def _profile_and_bands(
-    panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int, crowd: int, rule: _Rule
+    panel: Panel,
+    channel: int,
+    bins: NDArray[np.int64],
+    n_bins: int,
+    crowd: int,
+    rule: _Rule,
+    draws: NDArray[np.float64] | None = None,
 ) -> tuple[Curve, dict[str, Curve] | None, str | None]:
-    """The mean of each bin, its quantile bands across subjects, and why there are none."""
-    least = _LEAST_CROWDS * crowd
+    """The mean of each bin, its fifths of the subjects, blurred by `draws` if given, and why there are none."""
+    least = len(FIFTHS) * crowd
     wanted = panel.n_subjects >= least
     mean = np.full(n_bins, np.nan)
-    bands = np.full((len(QUANTILES), n_bins), np.nan)
+    bands = np.full((n_bins, len(FIFTHS)), np.nan)
     for first, sums, counts in _subject_sums(panel, channel, bins, n_bins):
         mean[first : first + len(sums)] = _means(sums, counts, rule)
-        for bin_sums, bin_counts, band in zip(sums, counts, bands.T[first:], strict=False):
+        for place, (bin_sums, bin_counts) in enumerate(zip(sums, counts, strict=True), start=first):
             observed = bin_counts > 0
             if wanted and np.count_nonzero(observed) >= least:
-                band[:] = _blurred_quantiles(bin_sums[observed] / bin_counts[observed], max(crowd, WINDOW), rule)
+                means, sizes = _fifths(bin_sums[observed] / bin_counts[observed], rule)
+                bands[place] = means if draws is None else _in_order(_blurred(means, sizes, draws[place]), means[0])
     if not wanted:
         reason = f"Bands need at least {least:,} subjects, five crowds of {crowd:,}; there are {panel.n_subjects:,}."
         return _rounded(mean), None, reason
-    return _rounded(mean), {f"p{q}": _rounded(band) for q, band in zip(QUANTILES, bands, strict=True)}, None
+    return _rounded(mean), {f"p{q}": _rounded(band) for q, band in zip(FIFTHS, bands.T, strict=True)}, None
 
 
-def _blurred_quantiles(figures: NDArray[np.float64], window: int, rule: _Rule) -> NDArray[np.float64]:
-    """The mean of the `window` order statistics nearest to the rank of each quantile, the lower ones on a tie."""
-    n = len(figures)
-    # ceil(rank - window / 2) with rank = q / 100 * (n - 1), in whole numbers.
-    starts = np.clip([-(-(q * (n - 1) - 50 * window) // 100) for q in QUANTILES], 0, n - window)
-    ordered = np.sort(figures)
-    windows = np.array([ordered[start : start + window] for start in starts])
-    return _means(windows, np.ones_like(windows), rule)
+def _fifths(figures: NDArray[np.float64], rule: _Rule) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Mean and size of each fifth of the figures, from the lowest up; all NaN where the rule forbids one of them."""
+    blocks = np.array_split(np.sort(figures), len(FIFTHS))
+    means = np.concatenate([_means(block[None], np.ones((1, len(block))), rule) for block in blocks])
+    if not np.isfinite(means).all():
+        means[:] = np.nan
+    return means, np.array([len(block) for block in blocks])
+
+
+def _blurred(means: NDArray[np.float64], sizes: NDArray[np.int64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each block mean moved by draw * spread / size."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved: NDArray[np.float64] = means + draws * ((means[-1] - means[0]) / sizes)
+    return moved
+
+
+def _in_order(blurred: NDArray[np.float64], lowest: float) -> NDArray[np.float64]:
+    """From the lowest up, and below zero only if the lowest mean was."""
+    ordered = np.sort(blurred)
+    return np.maximum(ordered, 0.0) if lowest >= 0 else ordered
+
+
+def _draws(rng: np.random.Generator, n_bins: int) -> NDArray[np.float64]:
+    """Standard normal numbers for each bin and fifth, half of their variance common to all bins, cut off."""
+    common, own = rng.standard_normal(len(FIFTHS)), rng.standard_normal((n_bins, len(FIFTHS)))
+    return np.clip((common + own) * math.sqrt(0.5), -CUT_OFF, CUT_OFF)
+
+
+def _secret(panel: Panel) -> int:
+    """A seed from the readings alone. Not from Panel.digest(), which certificates show."""
+    state = hashlib.sha256(_DOMAIN)
+    for row in range(0, panel.n_series, _ROWS):
+        # Nothing is copied where the panel is contiguous.
+        state.update(np.ascontiguousarray(panel.values[row : row + _ROWS]).data)
+    return int.from_bytes(state.digest(), "big")
 
 
 def _duration(totals: NDArray[np.float64], others: NDArray[np.float64], shares: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.report.figures import MAX_CHANNELS, MAX_POINTS, MAX_SHARES, QUANTILES, WINDOW, Curve
+from shoal.report.figures import FIFTHS, MAX_CHANNELS, MAX_POINTS, MAX_SHARES, Curve
 from shoal.report.words import clipped, clock, moment, number, percent, plural
 
 MAX_BARS = 40
@@ -133,28 +133,31 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) ->
     for side in ("original", "published"):
         found = figures.get(side)
         if isinstance(found, Mapping):
-            sides[side] = {f"p{q}": _curve(found.get(f"p{q}"), len(axis["at"])) for q in QUANTILES}
-    halves = {side: [_mean(curves["p25"]), _mean(curves["p75"])] for side, curves in sides.items()}
-    spans = {side: (low, high) for side, (low, high) in halves.items() if low is not None and high is not None}
+            sides[side] = {f"p{q}": _curve(found.get(f"p{q}"), len(axis["at"])) for q in FIFTHS}
+    ends = {side: [_mean(curves["p10"]), _mean(curves["p90"])] for side, curves in sides.items()}
+    spans = {side: (low, high) for side, (low, high) in ends.items() if low is not None and high is not None}
     sentence = "Not shown. " + clipped(
-        figures.get("reason") or f"Fewer than five crowds of {number(crowd)} subjects were observed."
+        figures.get("reason")
+        or f"At no point were there five crowds of {number(crowd)} subjects, each without one that makes up most of it."
     )
     if spans:
         sentence = (
             "Averaged over "
             + ("the day" if axis["kind"] == "clock" else "all instants")
-            + ", the middle half of the subjects spans "
-            + " and ".join(
-                f"{number(round4(low))} to {number(round4(high))} in the {'release' if side == 'published' else side}"
-                for side, (low, high) in spans.items()
+            + ", the lowest fifth of the subjects averages "
+            + ", ".join(
+                f"{number(round4(low))} and {'' if place else 'the highest '}{number(round4(high))} in the "
+                + ("release" if side == "published" else side)
+                for place, (side, (low, high)) in enumerate(spans.items())
             )
             + "."
         )
     return {
         "kind": "bands",
         "title": "Spread between subjects",
-        "about": f"Quantiles across subjects. Each figure is the mean of {number(max(crowd, WINDOW))} neighbouring "
-        "subjects, so that no line is anybody's own reading.",
+        "about": "Mean of each fifth of the subjects, from the lowest to the highest, at each "
+        + ("time of day" if axis["kind"] == "clock" else "instant")
+        + "; the originals are blurred a little so that nobody can be worked out by subtraction.",
         "sentence": sentence,
         "data": {side: sides[side] for side in spans} or None,
     }

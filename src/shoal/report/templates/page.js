@@ -62,14 +62,14 @@
   function bands(x, data, c) {
     var traces = [], p = data.published, o = data.original;
     if (p) {
-      traces.push(area(x, p.p10, p.p90, c.wide, "10–90 %"), area(x, p.p25, p.p75, c.middle, "25–75 %"));
-      traces.push(line(x, p.p50, "release 50 %", { color: c.line, width: 4.5 }));
+      traces.push(area(x, p.p10, p.p90, c.wide, "lowest to highest fifth"), area(x, p.p30, p.p70, c.middle, "second to fourth fifth"));
+      traces.push(line(x, p.p50, "release, middle fifth", { color: c.line, width: 4.5 }));
     }
     if (o) {
-      ["p10", "p25", "p75", "p90"].forEach(function (q) {
-        traces.push(line(x, o[q], "original " + q.slice(1) + " %", { color: c.ink, width: 1.4, dash: "1.5px,3px" }));
+      [["p10", "lowest"], ["p30", "second"], ["p70", "fourth"], ["p90", "highest"]].forEach(function (fifth) {
+        traces.push(line(x, o[fifth[0]], "original, " + fifth[1] + " fifth", { color: c.ink, width: 1.4, dash: "1.5px,3px" }));
       });
-      traces.push(line(x, o.p50, "original 50 %", { color: c.ink, width: 1.7, dash: "6px,4px" }));
+      traces.push(line(x, o.p50, "original, middle fifth", { color: c.ink, width: 1.7, dash: "6px,4px" }));
     }
     return traces;
   }
