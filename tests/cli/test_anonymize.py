@@ -87,6 +87,27 @@ def test_options_may_stand_before_the_source_and_with_an_equals_sign(meters):
     assert run(["anonymize", "--k=5", "--algorithm", "mdav", "--out", "out", "x.parquet"]) == 0
 
 
+def test_parameters_of_the_method_are_options(meters, capsys):
+    options = [
+        "--features",
+        "haar",
+        "--refine",
+        "true",
+        "--within",
+        "family",
+        "--merge-small",
+        "yes",
+        "--round-to",
+        "0.5",
+    ]
+    assert anonymize("-o", "out", "--quasi", "family", *options) == 0
+    certificate = json.loads((meters / "out" / "release.json").read_text())
+    expected = {"features": "haar", "refine": True, "within": "family", "merge_small": True, "round_to": 0.5}
+    assert certificate["method"]["parameters"].items() >= expected.items()
+    assert set(np.mod(pl.read_parquet("out/data.parquet")["value"].to_numpy(), 0.5)) == {0.0}
+    assert run(["verify", "out"]) == 0
+
+
 def test_sql_reads_a_part(meters, capsys):
     capsys.readouterr()
     assert (

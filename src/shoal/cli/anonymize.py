@@ -119,7 +119,7 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         ("smallest group", f"{counts['smallest_group']} subjects"),
     ]
     loss = certificate["utility"]["information-loss"]  # the other measures are in the certificate and the report
-    rows.append(("information-loss", f"{loss['value']:.4f} ({loss['meaning']})"))
+    rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
     if "report.html" in certificate["files"]:
         rows.append(("report", str(path / "report.html")))
     return rows

@@ -1,42 +1,73 @@
-"""Publish the mean of a small crowd in place of each of its members."""
+"""Publish the aggregate of a small crowd in place of each of its members."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.features import FeatureName, find_features
 from shoal.guarantees import KAnonymity
-from shoal.kernels.group_means import group_means
-from shoal.kernels.mdav import mdav_groups
-from shoal.methods.watch import Progress, watched
+from shoal.methods.aggregates import (
+    Aggregate,
+    Rounding,
+    aggregate_groups,
+    check_rounding,
+    largest_likeness,
+    round_values,
+)
+from shoal.methods.grouping import Algorithm, Grouping
+from shoal.methods.strata import strata_of
+from shoal.methods.watch import Progress
 from shoal.model import Candidate, Panel, Private, Recipe
 
-Algorithm = Literal["mdav"]
+LARGEST_LIKENESS = 0.5
+"""A published curve may equal one member's own values at no more than this share of the telling cells."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Microaggregation:
     """Replace every series by the mean of at least `k` similar ones.
 
-    Groups are formed on the raw values by MDAV-generic: the series farthest from the mean and its k - 1 nearest, then
-    the series farthest from that one and its k - 1 nearest, until fewer than 2k are left. Every member of a group is
-    published as the group's mean. Aims at KAnonymity(k), counted in subjects. Cost O(n^2 / k) distances. Destroys
-    individual peaks.
+    Groups are formed on features of the series; every member of a group is published as the group's aggregate of the
+    originals. Aims at KAnonymity(k), counted in subjects. By default groups come from MDAV-generic on the raw values:
+    the series farthest from the mean and its k - 1 nearest, then the series farthest from that one and its k - 1
+    nearest, until fewer than 2k are left. Destroys individual peaks.
 
-    Missing values: distances are taken over the instants both series have and scaled to all; the mean at an instant
-    is over the members observed there, and is itself missing where they are fewer than k subjects. A subject with
-    several series joins a group with one of them, its nearest, except in the last group, which takes all that is
-    left.
+    Missing values: "mdav" takes distances over the instants both series have and scales them to all; "best", refine and
+    Haar features refuse gaps. The aggregate at an instant is over the members observed there, and is itself missing
+    where they are fewer than k subjects. With "mdav" a subject with several series joins a group with one of them, its
+    nearest, except in the last group, which takes all that is left; "best" and refine need one series per subject.
 
     Parameters
     ----------
     k
         Smallest group. Larger hides better and blurs more.
     algorithm
-        How groups are formed: "mdav".
+        "mdav": groups of k, fast. "best": the least loss found in `seconds`, groups of k to 2k - 1, for panels of up to
+        some thousand series.
+    refine
+        Move and swap series between groups while that lowers the loss; never raises it. Looks at most at 2000 changes
+        per series.
+    features
+        What similar means: "raw", "standardized", "centred", "haar", or a function of the panel.
+    aggregate
+        What is published: "mean"; "median", which hides extremes but may be one member nearly everywhere and is then
+        refused; "trimmed-mean", without the lowest and the highest fifth of the members.
+    round_to
+        Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
+    within
+        An attribute, such as a tariff, that groups must not cross. Fewer candidates for each group, so more loss.
+    merge_small
+        Join strata of `within` that have fewer than k subjects, instead of refusing them.
+    seconds
+        Only "best": how long to search. The clock decides where it ends, so two runs may differ.
+    seed
+        Only "best": where the search starts.
 
     Examples
     --------
@@ -49,23 +80,37 @@ class Microaggregation:
     References
     ----------
     J. Domingo-Ferrer and V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation", 2005.
-    "Data-driven anonymization process applied to time series", Algorithm 1.
+    "Data-driven anonymization process applied to time series", Algorithm 1 and section 5.2.
     """
 
     name: ClassVar[str] = "microaggregation"
 
     k: int
     algorithm: Algorithm = "mdav"
+    refine: bool = False
+    features: FeatureName | Callable[[Panel], Any] = "raw"
+    aggregate: Aggregate = "mean"
+    round_to: Rounding | None = None
+    within: str | None = None
+    merge_small: bool = False
+    seconds: float = 60.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
         KAnonymity(self.k)  # refuses an impossible k with its own words
-        if self.algorithm not in get_args(Algorithm):
-            raise ParameterError(f"algorithm must be one of: {', '.join(get_args(Algorithm))}.")
+        for name, choices in (("algorithm", get_args(Algorithm)), ("aggregate", get_args(Aggregate))):
+            if getattr(self, name) not in choices:
+                raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
+        find_features(self.features)
+        check_rounding(self.round_to)
+        if not 0.0 < self.seconds < float("inf"):
+            raise ParameterError("seconds must be above 0.")
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        return asdict(self) | {"k": int(self.k)}
+        """What is needed to build the same method again; a function stands under its name."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {"k": int(self.k), "features": find_features(self.features).name}
 
     @property
     def aims_at(self) -> KAnonymity:
@@ -73,21 +118,24 @@ class Microaggregation:
         return KAnonymity(self.k)
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
-        """Form the groups and publish their means."""
+        """Form the groups and publish their aggregates."""
         if panel.n_subjects < self.k:
             raise ParameterError(
                 f"k={self.k} needs at least {self.k} subjects, the panel has {panel.n_subjects}. "
                 "Lower k or read more series."
             )
-        groups = watched(
-            lambda done: mdav_groups(panel.rows, panel.subject_codes, self.k, done), panel.n_series, progress
-        )
-        means = group_means(panel.rows, groups, panel.subject_codes, self.k)
+        groups = self._groups(panel, progress)
+        means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
+        likeness = self._likeness(panel, means, groups)
+        if self.round_to is not None:
+            means = round_values(means, self.round_to)
         missing_before, missing_after = np.isnan(panel.rows), np.isnan(means)
-        figures = {
+        figures: dict[str, float] = {
             "cells_withheld": int((missing_after & ~missing_before).sum()),
             "gaps_covered": int((missing_before & ~missing_after).sum()),
         }
+        if likeness is not None:
+            figures["largest_likeness"] = round(likeness, 4)
         published = Panel(
             means.reshape(panel.values.shape),
             times=panel.times,
@@ -101,3 +149,33 @@ class Microaggregation:
             recipe=Recipe(self.name, self.parameters, figures),
             private=Private(original=panel, groups=groups),
         )
+
+    def _groups(self, panel: Panel, progress: Progress | None) -> NDArray[np.int64]:
+        features = find_features(self.features)(panel)
+        grouping = Grouping(
+            k=int(self.k),
+            algorithm=self.algorithm,
+            refine=self.refine,
+            seconds=float(self.seconds),
+            seed=int(self.seed),
+        )
+        labels = np.empty(panel.n_series, dtype=np.int64)
+        n_groups = 0
+        for rows in strata_of(panel, self.within, self.k, merge_small=self.merge_small):
+            subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
+            labels[rows] = n_groups + grouping.form(features[rows], subjects, progress)
+            n_groups = int(labels[rows].max()) + 1
+        return labels
+
+    def _likeness(self, panel: Panel, published: NDArray[np.float64], groups: NDArray[np.int64]) -> float | None:
+        """How nearly a curve is one member's own, where that can happen; refused above the limit."""
+        if self.aggregate != "median":
+            return None
+        likeness = largest_likeness(panel.rows, published, groups)
+        if likeness > LARGEST_LIKENESS:
+            raise ParameterError(
+                f"A published median equals one member's own values at {100 * likeness:.0f} % of the cells, more than "
+                f"{100 * LARGEST_LIKENESS:.0f} %: it would publish that member. Use aggregate='trimmed-mean' or "
+                "'mean', or a larger k."
+            )
+        return likeness

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from shoal import guarantees, methods, utility
 from shoal.errors import ParameterError
@@ -78,8 +80,13 @@ def _entry(kind: str, cls: Any) -> Entry:
 
 def _type_name(hint: Any) -> str:
     """A type as a user of the command line would write it."""
-    if get_origin(hint) is Literal:
+    origin = get_origin(hint)
+    if origin is Literal:
         return "|".join(str(choice) for choice in get_args(hint))
+    if origin in (Union, UnionType):
+        return "|".join(_type_name(part) for part in get_args(hint) if part is not NoneType)
+    if origin is Callable:
+        return "function"
     return hint.__name__ if isinstance(hint, type) else str(hint)
 
 

@@ -82,6 +82,10 @@ def verify(folder: str | Path) -> Verification:
             verdicts.append((part.name, verdict))
             if not verdict.holds:
                 findings.append(_describe(part.name, verdict, panel, certificate))
+        # Sizes are counted in subjects, which the folder does not tell apart where they have several series.
+        counts = certificate.counts
+        if not findings and counts.subjects == counts.series and group_sizes(panel) != counts.group_sizes:
+            findings.append(f"the groups of equal series in the data are not those that {FILE_NAME} counts")
         if not verdicts:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if certificate.counts.subjects < certificate.counts.series:
@@ -129,9 +133,6 @@ def _count_findings(panel: Panel, certificate: Certificate) -> list[str]:
         ]
     if panel.n_missing != counts.missing:
         return [f"the data has {panel.n_missing} missing values, {FILE_NAME} says {counts.missing}"]
-    # Sizes are counted in subjects, which the folder does not tell apart where they have several series.
-    if counts.subjects == counts.series and group_sizes(panel) != counts.group_sizes:
-        return [f"the groups of equal series in the data are not those that {FILE_NAME} counts"]
     return []
 
 

@@ -1,0 +1,253 @@
+"""What a change of the groups does to the loss, exactly, and the best change between two or three groups.
+
+    loss(groups) = sum over groups G, over i in G of |x[i] - m(G)|^2,    m(G) the mean of G
+
+With a, b the sizes of A and B:
+
+    move i: A -> B                 b / (b + 1) |x[i] - m(B)|^2  -  a / (a - 1) |x[i] - m(A)|^2
+    replace i in A by j            r(A, i, j) = |x[j] - m(A)|^2 - |x[i] - m(A)|^2 - |x[i] - x[j]|^2 / a
+    swap i in A, j in B            r(A, i, j) + r(B, j, i)
+    cycle i: A -> B, j: B -> C, l: C -> A    r(B, j, i) + r(C, l, j) + r(A, i, l)
+    dissolve A                     the moves of its members one after another, each to the group where it costs least
+
+Means are summed anew from the members, in row order, after every change: no drift. Of gains equal up to rounding the
+first by position is taken.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.nearest_groups import Floats, Rows, distance
+
+LARGEST_IN_CYCLE = 64  # rows of a group; a cycle of three groups tries the product of their sizes
+CLEARLY = 1.0 + 1e-9  # a gain is larger than another only by more than rounding
+
+
+class State(NamedTuple):
+    """Rows (less a common offset) and their groups, as lists in row order that end in -1."""
+
+    y: Floats
+    labels: Rows
+    first: Rows  # row of each group
+    following: Rows  # row in the same group
+    sizes: Rows
+    means: Floats
+    own: Floats  # squared distance of each row to the mean of its group
+    radii: Floats  # largest distance, not squared, of a group's rows to its mean
+
+
+@njit(cache=True)
+def renew(s: State, g: int) -> None:
+    """Size, mean and distances of a group from its members."""
+    size = 0
+    for c in range(s.y.shape[1]):
+        s.means[g, c] = 0.0
+    row = s.first[g]
+    while row >= 0:
+        size += 1
+        for c in range(s.y.shape[1]):
+            s.means[g, c] += s.y[row, c]
+        row = s.following[row]
+    s.sizes[g] = size
+    s.radii[g] = 0.0
+    if size == 0:
+        return
+    for c in range(s.y.shape[1]):
+        s.means[g, c] /= size
+    row = s.first[g]
+    while row >= 0:
+        s.own[row] = distance(s.y[row], s.means[g])
+        s.radii[g] = max(s.radii[g], np.sqrt(s.own[row]))
+        row = s.following[row]
+
+
+@njit(cache=True)
+def relabel(s: State, row: int, g: int) -> None:
+    """Take the row out of its group and put it into G; both have to be renewed."""
+    a = s.labels[row]
+    if s.first[a] == row:
+        s.first[a] = s.following[row]
+    else:
+        before = s.first[a]
+        while s.following[before] != row:
+            before = s.following[before]
+        s.following[before] = s.following[row]
+    s.labels[row] = g
+    if s.first[g] < 0 or s.first[g] > row:
+        s.following[row] = s.first[g]
+        s.first[g] = row
+        return
+    before = s.first[g]
+    while s.following[before] >= 0 and s.following[before] < row:
+        before = s.following[before]
+    s.following[row] = s.following[before]
+    s.following[before] = row
+
+
+@njit(cache=True)
+def _rounding(terms: float, noise: float) -> float:
+    """What a gain may be by rounding alone, given the sum of the squared distances it was computed from."""
+    return float(1e-12 * terms + noise * (np.sqrt(terms) + noise))
+
+
+@njit(cache=True)
+def are_apart(s: State, a: int, b: int, k: int) -> bool:
+    """True if no move and no swap between the two groups can help.
+
+    A swap cannot when the balls around the means that hold the rows do not touch and both have two rows or more.
+    """
+    n_a = s.sizes[a]
+    n_b = s.sizes[b]
+    gap = np.sqrt(distance(s.means[a], s.means[b]))
+    if gap <= s.radii[a] + s.radii[b] or 1.0 / n_a + 1.0 / n_b > 1.0:
+        return False
+    if n_a > k and n_b / (n_b + 1.0) * (gap - s.radii[a]) ** 2 < n_a / (n_a - 1.0) * s.radii[a] ** 2:
+        return False
+    return not (n_b > k and n_a / (n_a + 1.0) * (gap - s.radii[b]) ** 2 < n_b / (n_b - 1.0) * s.radii[b] ** 2)
+
+
+@njit(cache=True)
+def best_of_two(s: State, a: int, b: int, k: int, noise: float) -> tuple[int, int]:
+    """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does."""
+    n_a = s.sizes[a]
+    n_b = s.sizes[b]
+    share = 1.0 / n_a + 1.0 / n_b
+    rows_b = np.empty(n_b, dtype=np.int64)
+    gain_b = np.empty(n_b)  # of j leaving B for A, without the pair's own term
+    reach_b = np.empty(n_b)  # |x[j] - m(B)|
+    cross_b = np.empty(n_b)  # |x[j] - m(A)|
+    best = 0.0  # what a gain must exceed
+    best_i = best_j = -1
+    j = s.first[b]
+    for q in range(n_b):
+        rows_b[q] = j
+        to_a = distance(s.y[j], s.means[a])
+        gain_b[q] = s.own[j] - to_a
+        reach_b[q] = np.sqrt(s.own[j])
+        cross_b[q] = np.sqrt(to_a)
+        if n_b > k:
+            gain = n_b / (n_b - 1.0) * s.own[j] - n_a / (n_a + 1.0) * to_a
+            if gain > best and gain > _rounding(s.own[j] + to_a, noise):
+                best = gain * CLEARLY
+                best_j = j
+        j = s.following[j]
+    i = s.first[a]
+    while i >= 0:
+        to_b = distance(s.y[i], s.means[b])
+        if n_a > k:
+            gain = n_a / (n_a - 1.0) * s.own[i] - n_b / (n_b + 1.0) * to_b
+            if gain > best and gain > _rounding(s.own[i] + to_b, noise):
+                best = gain * CLEARLY
+                best_i = i
+                best_j = -1
+        gain_i = s.own[i] - to_b
+        reach = np.sqrt(s.own[i])
+        cross = np.sqrt(to_b)
+        for q in range(n_b):
+            way = min(reach + cross_b[q], cross + reach_b[q])  # |x[i] - x[j]| at most: over m(A), over m(B)
+            if gain_i + gain_b[q] + share * way * way <= best:
+                continue
+            between = distance(s.y[i], s.y[rows_b[q]])
+            gain = gain_i + gain_b[q] + share * between
+            if gain > best and gain > _rounding(s.own[i] + to_b + reach_b[q] ** 2 + cross_b[q] ** 2 + between, noise):
+                best = gain * CLEARLY
+                best_i = i
+                best_j = rows_b[q]
+        i = s.following[i]
+    return best_i, best_j
+
+
+@njit(cache=True)
+def _replacements(s: State, a: int, b: int, exact: bool, table: Floats) -> None:
+    """table[p, q] = r(A, p-th row of A, q-th row of B), or at most that with the way over m(A) for |x[i] - x[j]|."""
+    j = s.first[b]
+    for q in range(s.sizes[b]):
+        to_a = distance(s.y[j], s.means[a])
+        i = s.first[a]
+        for p in range(s.sizes[a]):
+            between = distance(s.y[i], s.y[j]) if exact else (np.sqrt(s.own[i]) + np.sqrt(to_a)) ** 2
+            table[p, q] = to_a - s.own[i] - between / s.sizes[a]
+            i = s.following[i]
+        j = s.following[j]
+
+
+@njit(cache=True)
+def _member(s: State, a: int, p: int) -> int:
+    row = s.first[a]
+    for _ in range(p):
+        row = s.following[row]
+    return int(row)
+
+
+@njit(cache=True)
+def cycle_three(s: State, a: int, b: int, c: int, tables: Floats, noise: float) -> bool:
+    """Carry out the best cycle A -> B -> C -> A if it lowers the loss."""
+    terms = 4.0 * (distance(s.means[a], s.means[b]) + distance(s.means[b], s.means[c]))  # of a distance, at most
+    terms += 8.0 * (s.radii[a] ** 2 + s.radii[b] ** 2 + s.radii[c] ** 2)
+    for exact in (False, True):  # bounds rule out most without the distances between rows
+        _replacements(s, a, c, exact, tables[0])
+        _replacements(s, b, a, exact, tables[1])
+        _replacements(s, c, b, exact, tables[2])
+        best = _rounding(terms, noise)
+        best_p = best_q = best_r = -1
+        for p in range(s.sizes[a]):
+            for q in range(s.sizes[b]):
+                enters_b = tables[1, q, p]
+                for r in range(s.sizes[c]):
+                    gain = -(enters_b + tables[2, r, q] + tables[0, p, r])
+                    if gain > best:
+                        best = gain * CLEARLY
+                        best_p = p
+                        best_q = q
+                        best_r = r
+        if best_p < 0:
+            return False
+    i = _member(s, a, best_p)
+    j = _member(s, b, best_q)
+    row = _member(s, c, best_r)
+    relabel(s, i, b)
+    relabel(s, j, c)
+    relabel(s, row, a)
+    renew(s, a)
+    renew(s, b)
+    renew(s, c)
+    return True
+
+
+@njit(cache=True)
+def dissolve(s: State, a: int, near: Rows, noise: float) -> Rows:
+    """Move all members of A to near groups if that lowers the loss; return the groups they went to, or none."""
+    size = s.sizes[a]
+    rows = np.empty(size, dtype=np.int64)
+    targets = np.full(size, -1, dtype=np.int64)
+    gain = 0.0
+    row = s.first[a]
+    for p in range(size):
+        rows[p] = row
+        gain += s.own[row]
+        row = s.following[row]
+    gain -= _rounding(2.0 * gain, noise)
+    for p in range(size):
+        best = gain  # costs only add up: more than what is left cannot pay
+        for slot in range(near.shape[1]):
+            b = near[a, slot]
+            if s.sizes[b] > 0:
+                cost = s.sizes[b] / (s.sizes[b] + 1.0) * distance(s.y[rows[p]], s.means[b])
+                if cost < best:
+                    best = cost
+                    targets[p] = b
+        if targets[p] < 0:
+            break
+        gain -= best
+        relabel(s, rows[p], targets[p])
+        renew(s, targets[p])
+    if targets[size - 1] < 0:
+        for p in range(size):
+            if targets[p] >= 0:
+                relabel(s, rows[p], a)
+                renew(s, targets[p])
+        targets = targets[:0]
+    renew(s, a)
+    return targets

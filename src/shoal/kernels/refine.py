@@ -1,0 +1,250 @@
+"""Lower the loss of given groups by changes that never break the size k.
+
+    loss(groups) = sum over groups G, over i in G of |x[i] - m(G)|^2,    m(G) the mean of G
+
+For two groups at a time the best move or swap of rows is carried out until none helps; then cycles of three rows
+through three near groups; then groups that are cheaper dissolved are; and all that again until nothing helps. Groups
+of 2k or more are cut in two. `group_changes` has the formulas.
+
+Distances are between differences to the first row, so that a common offset costs no digits. A change is carried out
+only if it gains more than rounding could, and the loss of the result is compared with that of the given groups.
+Threads only share out independent sums.
+"""
+
+import numpy as np
+from numba import njit
+
+from shoal.kernels.group_changes import (
+    LARGEST_IN_CYCLE,
+    State,
+    are_apart,
+    best_of_two,
+    cycle_three,
+    dissolve,
+    relabel,
+    renew,
+)
+from shoal.kernels.nearest_groups import Floats, Rows, means_and_loss, nearest_groups
+
+ALL_PAIRS_UP_TO = 5000  # rows; above it only the nearest groups are tried, and no cycles
+N_NEAR = 12
+N_NEAR_IF_WIDE = 6  # in cycles, where k times the columns are more than MOST_WIDTH
+MOST_WIDTH = 1000
+LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that refreshing the nearest must gain
+NEVER = 2**31 - 1
+
+
+@njit(cache=True)
+def _pass_pairs(
+    s: State, near: Rows, k: int, noise: float, changed: Rows, looked: Rows, clock: Rows, limit: int
+) -> bool:
+    """Bring every pair of near groups of which one has changed to an optimum; True if something was changed.
+
+    `clock` holds the time (the number of changes so far) and the candidates evaluated.
+    """
+    g, n_near = near.shape
+    start = clock[0]
+    for a in range(g):
+        for slot in range(n_near):
+            b = near[a, slot]
+            if looked[a, slot] >= max(changed[a], changed[b]) or s.sizes[a] == 0 or s.sizes[b] == 0:
+                continue
+            if looked[a, slot] < 0 and b < a:
+                other = 0
+                while other < n_near and n_near < g - 1 and near[b, other] != a:
+                    other += 1
+                if other < n_near:  # B lists A as well
+                    looked[a, slot] = NEVER
+                    continue
+            while True:
+                apart = are_apart(s, a, b, k)
+                cost = 1 if apart else s.sizes[a] * s.sizes[b] + s.sizes[a] + s.sizes[b]
+                if clock[1] + cost > limit:
+                    clock[1] = limit
+                    return False
+                clock[1] += cost
+                if apart:
+                    break
+                i, j = best_of_two(s, a, b, k, noise)
+                if i < 0 and j < 0:
+                    break
+                if i >= 0:
+                    relabel(s, i, b)
+                if j >= 0:
+                    relabel(s, j, a)
+                renew(s, a)
+                renew(s, b)
+                clock[0] += 1
+                changed[a] = changed[b] = clock[0]
+            looked[a, slot] = clock[0]
+    return bool(clock[0] > start)
+
+
+@njit(cache=True)
+def _pass_cycles(s: State, near: Rows, noise: float, changed: Rows, tried: Rows, clock: Rows, limit: int) -> bool:
+    """Cycles of three through each group and two of its near ones, where one of the three has changed."""
+    g, n_near = near.shape
+    tables = np.empty((3, LARGEST_IN_CYCLE, LARGEST_IN_CYCLE))
+    start = clock[0]
+    for a in range(g):
+        since = tried[a]
+        tried[a] = clock[0]
+        for slot in range(n_near * n_near):
+            b = near[a, slot // n_near]
+            c = near[a, slot % n_near]
+            if b == c or b < a or c < a or max(changed[a], changed[b], changed[c]) <= since:
+                continue
+            cost = s.sizes[a] * s.sizes[b] * s.sizes[c]
+            if cost == 0 or max(s.sizes[a], s.sizes[b], s.sizes[c]) > LARGEST_IN_CYCLE:
+                continue
+            if clock[1] + cost > limit:
+                clock[1] = limit
+                return False
+            clock[1] += cost
+            if cycle_three(s, a, b, c, tables, noise):
+                clock[0] += 1
+                changed[a] = changed[b] = changed[c] = clock[0]
+    return bool(clock[0] > start)
+
+
+@njit(cache=True)
+def _pass_dissolve(s: State, near: Rows, noise: float, changed: Rows, tried: Rows, clock: Rows, limit: int) -> bool:
+    g, n_near = near.shape
+    start = clock[0]
+    for a in range(g):
+        latest = changed[a]
+        for slot in range(n_near):
+            latest = max(latest, changed[near[a, slot]])
+        if s.sizes[a] == 0 or tried[a] >= latest:
+            continue
+        if clock[1] + s.sizes[a] * n_near > limit:
+            clock[1] = limit
+            return False
+        clock[1] += s.sizes[a] * n_near
+        tried[a] = clock[0]
+        targets = dissolve(s, a, near, noise)
+        if targets.shape[0] > 0:
+            clock[0] += 1
+            changed[a] = clock[0]
+            for b in targets:
+                changed[b] = clock[0]
+    return bool(clock[0] > start)
+
+
+@njit(cache=True, nogil=True)
+def _search(s: State, near: Rows, nearest: Rows, k: int, noise: float, times: tuple[Rows, ...], limit: int) -> None:
+    """Change the groups to a local optimum.
+
+    `times` hold, in numbers of changes, the last change of each group, when each pair was found to be optimal, when
+    cycles and when dissolving were last tried for each group; and the time now with the candidates evaluated.
+    """
+    changed, looked, cycled, dissolved, clock = times
+    for a in range(near.shape[0]):
+        renew(s, a)
+    again = True
+    while again:
+        again = _pass_pairs(s, near, k, noise, changed, looked, clock, limit)
+        again = again or _pass_cycles(s, nearest, noise, changed, cycled, clock, limit)
+        again = again or _pass_dissolve(s, near, noise, changed, dissolved, clock, limit)
+
+
+def _searched(y: Floats, labels: Rows, near: Rows, nearest: Rows, k: int, limit: int) -> tuple[Rows, int]:
+    """New labels, not numbered, and the candidate changes evaluated."""
+    n = y.shape[0]
+    g = near.shape[0]
+    members = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels)
+    following = np.full(n, -1)
+    following[members[:-1]] = members[1:]
+    ends = np.cumsum(sizes)
+    following[members[ends - 1]] = -1
+    first = members[ends - sizes]
+    state = State(y, labels.copy(), first, following, sizes, np.empty((g, y.shape[1])), np.empty(n), np.empty(g))
+    times = (
+        np.zeros(g, dtype=np.int64),
+        np.full(near.shape, -1),
+        np.full(g, -1),
+        np.full(g, -1),
+        np.zeros(2, np.int64),
+    )
+    noise = 4.0 * float(np.finfo(np.float64).eps) * float(np.abs(y).max(initial=0.0)) * y.shape[1] ** 0.5
+    _search(state, near, nearest, k, noise, times, limit)
+    return state.labels, int(times[-1][1])
+
+
+def renumber(labels: Rows) -> Rows:
+    """The same groups, numbered from 0 in the order of their first rows."""
+    _, first_rows, groups = np.unique(labels, return_index=True, return_inverse=True)
+    ranks = np.empty(first_rows.shape[0], dtype=np.int64)
+    ranks[np.argsort(first_rows)] = np.arange(first_rows.shape[0])
+    numbered: Rows = ranks[groups.reshape(-1)]
+    return numbered
+
+
+def _cut_large(y: Floats, labels: Rows, k: int, limit: int) -> int:
+    """Cut groups of 2k and more in two, in place, at the best place between two far members; return rows looked at."""
+    used = 0
+    sizes = np.bincount(labels)
+    waiting = [int(a) for a in np.flatnonzero(sizes >= 2 * k)]
+    n_groups = sizes.shape[0]
+    while waiting:
+        a = waiting.pop(0)
+        rows = np.flatnonzero(labels == a)
+        size = rows.shape[0]
+        if used + size > limit:
+            break
+        used += size
+        members = y[rows] - y[rows].mean(axis=0)
+        one = members[np.argmax((members**2).sum(axis=1))]
+        other = members[np.argmax(((members - one) ** 2).sum(axis=1))]
+        order = np.argsort(((members - one) ** 2).sum(axis=1) - ((members - other) ** 2).sum(axis=1), kind="stable")
+        heads = np.arange(k, size - k + 1)
+        sums = np.cumsum(members[order], axis=0)[heads - 1]
+        gains = (sums**2).sum(axis=1) * (1.0 / heads + 1.0 / (size - heads))  # the sums of all members are 0
+        best = int(np.argmax(gains))
+        if gains[best] > 1e-9 * (members**2).sum():
+            tail = rows[order[heads[best] :]]
+            labels[tail] = n_groups
+            waiting += [g for g, m in ((a, size - tail.shape[0]), (n_groups, tail.shape[0])) if m >= 2 * k]
+            n_groups += 1
+    return used
+
+
+def _other_groups(g: int) -> Rows:
+    slots = np.arange(g - 1)
+    others: Rows = slots[None, :] + (slots[None, :] >= np.arange(g)[:, None])
+    return others
+
+
+def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int) -> tuple[Rows, int]:
+    """Groups of at least k rows with at most the loss of the given ones, and the candidate changes evaluated.
+
+    Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
+    the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it, with respect to
+    moves and swaps among the 12 nearest as they were when last looked up; they are looked up again while that pays.
+    `labels` count from 0 without holes, each at least k times; those returned are numbered in the order of their first
+    rows. Looking up the nearest groups is not counted.
+    """
+    y = x - x[0]
+    given = renumber(labels)
+    found = given.copy()
+    everything = x.shape[0] <= ALL_PAIRS_UP_TO
+    n_in_cycles = 0 if not everything else N_NEAR if k * x.shape[1] <= MOST_WIDTH else N_NEAR_IF_WIDE
+    n_groups = int(found.max()) + 1
+    before = loss = given_loss = means_and_loss(y, given, n_groups)[1]
+    used = 0
+    while used < max_evaluations:
+        start = found.copy()
+        used += _cut_large(y, found, k, max_evaluations - used)
+        n_groups = int(found.max()) + 1
+        if n_groups > 1:
+            nearest = nearest_groups(means_and_loss(y, found, n_groups)[0], N_NEAR)
+            near = _other_groups(n_groups) if everything else nearest
+            in_cycles = nearest[:, :n_in_cycles].copy()
+            found, evaluated = _searched(y, found, near, in_cycles, k, max_evaluations - used)
+            used += evaluated
+        found = renumber(found)
+        before, loss = loss, means_and_loss(y, found, int(found.max()) + 1)[1]
+        if (found == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
+            break
+    return (found, used) if loss <= given_loss else (given, used)

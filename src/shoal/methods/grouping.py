@@ -1,0 +1,80 @@
+"""Which series go together: every algorithm under its name, with the rules they share.
+
+Groups are formed on features relative to those of the first series, so that a large common offset costs no digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.kernels.best import best_groups
+from shoal.kernels.fast_mdav import SMALL, fast_mdav_groups
+from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.refine import refine_groups
+from shoal.methods.watch import Progress, watched
+
+Algorithm = Literal["mdav", "best"]
+Labels = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+REFINE_WORK = 2000
+"""Changes of groups that refining may look at, per series."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How groups are to be formed."""
+
+    k: int
+    algorithm: Algorithm
+    refine: bool
+    seconds: float
+    seed: int
+
+    def form(self, features: Floats, subjects: Labels, progress: Progress | None) -> Labels:
+        """Group labels of the rows, from their features."""
+        x = _relative_to_first(features)
+        many_series = int(subjects.max()) + 1 < len(x)
+        if self.algorithm == "mdav" and not self.refine:
+            return _mdav(x, subjects, self.k, progress)
+        self._refuse(x, many_series)
+        labels = self._form(x, subjects, progress)
+        if self.refine:
+            labels = refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0]
+        return np.asarray(labels)
+
+    def _form(self, x: Floats, subjects: Labels, progress: Progress | None) -> Labels:
+        if self.algorithm == "best":
+            return np.asarray(best_groups(x, self.k, self.seconds, self.seed))
+        return _mdav(x, subjects, self.k, progress)
+
+    def _refuse(self, x: Floats, many_series: bool) -> None:
+        what = "refine" if self.algorithm == "mdav" else f"algorithm {self.algorithm!r}"
+        if many_series:
+            raise ParameterError(
+                f"{what} needs one series per subject; here subjects have several. Use algorithm 'mdav' without refine."
+            )
+        if np.isnan(x).any():
+            raise ParameterError(
+                f"{what} needs a panel without gaps. Read it with missing='drop-series' or 'interpolate:2h', or use "
+                "algorithm 'mdav' without refine."
+            )
+
+
+def _mdav(x: Floats, subjects: Labels, k: int, progress: Progress | None) -> Labels:
+    """MDAV-generic; through an index where that pays and the rows allow it."""
+    if len(x) > SMALL and int(subjects.max()) + 1 == len(x) and not np.isnan(x).any():
+        return np.asarray(watched(lambda done: fast_mdav_groups(x, k, done), len(x), progress))
+    return np.asarray(watched(lambda done: mdav_groups(x, subjects, k, done), len(x), progress))
+
+
+def _relative_to_first(features: Floats) -> Floats:
+    """Features minus those of the first series that has them."""
+    first = np.isnan(features).argmin(axis=0)
+    origin = np.nan_to_num(features[first, np.arange(features.shape[1])], nan=0.0)
+    return np.ascontiguousarray(features - origin)

@@ -1,0 +1,45 @@
+"""Series that must not share a group: those that differ in a static attribute."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model import Panel
+
+
+def strata_of(panel: Panel, column: str | None, k: int, *, merge_small: bool) -> list[NDArray[np.int64]]:
+    """The rows of each stratum, strata in order of their first row.
+
+    A stratum with fewer than k subjects is refused. With `merge_small` such strata are joined, smallest first, into
+    one, which takes in the next larger strata until it has k subjects.
+    """
+    if column is None:
+        return [np.arange(panel.n_series)]
+    if column not in panel.attributes:
+        raise ParameterError(
+            f"within={column!r} is not among the {len(panel.attributes)} attributes of the panel. "
+            "Name it as quasi when reading."
+        )
+    entries = [None if entry != entry else entry for entry in panel.attributes[column].tolist()]
+    numbers: dict[object, int] = {}
+    codes = np.array([numbers.setdefault(entry, len(numbers)) for entry in entries])
+    strata = [np.flatnonzero(codes == code) for code in range(len(numbers))]
+    sizes = [len(np.unique(panel.subject_codes[rows])) for rows in strata]
+    small = [i for i, size in enumerate(sizes) if size < k]
+    if not small:
+        return strata
+    if not merge_small:
+        raise ParameterError(
+            f"{len(small)} of {len(strata)} strata of {column!r} have fewer than k={k} subjects, the smallest "
+            f"{min(sizes)}. Lower k, leave these series out, or join them with merge_small=True."
+        )
+    order = sorted(range(len(strata)), key=lambda i: (sizes[i], strata[i][0]))
+    joined: list[int] = []
+    rows = np.empty(0, dtype=np.int64)
+    while order and (sizes[order[0]] < k or len(np.unique(panel.subject_codes[rows])) < k):
+        joined.append(order.pop(0))
+        rows = np.sort(np.concatenate([strata[i] for i in joined]))
+    merged = [rows, *(strata[i] for i in order)]
+    return sorted(merged, key=lambda part: int(part[0]))
