@@ -24,6 +24,12 @@ def panel(rng):
     [
         {"refine": True},
         {"algorithm": "best", "seconds": 0.3},
+        {"algorithm": "v-mdav", "gain": 1.1},
+        {"algorithm": "v-mdav", "refine": True},
+        {"algorithm": "k-ward"},
+        {"algorithm": "by-mean"},
+        {"algorithm": "by-variance", "refine": True},
+        {"algorithm": "optimal", "features": lambda panel: panel.rows.mean(axis=1, keepdims=True)},
         {"features": "standardized"},
         {"features": "centred", "refine": True},
         {"features": "haar"},
@@ -75,6 +81,17 @@ def test_the_index_and_the_plain_kernel_publish_the_same(rng, monkeypatch):
     assert_array_equal(Microaggregation(k=5).anonymize(panel).values, plain)
 
 
+def test_one_instant_is_grouped_optimally(rng):
+    panel = Panel(rng.gamma(1.0, size=(80, 1)))
+    losses = {name: loss(panel, k=4, algorithm=name) for name in ("optimal", "mdav", "v-mdav", "k-ward", "by-mean")}
+    assert losses["optimal"] == min(losses.values())
+    assert losses["optimal"] < losses["mdav"]
+    with pytest.raises(
+        ParameterError, match="algorithm 'optimal' needs one instant and one channel, or one feature; here"
+    ):
+        Microaggregation(k=4, algorithm="optimal").anonymize(Panel(rng.normal(size=(20, 2))))
+
+
 class TestWithin:
     def test_groups_never_cross_the_attribute(self, panel):
         groups = Microaggregation(k=4, within="tariff").anonymize(panel).private.groups
@@ -111,7 +128,9 @@ def test_the_likeness_of_a_median_is_on_record(rng):
     assert 0.0 < candidate.recipe.figures["largest_likeness"] <= 0.5
 
 
-@pytest.mark.parametrize("options", [{"refine": True}, {"algorithm": "best"}])
+@pytest.mark.parametrize(
+    "options", [{"refine": True}, *({"algorithm": a} for a in ("best", "v-mdav", "k-ward", "by-mean", "by-variance"))]
+)
 def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
     gappy = rng.normal(size=(20, 3))
     gappy[3, 1] = np.nan
@@ -124,7 +143,8 @@ def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"algorithm": "magic"}, "algorithm must be one of: mdav, best"),
+        ({"algorithm": "magic"}, "algorithm must be one of: mdav, v-mdav, k-ward, optimal, by-mean, by-variance, best"),
+        ({"gain": -1.0}, "gain must be a number of at least 0"),
         ({"aggregate": "mode"}, "aggregate must be one of: mean, median, trimmed-mean"),
         ({"features": "colour"}, "Unknown features 'colour'"),
         ({"round_to": -1}, "round_to must be a resolution above 0"),

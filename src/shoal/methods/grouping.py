@@ -5,20 +5,25 @@ Groups are formed on features relative to those of the first series, so that a l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.kernels.best import best_groups
+from shoal.kernels.by_statistic import by_statistic_groups, row_means, row_variances
 from shoal.kernels.fast_mdav import SMALL, fast_mdav_groups
+from shoal.kernels.k_ward import k_ward_groups
 from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.refine import refine_groups
+from shoal.kernels.univariate import optimal_groups
+from shoal.kernels.v_mdav import v_mdav_groups
 from shoal.methods.watch import Progress, watched
 
-Algorithm = Literal["mdav", "best"]
+Algorithm = Literal["mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -33,25 +38,34 @@ class Grouping:
     k: int
     algorithm: Algorithm
     refine: bool
+    gain: float
     seconds: float
     seed: int
+    loss: Literal["squared", "absolute"]
 
-    def form(self, features: Floats, subjects: Labels, progress: Progress | None) -> Labels:
-        """Group labels of the rows, from their features."""
+    def form(self, features: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
+        """Group labels of the rows, from their features; the yardsticks look at the values themselves."""
         x = _relative_to_first(features)
         many_series = int(subjects.max()) + 1 < len(x)
         if self.algorithm == "mdav" and not self.refine:
             return _mdav(x, subjects, self.k, progress)
         self._refuse(x, many_series)
-        labels = self._form(x, subjects, progress)
+        labels = self._form(x, values, subjects, progress)
         if self.refine:
             labels = refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0]
         return np.asarray(labels)
 
-    def _form(self, x: Floats, subjects: Labels, progress: Progress | None) -> Labels:
-        if self.algorithm == "best":
-            return np.asarray(best_groups(x, self.k, self.seconds, self.seed))
-        return _mdav(x, subjects, self.k, progress)
+    def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
+        forms: dict[str, Callable[[], Any]] = {
+            "mdav": lambda: _mdav(x, subjects, self.k, progress),
+            "v-mdav": lambda: v_mdav_groups(x, self.k, self.gain),
+            "k-ward": lambda: k_ward_groups(x, self.k),
+            "optimal": lambda: optimal_groups(x[:, 0], self.k, self.loss),
+            "by-mean": lambda: by_statistic_groups(row_means(values), self.k),
+            "by-variance": lambda: by_statistic_groups(row_variances(values), self.k),
+            "best": lambda: best_groups(x, self.k, self.seconds, self.seed),
+        }
+        return np.asarray(forms[self.algorithm]())
 
     def _refuse(self, x: Floats, many_series: bool) -> None:
         what = "refine" if self.algorithm == "mdav" else f"algorithm {self.algorithm!r}"
@@ -63,6 +77,11 @@ class Grouping:
             raise ParameterError(
                 f"{what} needs a panel without gaps. Read it with missing='drop-series' or 'interpolate:2h', or use "
                 "algorithm 'mdav' without refine."
+            )
+        if self.algorithm == "optimal" and x.shape[1] != 1:
+            raise ParameterError(
+                f"algorithm 'optimal' needs one instant and one channel, or one feature; here are {x.shape[1]}. "
+                "Use algorithm 'best' for more."
             )
 
 

@@ -38,23 +38,28 @@ class Microaggregation:
     the series farthest from the mean and its k - 1 nearest, then the series farthest from that one and its k - 1
     nearest, until fewer than 2k are left. Destroys individual peaks.
 
-    Missing values: "mdav" takes distances over the instants both series have and scales them to all; "best", refine and
-    Haar features refuse gaps. The aggregate at an instant is over the members observed there, and is itself missing
-    where they are fewer than k subjects. With "mdav" a subject with several series joins a group with one of them, its
-    nearest, except in the last group, which takes all that is left; "best" and refine need one series per subject.
+    Missing values: "mdav" takes distances over the instants both series have and scales them to all; the other
+    algorithms, refine and Haar features refuse gaps. The aggregate at an instant is over the members observed there,
+    and is itself missing where they are fewer than k subjects. With "mdav" a subject with several series joins a
+    group with one of them, its nearest, except in the last group, which takes all that is left; the others need one
+    series per subject.
 
     Parameters
     ----------
     k
         Smallest group. Larger hides better and blurs more.
     algorithm
-        "mdav": groups of k, fast. "best": the least loss found in `seconds`, groups of k to 2k - 1, for panels of up to
-        some thousand series.
+        "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data. "k-ward": Ward's merging,
+        slower. "optimal": the least loss there is, for one instant and one channel or a single feature. "best": the
+        least loss found in `seconds`, for panels of up to some thousand series. "by-mean", "by-variance": sorted by
+        mean or variance of the series; yardsticks only.
     refine
         Move and swap series between groups while that lowers the loss; never raises it. Looks at most at 2000 changes
         per series.
     features
         What similar means: "raw", "standardized", "centred", "haar", or a function of the panel.
+    gain
+        Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
         What is published: "mean"; "median", which hides extremes but may be one member nearly everywhere and is then
         refused; "trimmed-mean", without the lowest and the highest fifth of the members.
@@ -80,7 +85,9 @@ class Microaggregation:
     References
     ----------
     J. Domingo-Ferrer and V. Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation", 2005.
-    "Data-driven anonymization process applied to time series", Algorithm 1 and section 5.2.
+    "Data-driven anonymization process applied to time series", Algorithm 1 and section 5.2. A. Solanas and
+    A. Martínez-Ballesté, "V-MDAV: a multivariate microaggregation with variable group size", 2006. "PAD", Algorithm 1.
+    S. L. Hansen and S. Mukherjee, "A polynomial algorithm for optimal univariate microaggregation", 2003.
     """
 
     name: ClassVar[str] = "microaggregation"
@@ -89,6 +96,7 @@ class Microaggregation:
     algorithm: Algorithm = "mdav"
     refine: bool = False
     features: FeatureName | Callable[[Panel], Any] = "raw"
+    gain: float = 0.2
     aggregate: Aggregate = "mean"
     round_to: Rounding | None = None
     within: str | None = None
@@ -103,6 +111,8 @@ class Microaggregation:
                 raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
         find_features(self.features)
         check_rounding(self.round_to)
+        if not 0.0 <= self.gain < float("inf"):
+            raise ParameterError("gain must be a number of at least 0.")
         if not 0.0 < self.seconds < float("inf"):
             raise ParameterError("seconds must be above 0.")
 
@@ -156,14 +166,16 @@ class Microaggregation:
             k=int(self.k),
             algorithm=self.algorithm,
             refine=self.refine,
+            gain=float(self.gain),
             seconds=float(self.seconds),
             seed=int(self.seed),
+            loss="absolute" if self.aggregate == "median" else "squared",
         )
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0
         for rows in strata_of(panel, self.within, self.k, merge_small=self.merge_small):
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
-            labels[rows] = n_groups + grouping.form(features[rows], subjects, progress)
+            labels[rows] = n_groups + grouping.form(features[rows], panel.rows[rows], subjects, progress)
             n_groups = int(labels[rows].max()) + 1
         return labels
 
