@@ -380,3 +380,11 @@ def test_a_source_that_changes_between_readings(layout):
     }[layout]
     with refused("^The source gave different rows at the second reading"):
         read_panel(sql=query)
+
+
+def test_a_long_table_whose_id_has_another_name_does_not_pass_for_a_wide_one():
+    table = pl.DataFrame({"meter": [1000, 1001], "time": [0, 1], "value": [1.0, 2.0], "temp": [3.0, 4.0]})
+    with refused("^The table has a time and a value but no column called id or series_id. Name the id column with id="):
+        read_panel(table)
+    assert read_panel(table, layout="wide").n_series == 3
+    assert read_panel(table, id="meter", missing="keep").n_series == 2

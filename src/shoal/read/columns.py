@@ -178,7 +178,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
     static = {name: find_column(names, name) for name in request.static}
     guessed = layout is Layout.AUTO and request.value is None
     if layout is Layout.AUTO:
-        if id_ is None and time is not None and values:
+        if id_ is None and time is not None and values and request.value is None:
             raise InputError(
                 "The table has a time and a value but no column called id or series_id. Name the id column with id=; "
                 "a table with a row per instant and a column per series needs layout='wide'."
