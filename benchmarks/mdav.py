@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 from measuring import Row, best_of, print_rows
 from numpy.typing import NDArray
@@ -126,24 +125,19 @@ def measure() -> list[Row]:
     for (n, n_columns), names in [(SMALL, [naive]), *((size, vectorised) for size in LARGE)]:
         x = profiles(n, n_columns)
         kernel(x[: 4 * K], K)  # compiles
-        timed = {}
-        for threads in (1, 2):
-            if threads <= numba.config.NUMBA_NUM_THREADS:
-                numba.set_num_threads(threads)
-                timed[threads] = best_of(lambda x=x: kernel(x, K))
+        found, seconds = best_of(lambda x=x: kernel(x, K))
         for name in names:
             expected, baseline_seconds = best_of(lambda x=x, name=name: BASELINES[name](x, K))
-            for threads, (found, seconds) in timed.items():
-                rows.append(
-                    Row(
-                        what=f"MDAV kernel, {threads} thread{'s' * (threads > 1)}",
-                        size=f"{n:,} x {n_columns}, k = {K}",
-                        seconds=seconds,
-                        baseline=name,
-                        baseline_seconds=baseline_seconds,
-                        note=f"{100 * share_identical(found, expected):.4g} % of rows in identical groups",
-                    )
+            rows.append(
+                Row(
+                    what="MDAV kernel, 1 thread",
+                    size=f"{n:,} x {n_columns}, k = {K}",
+                    seconds=seconds,
+                    baseline=name,
+                    baseline_seconds=baseline_seconds,
+                    note=f"{100 * share_identical(found, expected):.4g} % of rows in identical groups",
                 )
+            )
     return rows
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from measuring import Row, best_of, print_rows
 from numpy.typing import NDArray
@@ -40,7 +39,6 @@ def by_brute_force(x: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def measure() -> list[Row]:
-    numba.set_num_threads(1)
     x = days(max(GROWTH))
     by_index(x[:3000])  # compiles
     by_brute_force(x[: 4 * K])

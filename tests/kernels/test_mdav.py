@@ -1,4 +1,3 @@
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -69,17 +68,6 @@ def test_mdav_equals_naive_on_a_hundred_random_panels(seed):
 def test_one_series_per_subject_is_the_textbook_algorithm(case):
     x, k = case
     assert_array_equal(groups(x, k), textbook_mdav(Panel(x).rows, k))
-
-
-def test_the_number_of_threads_changes_nothing(rng):
-    x = rng.integers(0, 4, size=(300, 7)).astype(float)
-    before = numba.get_num_threads()
-    try:
-        numba.set_num_threads(1)
-        alone = groups(x, 5)
-    finally:
-        numba.set_num_threads(before)
-    assert_array_equal(alone, groups(x, 5))
 
 
 def test_progress_ends_at_all_rows(rng):
