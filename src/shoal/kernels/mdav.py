@@ -52,15 +52,16 @@ def _distances(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[n
 @njit(cache=True)
 def _mean(x: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     total = np.zeros(x.shape[1])
-    observed = np.zeros(x.shape[1])
+    observed = np.zeros(x.shape[1], dtype=np.int64)
     for i in range(rows.shape[0]):
+        row = rows[i]
         for c in range(x.shape[1]):
-            value = x[rows[i], c]
-            if value == value:
-                total[c] += value
-                observed[c] += 1.0
+            value = x[row, c]
+            here = value == value  # not NaN; no branch, so that columns go through vector instructions
+            total[c] += value if here else 0.0
+            observed[c] += here
     for c in range(x.shape[1]):
-        total[c] = total[c] / observed[c] if observed[c] > 0.0 else np.nan
+        total[c] = total[c] / observed[c] if observed[c] > 0 else np.nan
     return total
 
 
