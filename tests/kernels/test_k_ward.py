@@ -62,11 +62,13 @@ def test_k_ward_equals_naive_on_small_and_large_panels(seed):
     check(x, int(rng.integers(2, 7)))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 def test_k_ward_equals_naive_on_a_grid_full_of_ties(seed):
     rng = np.random.default_rng(seed)
-    shape = (int(rng.integers(12, 50)), int(rng.integers(1, 4)))
-    check(rng.integers(0, 8, size=shape).astype(float), int(rng.integers(2, 6)))
+    n = int(rng.integers(80, 140)) if seed % 4 == 0 else int(rng.integers(12, 50))
+    n_columns, n_values = [(1, 20), (2, 8), (3, 4), (12, 2), (20, 2), (40, 2)][seed % 6]
+    x = rng.integers(0, n_values, size=(n, n_columns)).astype(float)
+    check(x, int(rng.integers(2, 6)))
 
 
 def test_k_ward_on_seven_points_of_a_line():

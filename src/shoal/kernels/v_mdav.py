@@ -15,19 +15,17 @@ the row joins the nearest one, and the 2k rows are split: the row farthest from 
 the others as a new group.
 
 Ties break by row position, between groups by label; groups are numbered in the order they are formed. Sums run from
-left to right, in means over rows in row order, so that the result is the same for any number of threads and equal to
-the naive one bit for bit: no fastmath. Distances to e are computed anyway; by the triangle inequality they tell which
-rows can be e_min, and which can stand in its way.
+left to right, in means over rows in row order, so that the result is equal to the naive one bit for bit: no fastmath.
+One thread: the steps are too short to share. Distances to e are computed anyway; by the triangle inequality they tell
+which rows can be e_min, and which can stand in its way.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from shoal.kernels.mdav import squared_distance
 
-PARTS = 64  # pieces of work for the threads
-CROWD = 8_192  # rows from which threads pay
 STEP = 8  # columns between two looks at whether a distance is already too large
 TINY = 1e-140  # far above what underflow can do to a distance
 
@@ -80,23 +78,15 @@ def _mean(x: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64
     return total
 
 
-@njit(parallel=True, cache=True)
-def _distances_in_parts(
-    x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64], result: NDArray[np.float64]
-) -> None:
-    for part in prange(PARTS):
-        for i in range(part * rows.shape[0] // PARTS, (part + 1) * rows.shape[0] // PARTS):
-            result[i] = squared_distance(x[rows[i]], point)
-
-
 @njit(cache=True)
 def _distances(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.float64]:
     result = np.empty(rows.shape[0])
-    if rows.shape[0] >= CROWD:
-        _distances_in_parts(x, rows, point, result)
-    else:
-        for i in range(rows.shape[0]):
-            result[i] = squared_distance(x[rows[i]], point)
+    for i in range(rows.shape[0]):
+        total = 0.0
+        for c in range(x.shape[1]):
+            difference = x[rows[i], c] - point[c]
+            total += difference * difference
+        result[i] = total
     return result
 
 
