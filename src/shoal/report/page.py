@@ -187,7 +187,9 @@ def _changes(reading: Mapping[str, Any]) -> str:
 
 def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
     text = words.clipped(method.get("summary", ""), 400)
-    if settings := _settings(method.get("parameters")):
+    # What was not asked for is not worth a sentence; the table at the end has it all.
+    used = {name: value for name, value in _mapping(method.get("parameters")).items() if value not in (None, False)}
+    if settings := _settings(used):
         text += f" Here {settings}."
     if counts.get("groups") is not None:
         text += f" This made {words.plural(counts['groups'], 'group')}"
