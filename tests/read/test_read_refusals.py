@@ -388,3 +388,9 @@ def test_a_long_table_whose_id_has_another_name_does_not_pass_for_a_wide_one():
         read_panel(table)
     assert read_panel(table, layout="wide").n_series == 3
     assert read_panel(table, id="meter", missing="keep").n_series == 2
+
+
+def test_integer_times_beyond_the_range_are_refused():
+    table = pl.DataFrame({"id": ["a", "a"], "time": pl.Series([1, 2**63], dtype=pl.UInt64), "value": [1.0, 2.0]})
+    with refused("holds no readable time in 1 of 2 rows"):
+        read_panel(table)

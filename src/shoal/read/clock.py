@@ -88,6 +88,10 @@ class Clock:
             if n_present:
                 self.n_integer += n_present
                 self._first_integer = self.n_rows if self._first_integer is None else self._first_integer
+            if pa.types.is_uint64(kind):  # the upper half would turn negative
+                self._wrong(
+                    pc.greater(array, pa.scalar(2**63 - 1, pa.uint64())).fill_null(False).to_numpy(zero_copy_only=False)
+                )
             return _fill(pc.cast(array, pa.int64(), safe=False))
         if pa.types.is_date(kind):
             self.n_date_only += n_present
