@@ -64,7 +64,8 @@ def page(rows: list[Row], long_text: str | None) -> str:
         lines.append(f"| {row.what} | {row.size} | {figures} | {row.note} |")
     lines += [
         "",
-        "Compile time is left out; times are the best of 3. The baselines are described at the top of each file in",
+        "Compile time is left out; times are the best of 3, or of 1 where the file says so. "
+        "The baselines are described at the top of each file in",
         "`benchmarks/`. A row is in an identical group when it has exactly the same companions in both results.",
     ]
     if long_text:
