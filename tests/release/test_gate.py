@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from shoal import AggregateRule, KAnonymity, Microaggregation, Panel, load_release, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
 from shoal.model import Candidate, Private, Recipe, Score
-from shoal.release import gate, release_candidate
+from shoal.release import release_candidate, values
 from small_release import K, small_panel
 
 
@@ -62,8 +62,8 @@ def test_what_was_written_is_checked_again_before_it_appears(tmp_path, candidate
     def spoil(panel, names, path, file_format):
         write(sabotage(candidate).published, names, path, file_format)
 
-    write = gate.write_values
-    monkeypatch.setattr(gate, "write_values", spoil)
+    write = values.write_values
+    monkeypatch.setattr(values, "write_values", spoil)
     with pytest.raises(GuaranteeNotMetError, match="The written release does not verify: k-anonymity does not hold"):
         release(candidate, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -79,7 +79,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path, candidate):
 
 
 def test_a_full_disk_is_told_in_one_line(tmp_path, candidate, monkeypatch):
-    monkeypatch.setattr(gate, "write_values", failing)
+    monkeypatch.setattr(values, "write_values", failing)
     with pytest.raises(ReleaseError, match="No space left on device"):
         release(candidate, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -166,7 +166,7 @@ def test_maps_of_earlier_releases_are_kept_also_when_a_later_one_fails(tmp_path,
     release(candidate, tmp_path / "b", private=private)
     kept = sorted(p.name for p in private.glob("pseudonyms-*.parquet"))
     assert len(kept) == 2
-    monkeypatch.setattr(gate, "write_values", failing)
+    monkeypatch.setattr(values, "write_values", failing)
     with pytest.raises(ReleaseError):
         release(candidate, tmp_path / "c", private=private)
     assert sorted(p.name for p in private.glob("pseudonyms-*.parquet")) == kept

@@ -113,8 +113,11 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
         note = f" ({verdict['note']})" if verdict["note"] else ""
         rows.append((guarantee["name"], f"{state}: {figures}{note}"))
+    what = f"{counts['series']} series of {counts['subjects']} subjects"
+    if certificate["form"] == "profiles":
+        what = f"{counts['groups']} group profiles of {counts['subjects']} subjects"
     rows += [
-        ("published", f"{counts['series']} series of {counts['subjects']} subjects, {counts['instants']} instants"),
+        ("published", f"{what}, {counts['instants']} instants"),
         ("groups", f"{counts['groups']}"),
         ("smallest group", f"{counts['smallest_group']} subjects"),
     ]

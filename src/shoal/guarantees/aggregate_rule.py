@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
-from shoal.model import Candidate, Panel, Verdict
+from shoal.model import Candidate, Panel, Profiles, Published, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
 _CLOSE = 1e-9
@@ -21,9 +21,10 @@ _CLOSE = 1e-9
 class AggregateRule:
     """Each published aggregate has at least `size` subjects, none with more than `share` of its total.
 
-    Series published exactly alike, and kept together by the method, form one aggregate. For each channel, a subject's
-    part is the sum of the absolute values of its original series in the aggregate; missing counts as nothing, and
-    where the total is zero nobody has a share.
+    Series published exactly alike, and kept together by the method, form one aggregate; so does a group profile.
+    Bands, which are means over a part of a group, are not aggregates of the rule, and it does not hold where they
+    are published. For each channel, a subject's part is the sum of the absolute values of its original series in
+    the aggregate; missing counts as nothing, and where the total is zero nobody has a share.
 
     Parameters
     ----------
@@ -80,21 +81,18 @@ class AggregateRule:
         """Shares cannot be seen in the release."""
         return True
 
-    def check(self, published: Panel | Candidate) -> Verdict:
+    def check(self, published: Published | Candidate) -> Verdict:
         """Judge the aggregates found in the published values; the witness is a series of the worst one."""
         if not isinstance(published, Candidate):
-            return Verdict(
-                holds=False,
-                measured=None,
-                required=int(self.size),
-                note="the rule needs the original series, which only the publisher has",
-            )
+            return self._unknown("the rule needs the original series, which only the publisher has")
         original = published.private.original
+        if _has_bands(published):
+            return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
         aggregates = _aggregates(published)
         worst_row, worst_share = 0, 0.0
         for members in aggregates:
             subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
-            amounts = _amounts(original, published.published, members, self.per)
+            amounts = _amounts(original, published.curves, members, self.per)
             smallest = _fewest_subjects(amounts, numbers, len(subjects))
             if smallest is not None and smallest < self.size:
                 return Verdict(
@@ -118,6 +116,9 @@ class AggregateRule:
             else "one subject has too large a share of an aggregate",
         )
 
+    def _unknown(self, why: str) -> Verdict:
+        return Verdict(holds=False, measured=None, required=int(self.size), note=why)
+
     def _largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
         """The largest share, by exact arithmetic where it is too close to the limit for floating point."""
         parts = np.nansum(amounts, axis=1)
@@ -132,12 +133,19 @@ class AggregateRule:
         )
 
 
+def _has_bands(candidate: Candidate) -> bool:
+    published = candidate.published
+    if isinstance(published, Profiles):
+        return len(published.bands) > 1
+    return published.n_channels != candidate.private.original.n_channels
+
+
 def _aggregates(candidate: Candidate) -> list[NDArray[np.int64]]:
     """The rows behind each published aggregate: published exactly alike, and not told apart by the method itself.
 
     Two groups may have the same mean by chance; taken as one they would look larger than they are.
     """
-    classes = published_classes(candidate.published)
+    classes = published_classes(candidate.curves)
     split = np.unique(candidate.private.groups, return_inverse=True)[1]
     labels = np.unique(classes * (int(split.max()) + 1) + split, return_inverse=True)[1]
     order = np.argsort(labels, kind="stable")

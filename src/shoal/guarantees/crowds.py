@@ -6,12 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Panel, Profiles, Published
 
 
-def published_panel(published: Panel | Candidate) -> Panel:
-    """The panel a check must judge."""
+def what_is_published(published: Published | Candidate) -> Published:
+    """What a check must judge."""
     return published.published if isinstance(published, Candidate) else published
+
+
+def published_panel(published: Published | Candidate) -> Panel:
+    """What a check must judge, one row per series: a profile says of each of its subjects the same."""
+    found = what_is_published(published)
+    if isinstance(found, Profiles):
+        flat = found.values.reshape(found.n_groups, found.n_instants, -1)
+        return Panel(np.repeat(flat, found.counts, axis=0), times=found.times)
+    return found
 
 
 def published_classes(panel: Panel) -> NDArray[np.int64]:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel
-from shoal.model import Candidate, Panel, Verdict
+from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
+from shoal.model import Candidate, Profiles, Published, Verdict
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class KAnonymity:
     """Every published series equals those of at least k - 1 other subjects.
 
     For every series f there are series of at least k different subjects, f included, that have the same value as f,
-    bit for bit, at all instants and in all channels; missing equals only missing.
+    bit for bit, at all instants and in all channels; missing equals only missing. A group profile stands for as many
+    equal series as it counts subjects, so each must count at least k.
 
     Parameters
     ----------
@@ -29,6 +30,7 @@ class KAnonymity:
 
     Examples
     --------
+    >>> from shoal import KAnonymity, Panel
     >>> KAnonymity(2).check(Panel([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]]))
     Verdict(holds=False, measured=1, required=2, witness=2, note='')
 
@@ -64,11 +66,15 @@ class KAnonymity:
         """Anyone who has the release can check it."""
         return False
 
-    def check(self, published: Panel | Candidate) -> Verdict:
-        """Count the crowd of every series; the witness is the row of the smallest."""
-        panel = published_panel(published)
-        subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
-        sizes = crowd_sizes(published_classes(panel), subjects)
+    def check(self, published: Published | Candidate) -> Verdict:
+        """Count the crowd of every series or profile; the witness is the row of the smallest."""
+        found = what_is_published(published)
+        if isinstance(found, Profiles):
+            # Equal profiles are not one crowd: they are published apart, each with its own count.
+            sizes = found.counts
+        else:
+            subjects = found.subject_codes if self.per == "subject" else np.arange(found.n_series)
+            sizes = crowd_sizes(published_classes(found), subjects)
         row = int(sizes.argmin())
         return Verdict(
             holds=bool(sizes[row] >= self.k),

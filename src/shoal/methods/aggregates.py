@@ -15,19 +15,25 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.kernels.group_means import group_means
 
-Aggregate = Literal["mean", "median", "trimmed-mean"]
+Aggregate = Literal["mean", "median", "trimmed-mean", "quantiles"]
 Rounding = float | Literal["whole", "binary"]
 
 TRIMMED = 0.2
 """Share of the observed members that a trimmed mean leaves out at each end, rounded down."""
 
+THIRDS = ("q17", "q50", "q83")
+"""Bands by the per cent of the members below their middle."""
+
+LEAST_FOR_THIRDS = 9
+"""Members a group needs for bands: a mean over fewer than three says too much about each."""
+
 
 def aggregate_groups(
     x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int, aggregate: Aggregate
 ) -> NDArray[np.float64]:
-    """Every row replaced by the aggregate of its group."""
+    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, beside `group_thirds`."""
     published = group_means(x, labels, subjects, k)
-    if aggregate == "mean":
+    if aggregate in ("mean", "quantiles"):
         return published
     for members in groups_of(labels):
         own = np.sort(x[members], axis=0)  # NaN goes last
@@ -39,6 +45,22 @@ def aggregate_groups(
             centre = _mean_of_ranks(own, trimmed, observed - trimmed - 1)
         published[members] = np.where(np.isnan(published[members[0]]), np.nan, centre)
     return published
+
+
+def group_thirds(x: NDArray[np.float64], labels: NDArray[np.int64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each group and column the means of the lowest, middle and highest third of its observed members.
+
+    Quantiles would be members' own values. Thirds smooth them, and because every member is in exactly one third,
+    subtracting them from the mean leaves nothing over. Missing where the mean is.
+    """
+    bands = np.empty((int(labels.max()) + 1, x.shape[1], len(THIRDS)))
+    for label, members in enumerate(groups_of(labels)):
+        own = np.sort(x[members], axis=0)  # NaN goes last
+        observed = np.count_nonzero(~np.isnan(own), axis=0)
+        for third in range(3):
+            band = _mean_of_ranks(own, third * observed // 3, (third + 1) * observed // 3 - 1)
+            bands[label, :, third] = np.where(np.isnan(means[members[0]]), np.nan, band)
+    return bands
 
 
 def _mean_of_ranks(

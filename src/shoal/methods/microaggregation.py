@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,23 @@ from shoal.errors import ParameterError
 from shoal.features import FeatureName, find_features
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
+    LEAST_FOR_THIRDS,
+    THIRDS,
     Aggregate,
     Rounding,
     aggregate_groups,
     check_rounding,
+    group_thirds,
+    groups_of,
     largest_likeness,
     round_values,
 )
 from shoal.methods.grouping import Algorithm, Grouping
 from shoal.methods.strata import strata_of
 from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel, Private, Recipe
+from shoal.model import Candidate, Panel, Private, Profiles, Published, Recipe
+
+Form = Literal["values", "profiles"]
 
 LARGEST_LIKENESS = 0.5
 """A published curve may equal one member's own values at no more than this share of the telling cells."""
@@ -62,7 +68,12 @@ class Microaggregation:
         Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
         What is published: "mean"; "median", which hides extremes but may be one member nearly everywhere and is then
-        refused; "trimmed-mean", without the lowest and the highest fifth of the members.
+        refused; "trimmed-mean", without the lowest and the highest fifth of the members; "quantiles", the means of the
+        lowest, middle and highest third of the members (q17, q50, q83), which show the spread but are each taken over
+        a third of the group only, so k must be 9 or more.
+    form
+        "values": one row per series. "profiles": one row per group with its count and mean, and with
+        aggregate="quantiles" the bands beside it.
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
@@ -98,6 +109,7 @@ class Microaggregation:
     features: FeatureName | Callable[[Panel], Any] = "raw"
     gain: float = 0.2
     aggregate: Aggregate = "mean"
+    form: Form = "values"
     round_to: Rounding | None = None
     within: str | None = None
     merge_small: bool = False
@@ -106,9 +118,19 @@ class Microaggregation:
 
     def __post_init__(self) -> None:
         KAnonymity(self.k)  # refuses an impossible k with its own words
-        for name, choices in (("algorithm", get_args(Algorithm)), ("aggregate", get_args(Aggregate))):
-            if getattr(self, name) not in choices:
-                raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
+        for name, kind in (("algorithm", Algorithm), ("aggregate", Aggregate), ("form", Form)):
+            if getattr(self, name) not in get_args(kind):
+                raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+        if self.aggregate == "quantiles" and self.k < LEAST_FOR_THIRDS:
+            raise ParameterError(
+                f"aggregate='quantiles' needs k of at least {LEAST_FOR_THIRDS}, got {self.k}: each band is a mean over "
+                "a third of the group. Raise k, or use aggregate='mean'."
+            )
+        if self.form == "profiles" and self.aggregate not in ("mean", "quantiles"):
+            raise ParameterError(
+                f"form='profiles' publishes means, and bands with aggregate='quantiles'; aggregate={self.aggregate!r} "
+                "is for form='values'."
+            )
         find_features(self.features)
         check_rounding(self.round_to)
         if not 0.0 <= self.gain < float("inf"):
@@ -134,11 +156,14 @@ class Microaggregation:
                 f"k={self.k} needs at least {self.k} subjects, the panel has {panel.n_subjects}. "
                 "Lower k or read more series."
             )
+        if self.aggregate == "quantiles" and not panel.one_series_per_subject:
+            raise ParameterError(
+                "aggregate='quantiles' needs one series per subject, or a third might be one subject's; here subjects "
+                "have several. Use aggregate='mean'."
+            )
         groups = self._groups(panel, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
         likeness = self._likeness(panel, means, groups)
-        if self.round_to is not None:
-            means = round_values(means, self.round_to)
         missing_before, missing_after = np.isnan(panel.rows), np.isnan(means)
         figures: dict[str, float] = {
             "cells_withheld": int((missing_after & ~missing_before).sum()),
@@ -146,19 +171,41 @@ class Microaggregation:
         }
         if likeness is not None:
             figures["largest_likeness"] = round(likeness, 4)
-        published = Panel(
-            means.reshape(panel.values.shape),
-            times=panel.times,
-            subjects=panel.subject_codes,
-            channels=panel.channels,
-            timezone=panel.timezone,
-        )
+        published, curves = self._published(panel, groups, means)
         return Candidate(
             published=published,
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
-            private=Private(original=panel, groups=groups),
+            private=Private(original=panel, groups=groups, curves=curves),
         )
+
+    def _published(
+        self, panel: Panel, groups: NDArray[np.int64], means: NDArray[np.float64]
+    ) -> tuple[Published, Panel | None]:
+        """What is published, and where it has another shape the curve of it that stands for each series."""
+        bands = group_thirds(panel.rows, groups, means) if self.aggregate == "quantiles" else None
+        if self.form == "profiles":
+            firsts = [int(members[0]) for members in groups_of(groups)]
+            columns = means[firsts][:, :, None]
+            profiles = columns if bands is None else np.concatenate([columns, bands], axis=2)
+            return Profiles(
+                values=self._rounded(profiles).reshape(len(firsts), panel.n_instants, panel.n_channels, -1),
+                counts=_n_subjects(panel, groups),
+                bands=("mean",) if bands is None else ("mean", *THIRDS),
+                times=panel.times,
+                channels=panel.channels,
+                timezone=panel.timezone,
+            ), None
+        if bands is None:
+            return _like(panel, self._rounded(means).reshape(panel.values.shape), panel.channels), None
+        rounded = self._rounded(bands)[groups]
+        names = [band if panel.n_channels == 1 else f"{c}_{band}" for c in panel.channels for band in THIRDS]
+        middle = np.ascontiguousarray(rounded[:, :, 1]).reshape(panel.values.shape)
+        published = _like(panel, rounded.reshape(panel.n_series, panel.n_instants, -1), names)
+        return published, _like(panel, middle, panel.channels)
+
+    def _rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values if self.round_to is None else round_values(values, self.round_to)
 
     def _groups(self, panel: Panel, progress: Progress | None) -> NDArray[np.int64]:
         features = find_features(self.features)(panel)
@@ -191,3 +238,16 @@ class Microaggregation:
                 "'mean', or a larger k."
             )
         return likeness
+
+
+def _like(panel: Panel, values: NDArray[np.float64], channels: Sequence[str]) -> Panel:
+    """A panel without identifiers over the same instants, its subjects bare numbers."""
+    return Panel(
+        values, times=panel.times, subjects=panel.subject_codes, channels=channels, timezone=panel.timezone, copy=False
+    )
+
+
+def _n_subjects(panel: Panel, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of different subjects in each group."""
+    pairs = np.unique(groups * panel.n_subjects + panel.subject_codes)
+    return np.bincount(pairs // panel.n_subjects)

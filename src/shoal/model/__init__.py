@@ -1,9 +1,10 @@
 """The nouns every room shares. Frozen, without files and without algorithms."""
 
-from shoal.model.candidate import Candidate, Private, Recipe
+from shoal.model.candidate import Candidate, Private, Published, Recipe
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Origin, Panel
+from shoal.model.profiles import Profiles
 from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
@@ -18,6 +19,8 @@ __all__ = [
     "Origin",
     "Panel",
     "Private",
+    "Profiles",
+    "Published",
     "Recipe",
     "Release",
     "Risk",

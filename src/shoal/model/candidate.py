@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Panel
+from shoal.model.profiles import Profiles
 from shoal.model.verdict import Verdict
+
+Published = Panel | Profiles
+"""The forms a release can have: one row per series, or one per group."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Private:
 
     original: Panel
     groups: NDArray[np.int64]
+    curves: Panel | None = None
+    """Where what is published has another shape than the original: the curve of it that stands for each series."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,8 +44,9 @@ class Candidate:
     Parameters
     ----------
     published
-        What would be published, rows in the order of the original panel and without identifiers. Its subjects are
-        bare numbers, there for the check and not for the release.
+        What would be published, without identifiers. Of a panel, rows are in the order of the original one, and
+        subjects are bare numbers, there for the check and not for the release. Profiles are in the order of the group
+        labels.
     guarantee
         What the method aims at.
     recipe
@@ -48,15 +55,31 @@ class Candidate:
         The original panel and the group labels, apart from the rest.
     """
 
-    published: Panel
+    published: Published
     guarantee: Guarantee
     recipe: Recipe
     private: Private
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The array that would be published, rows in the panel's order."""
+        """The array that would be published, rows in the panel's order; of profiles, one row per group."""
         return self.published.values
+
+    @property
+    def curves(self) -> Panel:
+        """For each original series the published curve that stands for it: what measures compare."""
+        if self.private.curves is not None:
+            return self.private.curves
+        if isinstance(self.published, Panel):
+            return self.published
+        means = self.published.values[self.private.groups][..., 0]
+        return Panel(
+            means.reshape(self.private.original.values.shape),
+            times=self.published.times,
+            subjects=self.private.original.subject_codes,
+            channels=self.published.channels,
+            timezone=self.published.timezone,
+        )
 
     def check(self) -> Verdict:
         """Judge the guarantee on the published values."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from shoal.model.candidate import Candidate
-    from shoal.model.panel import Panel
+    from shoal.model.candidate import Candidate, Published
     from shoal.model.verdict import Verdict
 
 
@@ -30,5 +29,5 @@ class Guarantee(Protocol):
     def needs_originals(self) -> bool:
         """Whether only the publisher can check it."""
 
-    def check(self, published: Panel | Candidate) -> Verdict:
+    def check(self, published: Published | Candidate) -> Verdict:
         """Judge published values, never group labels."""

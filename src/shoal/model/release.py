@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.model.panel import Panel
+from shoal.model.candidate import Published
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +23,12 @@ class Release:
     certificate
         The content of `release.json`.
     published
-        The published series under their pseudonyms, in the order of the file.
+        The published series under their pseudonyms, or the profiles of groups, in the order of the file.
     """
 
     path: Path
     certificate: dict[str, Any]
-    published: Panel
+    published: Published
 
     @property
     def values(self) -> NDArray[np.float64]:

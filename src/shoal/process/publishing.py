@@ -59,16 +59,16 @@ def publish(
     >>> publish(candidate, "out")  # doctest: +SKIP
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
-    original, published = candidate.private.original, candidate.published
+    original, curves = candidate.private.original, candidate.curves
     measures = (InformationLoss(), NormalizedDivergence())
-    crowd = int(crowd_sizes(published_classes(published), published.subject_codes).min())
+    crowd = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
     return release_candidate(
         candidate,
         to,
         summary=summary_of(find_method(candidate.recipe.method)),
         require=require,
-        scores={m.name: (m.measure(original, published), m.meaning) for m in measures},
-        figures=summarise(_shown(original, published), published, crowd),
+        scores={m.name: (m.measure(original, curves), m.meaning) for m in measures},
+        figures=summarise(_shown(original, curves), curves, crowd),
         page=render,
         file_format=format,
         pseudonyms=pseudonyms,

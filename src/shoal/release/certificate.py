@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 FILE_NAME = "release.json"
 
+FormName = Literal["values", "profiles"]
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -83,10 +85,11 @@ class InputPart(_Part):
 
 
 class ColumnsPart(_Part):
-    """Which columns left and how many that had a role stayed."""
+    """Which columns left and how many that had a role stayed. Only profiles have bands."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)
+    bands: tuple[str, ...] = ()
     withheld: int
 
 
@@ -111,7 +114,7 @@ class Certificate(_Part):
 
     shoal: str
     format: Literal[1] = 1
-    form: Literal["values"] = "values"
+    form: FormName = "values"
     method: MethodPart
     guarantees: tuple[GuaranteePart, ...]
     counts: CountsPart

@@ -12,13 +12,15 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Candidate, Guarantee, Panel, Release, Role, Score, Verdict
+from shoal.model import Candidate, Guarantee, Panel, Published, Release, Role, Score, Verdict
 from shoal.release import certificate as cert
+from shoal.release.files import FileFormat
 from shoal.release.folder import check_target, whole_folder
+from shoal.release.form import Form
+from shoal.release.forms import form_of
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
-from shoal.release.tables import FileFormat, value_columns, write_values
-from shoal.release.verification import group_sizes, verify
+from shoal.release.verification import positions, verify
 
 # Libraries whose version can change a published value.
 _ENOUGH_CELLS = 1000
@@ -77,18 +79,21 @@ def release_candidate(
     if pseudonyms == "keyed" and private is None:
         raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
     check_target(target, overwrite=overwrite)
-    _refuse_other_subjects(candidate)
+    form = form_of(candidate.published)
+    if why := form.refuse(candidate.published, candidate.private):
+        raise GuaranteeNotMetError(f"{why} Nothing was written.")
     guarantees = (candidate.guarantee, *require)
     verdicts = [guarantee.check(candidate) for guarantee in guarantees]
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict))
-    names = _names(candidate, target, pseudonyms, private, insecure_seed)
-    aside = keep_aside(Path(private), candidate, names) if private is not None else None
+    names = _names(form, candidate, target, pseudonyms, private, insecure_seed)
+    aside = None
+    if private is not None:
+        aside = keep_aside(Path(private), candidate, form.name_of_each_series(candidate.private, names))
     with whole_folder(target, overwrite=overwrite) as partial:
-        data = partial / f"data.{file_format}"
-        write_values(candidate.published, names, data, file_format)
-        draft = _certify(candidate, guarantees, verdicts, summary, scores or {}, figures or {})
+        data = form.write(candidate.published, names, partial, file_format)
+        draft = _certify(form, candidate, guarantees, verdicts, summary, scores or {}, figures or {})
         draft = draft.model_copy(
             update={
                 "pseudonyms": "insecure" if insecure_seed is not None else pseudonyms,
@@ -110,22 +115,16 @@ def release_candidate(
     if aside is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
         keep(aside, final.files[data.name].sha256)
-    return Release(path=Path(to), certificate=final.as_dict(), published=_renamed(candidate.published, names))
-
-
-def _refuse_other_subjects(candidate: Candidate) -> None:
-    """A method that loses track of who is behind a row would make its own crowd."""
-    original, published = candidate.private.original, candidate.published
-    if not np.array_equal(original.subject_codes, published.subject_codes):
-        raise GuaranteeNotMetError(
-            "The candidate's subjects are not those of the original panel, row by row: the crowd cannot be counted. "
-            "Nothing was written."
-        )
+    return Release(path=Path(to), certificate=final.as_dict(), published=form.renamed(candidate.published, names))
 
 
 def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
     """Why the gate stays shut, in one line."""
-    where = f", first at series position {verdict.witness}" if verdict.witness is not None else ""
+    where = ""
+    if isinstance(verdict.witness, int):
+        where = f", first at series position {verdict.witness}"
+    elif verdict.witness:
+        where = f", first at {positions(verdict.witness)}"
     why = f" ({verdict.note})" if verdict.note else ""
     return (
         f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}{where}{why}. "
@@ -134,13 +133,18 @@ def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
 
 
 def _names(
+    form: Form,
     candidate: Candidate,
     target: Path,
     kind: Literal["random", "keyed"],
     private: str | Path | None,
     insecure_seed: int | None,
 ) -> list[str]:
-    ids = candidate.private.original.ids
+    ids = form.names_needed(candidate.published, candidate.private)
+    if kind == "keyed" and form.name != "values":
+        raise ParameterError(
+            "Keyed pseudonyms keep the names of series, and group profiles have none. Use random ones."
+        )
     if private is None:
         return Pseudonyms(kind, insecure_seed=insecure_seed).of(ids)
     folder = Path(private)
@@ -149,18 +153,8 @@ def _names(
     return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
 
 
-def _renamed(published: Panel, names: list[str]) -> Panel:
-    order = np.argsort(np.array(names))
-    return Panel(
-        published.values[order],
-        ids=[names[i] for i in order],
-        times=published.times,
-        channels=published.channels,
-        timezone=published.timezone,
-    )
-
-
 def _certify(
+    form: Form,
     candidate: Candidate,
     guarantees: Sequence[Guarantee],
     verdicts: Sequence[Verdict],
@@ -170,10 +164,10 @@ def _certify(
 ) -> cert.Certificate:
     original, published = candidate.private.original, candidate.published
     origin = original.origin
-    columns = value_columns(published.channels)
     recipe = candidate.recipe
     return cert.Certificate(
         shoal=importlib.metadata.version("shoal"),
+        form=form.name,
         method=cert.MethodPart(
             name=recipe.method, summary=summary, parameters=recipe.parameters, figures=recipe.figures
         ),
@@ -189,7 +183,7 @@ def _certify(
             )
             for g, v in zip(guarantees, verdicts, strict=True)
         ),
-        counts=_counts(published),
+        counts=form.counts(published, candidate.private),
         time=_time(published),
         input=cert.InputPart(
             kind=origin.kind if origin else "array",
@@ -199,11 +193,7 @@ def _certify(
             # Of a very small panel the digest could be found by trying out all panels.
             panel_sha256=original.digest() if original.values.size >= _ENOUGH_CELLS else None,
         ),
-        columns=cert.ColumnsPart(
-            published=("id", "time", *columns),
-            channels=published.channels,
-            withheld=_withheld(original),
-        ),
+        columns=form.columns(published, _withheld(original)),
         pseudonyms="random",
         files={},
         utility={
@@ -225,22 +215,7 @@ def _withheld(original: Panel) -> int:
     return 1 + (original.subjects is not None) + len(original.attributes) + len(original.sensitive)
 
 
-def _counts(published: Panel) -> cert.CountsPart:
-    sizes = group_sizes(published)
-    return cert.CountsPart(
-        series=published.n_series,
-        subjects=published.n_subjects,
-        instants=published.n_instants,
-        channels=published.n_channels,
-        missing=published.n_missing,
-        groups=sum(sizes.values()),
-        smallest_group=min(map(int, sizes)),
-        largest_group=max(map(int, sizes)),
-        group_sizes=sizes,
-    )
-
-
-def _time(published: Panel) -> cert.TimePart:
+def _time(published: Published) -> cert.TimePart:
     times = published.times
     steps = np.unique(np.diff(times))
     step = _duration(steps[0]) if len(steps) == 1 else None

@@ -7,11 +7,12 @@ from pathlib import Path
 from shoal.errors import ReleaseError
 from shoal.model import Release
 from shoal.release.certificate import FILE_NAME, read_certificate
-from shoal.release.verification import read_published, require_files
+from shoal.release.forms import form_named
+from shoal.release.verification import require_files
 
 
 def load_release(folder: str | Path) -> Release:
-    """The certificate and the published panel of a release folder.
+    """The certificate and what is published in a release folder.
 
     It does not verify the guarantees; that is what `verify` is for.
 
@@ -27,4 +28,5 @@ def load_release(folder: str | Path) -> Release:
     if certificate is None:
         raise ReleaseError(f"{FILE_NAME} was changed after the release: its content and its seal do not agree.")
     require_files(path, certificate)
-    return Release(path=path, certificate=certificate.as_dict(), published=read_published(path, certificate))
+    published = form_named(certificate.form).read(path, certificate)
+    return Release(path=path, certificate=certificate.as_dict(), published=published)

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shoal.errors import ReleaseError
 from shoal.guarantees import build_guarantee
-from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.model import Panel, Verdict
+from shoal.model import Published, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_certificate
-from shoal.release.tables import NotAPanelError, read_values
+from shoal.release.files import NotAPanelError, find_data
+from shoal.release.forms import form_named
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,13 @@ def verify(folder: str | Path) -> Verification:
     findings = _file_findings(path, certificate)
     verdicts: list[tuple[str, Verdict]] = []
     notes: list[str] = []
+    form = form_named(certificate.form)
     try:
-        panel = read_published(path, certificate)
+        published = form.read(path, certificate)
     except NotAPanelError as error:
         findings.append(str(error))
     else:
-        findings += _count_findings(panel, certificate)
+        findings += form.findings(published, certificate)
         for part in certificate.guarantees:
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
@@ -78,14 +77,14 @@ def verify(folder: str | Path) -> Verification:
                     f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
                 )
                 continue
-            verdict = guarantee.check(panel)
+            verdict = guarantee.check(published)
             verdicts.append((part.name, verdict))
             if not verdict.holds:
-                findings.append(_describe(part.name, verdict, panel, certificate))
-        # Sizes are counted in subjects, which the folder does not tell apart where they have several series.
-        counts = certificate.counts
-        if not findings and counts.subjects == counts.series and group_sizes(panel) != counts.group_sizes:
-            findings.append(f"the groups of equal series in the data are not those that {FILE_NAME} counts")
+                findings.append(_describe(part.name, verdict, published, certificate))
+        sizes = form.sizes(published, certificate)
+        if not findings and sizes is not None and sizes != certificate.counts.group_sizes:
+            # Where a guarantee fails, other sizes are no news.
+            findings.append(f"the groups in the data are not those that {FILE_NAME} counts")
         if not verdicts:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if certificate.counts.subjects < certificate.counts.series:
@@ -93,14 +92,6 @@ def verify(folder: str | Path) -> Verification:
                 "several series belong to one subject; from here the crowd is counted in series, not in subjects"
             )
     return Verification(holds=not findings, findings=tuple(findings), verdicts=tuple(verdicts), notes=tuple(notes))
-
-
-def read_published(folder: Path, certificate: Certificate) -> Panel:
-    """The published panel of a folder."""
-    for name in ("data.parquet", "data.csv"):
-        if name in certificate.files:
-            return read_values(folder / name, certificate.columns.channels, certificate.time.timezone)
-    raise ReleaseError(f"{FILE_NAME} names no data file.")
 
 
 def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
@@ -124,50 +115,14 @@ def require_files(folder: Path, certificate: Certificate) -> None:
         raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing or no plain file.")
 
 
-def _count_findings(panel: Panel, certificate: Certificate) -> list[str]:
-    counts = certificate.counts
-    if (panel.n_series, panel.n_instants) != (counts.series, counts.instants):
-        return [
-            f"the data has {panel.n_series} series of {panel.n_instants} instants, "
-            f"{FILE_NAME} says {counts.series} of {counts.instants}"
-        ]
-    if panel.n_missing != counts.missing:
-        return [f"the data has {panel.n_missing} missing values, {FILE_NAME} says {counts.missing}"]
-    return []
-
-
-def group_sizes(panel: Panel) -> dict[str, int]:
-    """How many groups of equal series there are of each size, in subjects."""
-    classes = published_classes(panel)
-    sizes = crowd_sizes(classes, panel.subject_codes)[np.unique(classes)]
-    found, times = np.unique(sizes, return_counts=True)
-    return {str(size): int(count) for size, count in zip(found, times, strict=True)}
-
-
-def _describe(name: str, verdict: Verdict, panel: Panel, certificate: Certificate) -> str:
+def _describe(name: str, verdict: Verdict, published: Published, certificate: Certificate) -> str:
     text = f"{name} does not hold: measured {verdict.measured}, required {verdict.required}"
-    if not isinstance(verdict.witness, int):
-        return text + (f" (witness: {_positions(verdict.witness)})" if verdict.witness else "")
-    text += f"; series {verdict.witness}"
-    instants = _odd_instants(panel, verdict.witness)
-    if len(instants) == 0:
-        return text
-    data_file = next(name for name in certificate.files if name.startswith("data."))
-    first = int(instants[0])
-    return (
-        f"{text} is alone at {len(instants)} instant(s), the first is instant {first} "
-        f"({data_file} row {verdict.witness * panel.n_instants + first}; all counted from 0)"
-    )
+    if isinstance(verdict.witness, int):
+        data_file = find_data(Path(), certificate.files).name
+        return f"{text}; {form_named(certificate.form).describe(published, verdict.witness, data_file)}"
+    return text + (f" (witness: {positions(verdict.witness)})" if verdict.witness else "")
 
 
-def _positions(witness: dict[str, Any] | None) -> str:
+def positions(witness: dict[str, Any] | None) -> str:
+    """A witness of several positions in words."""
     return ", ".join(f"{key} {value}" for key, value in (witness or {}).items())
-
-
-def _odd_instants(panel: Panel, row: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The instants at which a series differs from the series most like it."""
-    bits = panel.values.view(np.uint64).reshape(panel.n_series, panel.n_instants, -1)
-    differs = (bits != bits[row]).any(axis=2)
-    distance = differs.sum(axis=1)
-    distance[row] = panel.n_instants + 1
-    return np.flatnonzero(differs[int(distance.argmin())])

@@ -87,6 +87,9 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "may": _unique(line for g in guarantees for line in g["may"]),
         "may_not": _unique(line for g in guarantees for line in g["may_not"]),
         "groups": groups,
+        "alike": "A group is published as one row."
+        if certificate.get("form") == "profiles"
+        else "Series of one group are published alike.",
         "channels": channels,
         "axis_note": _axis_note(axis),
         "channels_left_out": figures.get("channels_left_out") or 0,
@@ -146,6 +149,8 @@ def _steps(
         "keyed": "They were replaced by pseudonyms made with a secret key. Whoever holds the key can recognise a "
         "subject in several releases; nobody else can.",
     }.get(str(certificate.get("pseudonyms")))
+    if certificate.get("form") == "profiles":
+        pseudonyms = "They were left out: a row stands for a whole group, under a fresh random name, in random order."
     if pseudonyms:
         steps.append(("Identifiers", pseudonyms))
     steps.append(("Method", _changing(counts, method)))

@@ -1,0 +1,20 @@
+"""All forms of release, by type and by name."""
+
+from __future__ import annotations
+
+from shoal.model import Panel, Profiles, Published
+from shoal.release.form import Form
+from shoal.release.profiles import ProfilesForm
+from shoal.release.values import ValuesForm
+
+_BY_TYPE: dict[type, Form] = {Panel: ValuesForm(), Profiles: ProfilesForm()}
+
+
+def form_of(published: Published) -> Form:
+    """How something of this type is released."""
+    return _BY_TYPE[type(published)]
+
+
+def form_named(name: str) -> Form:
+    """How a certificate says it was released."""
+    return next(form for form in _BY_TYPE.values() if form.name == name)

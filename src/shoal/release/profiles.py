@@ -1,0 +1,178 @@
+"""The published table of group profiles: `group,count,time,mean,…`, sorted by group and time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.errors import InputError
+from shoal.model import Private, Profiles
+from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
+from shoal.release.files import (
+    FileFormat,
+    NotAPanelError,
+    column_codes,
+    column_numbers,
+    column_times,
+    find_data,
+    read_table,
+    runs_of_equal_length,
+    time_array,
+    unreadable,
+    write_blocks,
+)
+from shoal.release.values import count_groups, tally, value_columns
+
+
+def profile_columns(channels: tuple[str, ...], bands: tuple[str, ...]) -> list[str]:
+    """Names of the published figures: the bands; with several channels each under the channel's name."""
+    if len(channels) == 1:
+        return list(bands)
+    return [f"{word}_{band}" for word in value_columns(channels) for band in bands]
+
+
+def write_profiles(profiles: Profiles, names: list[str], path: Path, file_format: FileFormat) -> None:
+    """Write profiles under new names, in the order of the names."""
+    order = np.argsort(np.array(names))
+    n_instants = profiles.n_instants
+    figures = profiles.values[order].reshape(profiles.n_groups * n_instants, -1)
+    columns = profile_columns(profiles.channels, profiles.bands)
+    arrays = [
+        pa.array(np.repeat(np.array(names)[order], n_instants).tolist(), pa.string()),
+        pa.array(np.repeat(profiles.counts[order], n_instants), pa.int64()),
+        time_array(np.tile(profiles.times, profiles.n_groups), profiles.timezone),
+        *(pa.array(figures[:, place], pa.float64(), from_pandas=True) for place in range(len(columns))),
+    ]
+    table = pa.table(arrays, names=["group", "count", "time", *columns])
+    write_blocks(iter([table]), path, file_format)
+
+
+def read_profiles(path: Path, channels: tuple[str, ...], bands: tuple[str, ...], timezone: str | None) -> Profiles:
+    """Read published profiles back, in the order of the file."""
+    columns = profile_columns(channels, bands)
+    table = read_table(path, ("group",), columns, whole=("count",))
+    try:
+        codes, labels = column_codes(table, "group")
+        counts = np.asarray(table["count"].cast(pa.int64()).to_numpy(), np.int64)
+        times = column_times(table)
+        figures = np.stack([column_numbers(table, name) for name in columns], axis=-1)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise unreadable(path) from None
+    starts = runs_of_equal_length(codes)
+    if starts is None:
+        raise NotAPanelError(f"{path.name} is no longer a whole table: rows are missing, added or out of order.")
+    shape = (len(starts), len(codes) // len(starts))
+    clock, counted = times.reshape(shape), counts.reshape(shape)
+    for what, found in (
+        ("is not at the instants of the first one", clock != clock[0]),
+        ("has two different counts", counted != counted[:, :1]),
+    ):
+        if found.any():
+            raise NotAPanelError(f"{path.name}: profile {int(found.any(axis=1).argmax())} {what}.")
+    try:
+        return Profiles(
+            values=figures.reshape(*shape, len(channels), len(bands)),
+            counts=counted[:, 0],
+            bands=bands,
+            times=clock[0],
+            channels=channels,
+            timezone=timezone,
+            names=tuple(labels[c] for c in codes[starts]),
+        )
+    except InputError as error:
+        raise NotAPanelError(f"{path.name} is no longer a table of profiles: {error}") from None
+
+
+class ProfilesForm:
+    """One row per group and instant."""
+
+    name: ClassVar[FormName] = "profiles"
+
+    def refuse(self, published: Profiles, private: Private) -> str | None:
+        """A profile must count exactly the subjects that went into it, each series in one profile."""
+        original = private.original
+        groups = private.groups
+        if groups.min() < 0 or groups.max() >= published.n_groups:
+            return "The candidate's group labels are not those of its profiles: the crowd cannot be counted."
+        pairs = np.unique(groups * original.n_subjects + original.subject_codes)
+        counts = np.bincount(pairs // original.n_subjects, minlength=published.n_groups)
+        if not np.array_equal(counts, published.counts):
+            odd = int((counts != published.counts).argmax())
+            return f"Profile {odd} does not count the subjects of its group: the crowd cannot be counted."
+        return None
+
+    def names_needed(self, published: Profiles, private: Private) -> list[Any]:
+        """Every group has a name."""
+        return list(range(published.n_groups))
+
+    def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
+        """The name of its group."""
+        return [names[group] for group in private.groups]
+
+    def counts(self, published: Profiles, private: Private) -> CountsPart:
+        """Series and subjects are those behind the profiles."""
+        return count_groups(
+            tally(published.counts),
+            series=private.original.n_series,
+            subjects=private.original.n_subjects,
+            instants=published.n_instants,
+            channels=published.n_channels,
+            missing=published.n_missing,
+        )
+
+    def columns(self, published: Profiles, withheld: int) -> ColumnsPart:
+        """`group,count,time,mean,…`."""
+        return ColumnsPart(
+            published=("group", "count", "time", *profile_columns(published.channels, published.bands)),
+            channels=published.channels,
+            bands=published.bands,
+            withheld=withheld,
+        )
+
+    def write(self, published: Profiles, names: list[str], folder: Path, file_format: FileFormat) -> Path:
+        """Profiles in the order of their names."""
+        path = folder / f"data.{file_format}"
+        write_profiles(published, names, path, file_format)
+        return path
+
+    def renamed(self, published: Profiles, names: list[str]) -> Profiles:
+        """The same order and names as in the file."""
+        order = np.argsort(np.array(names))
+        return replace(
+            published,
+            values=published.values[order],
+            counts=published.counts[order],
+            names=tuple(names[i] for i in order),
+        )
+
+    def read(self, folder: Path, certificate: Certificate) -> Profiles:
+        """The published profiles under their names."""
+        columns = certificate.columns
+        path = find_data(folder, certificate.files)
+        return read_profiles(path, columns.channels, columns.bands, certificate.time.timezone)
+
+    def findings(self, published: Profiles, certificate: Certificate) -> list[str]:
+        """Counts of groups, instants, gaps and subjects."""
+        counts = certificate.counts
+        if (published.n_groups, published.n_instants) != (counts.groups, counts.instants):
+            return [
+                f"the data has {published.n_groups} profiles of {published.n_instants} instants, "
+                f"{FILE_NAME} says {counts.groups} of {counts.instants}"
+            ]
+        if published.n_missing != counts.missing:
+            return [f"the data has {published.n_missing} missing means, {FILE_NAME} says {counts.missing}"]
+        if counts.subjects == counts.series and int(published.counts.sum()) != counts.subjects:
+            return [f"the profiles count {int(published.counts.sum())} subjects, {FILE_NAME} says {counts.subjects}"]
+        return []
+
+    def sizes(self, published: Profiles, certificate: Certificate) -> dict[str, int] | None:
+        """As the profiles count themselves."""
+        return tally(published.counts)
+
+    def describe(self, published: Profiles, row: int, data_file: str) -> str:
+        """Its first row in the file."""
+        return f"profile {row} ({data_file} row {row * published.n_instants}; all counted from 0)"

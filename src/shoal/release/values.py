@@ -1,0 +1,223 @@
+"""The published table of series: `id,time,value`, sorted by pseudonym and time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.model import Panel, Private
+from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
+from shoal.release.files import (
+    FileFormat,
+    NotAPanelError,
+    column_codes,
+    column_numbers,
+    column_times,
+    find_data,
+    read_table,
+    runs_of_equal_length,
+    time_array,
+    unreadable,
+    write_blocks,
+)
+
+_ROWS_AT_ONCE = 1 << 20
+
+
+def value_columns(channels: tuple[str, ...]) -> list[str]:
+    """Names of the published value columns. A single channel is always called "value"."""
+    if len(channels) == 1:
+        return ["value"]
+    # Plain words only, so that every reader of CSV takes them; never a name that is taken.
+    taken = ["id", "time"]
+    for name in channels:
+        word = re.sub(r"\W", "_", name)
+        while word in taken:
+            word = f"value_{word}"
+        taken.append(word)
+    return taken[2:]
+
+
+def write_values(panel: Panel, names: list[str], path: Path, file_format: FileFormat) -> None:
+    """Write the rows of a panel under new names, in the order of the names."""
+    order = np.argsort(np.array(names))
+    per_block = max(1, _ROWS_AT_ONCE // panel.n_instants)
+    blocks: Iterator[pa.Table] = (
+        _table(panel, names, order[first : first + per_block]) for first in range(0, len(order), per_block)
+    )
+    write_blocks(blocks, path, file_format)
+
+
+def _table(panel: Panel, names: list[str], rows: NDArray[np.int64]) -> pa.Table:
+    n_instants = panel.n_instants
+    values = panel.values[rows].reshape(len(rows) * n_instants, panel.n_channels)
+    arrays = [
+        pa.array([names[i] for i in rows], pa.string()).take(pa.array(np.repeat(np.arange(len(rows)), n_instants))),
+        time_array(np.tile(panel.times, len(rows)), panel.timezone),
+        *(pa.array(values[:, c], pa.float64(), from_pandas=True) for c in range(panel.n_channels)),
+    ]
+    return pa.table(arrays, names=["id", "time", *value_columns(panel.channels)])
+
+
+def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> Panel:
+    """Read a published table back, rows in the order of the file; ids are the pseudonyms."""
+    columns = value_columns(channels)
+    table = read_table(path, ("id",), columns)
+    try:
+        codes, labels = column_codes(table, "id")
+        times = column_times(table)
+        values = [column_numbers(table, name) for name in columns]
+    except (pa.ArrowException, TypeError, ValueError):
+        raise unreadable(path) from None
+    starts = runs_of_equal_length(codes)
+    if starts is None:
+        raise NotAPanelError(f"{path.name} is no longer a whole panel: rows are missing, added or out of order.")
+    n_series, n_instants = len(starts), len(codes) // len(starts)
+    clock = times.reshape(n_series, n_instants)
+    odd = np.flatnonzero((clock != clock[0]).any(axis=1))
+    if len(odd):
+        raise NotAPanelError(f"{path.name}: series {int(odd[0])} is not at the instants of the first one.")
+    for column in values:
+        if np.isinf(column).any():
+            raise NotAPanelError(
+                f"{path.name} row {int(np.isinf(column).argmax())} (counted from 0) holds an infinite value"
+            )
+    stacked = np.stack(values, axis=-1) if len(values) > 1 else values[0]
+    shape = (n_series, n_instants, len(values)) if len(values) > 1 else (n_series, n_instants)
+    try:
+        return Panel(
+            stacked.reshape(shape),
+            ids=[labels[c] for c in codes[starts]],
+            times=clock[0],
+            channels=channels,
+            timezone=timezone,
+        )
+    except InputError as error:
+        raise NotAPanelError(f"{path.name} is no longer a panel: {error}") from None
+
+
+class ValuesForm:
+    """One row per series and instant."""
+
+    name: ClassVar[FormName] = "values"
+
+    def refuse(self, published: Panel, private: Private) -> str | None:
+        """A method that loses track of who is behind a row would make its own crowd."""
+        if np.array_equal(private.original.subject_codes, published.subject_codes):
+            return None
+        return "The candidate's subjects are not those of the original panel, row by row: the crowd cannot be counted."
+
+    def names_needed(self, published: Panel, private: Private) -> list[Any]:
+        """Every series has a name of its own."""
+        return list(private.original.ids)
+
+    def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
+        """Names are those of the series."""
+        return names
+
+    def counts(self, published: Panel, private: Private) -> CountsPart:
+        """Groups are the series published alike."""
+        return count_groups(
+            group_sizes(published),
+            series=published.n_series,
+            subjects=published.n_subjects,
+            instants=published.n_instants,
+            channels=published.n_channels,
+            missing=published.n_missing,
+        )
+
+    def columns(self, published: Panel, withheld: int) -> ColumnsPart:
+        """`id,time,value`."""
+        channels = published.channels
+        return ColumnsPart(published=("id", "time", *value_columns(channels)), channels=channels, withheld=withheld)
+
+    def write(self, published: Panel, names: list[str], folder: Path, file_format: FileFormat) -> Path:
+        """Rows in the order of the pseudonyms."""
+        path = folder / f"data.{file_format}"
+        write_values(published, names, path, file_format)
+        return path
+
+    def renamed(self, published: Panel, names: list[str]) -> Panel:
+        """The same order and names as in the file."""
+        order = np.argsort(np.array(names))
+        return Panel(
+            published.values[order],
+            ids=[names[i] for i in order],
+            times=published.times,
+            channels=published.channels,
+            timezone=published.timezone,
+        )
+
+    def read(self, folder: Path, certificate: Certificate) -> Panel:
+        """The published panel; ids are the pseudonyms."""
+        return read_values(
+            find_data(folder, certificate.files), certificate.columns.channels, certificate.time.timezone
+        )
+
+    def findings(self, published: Panel, certificate: Certificate) -> list[str]:
+        """Counts of series, instants and gaps."""
+        counts = certificate.counts
+        if (published.n_series, published.n_instants) != (counts.series, counts.instants):
+            return [
+                f"the data has {published.n_series} series of {published.n_instants} instants, "
+                f"{FILE_NAME} says {counts.series} of {counts.instants}"
+            ]
+        if published.n_missing != counts.missing:
+            return [f"the data has {published.n_missing} missing values, {FILE_NAME} says {counts.missing}"]
+        return []
+
+    def sizes(self, published: Panel, certificate: Certificate) -> dict[str, int] | None:
+        """Sizes are counted in subjects, which the folder does not tell apart where they have several series."""
+        counts = certificate.counts
+        return group_sizes(published) if counts.subjects == counts.series else None
+
+    def describe(self, published: Panel, row: int, data_file: str) -> str:
+        """The instants at which the series differs from the one most like it."""
+        instants = _odd_instants(published, row)
+        if len(instants) == 0:
+            return f"series {row}"
+        first = int(instants[0])
+        return (
+            f"series {row} is alone at {len(instants)} instant(s), the first is instant {first} "
+            f"({data_file} row {row * published.n_instants + first}; all counted from 0)"
+        )
+
+
+def group_sizes(panel: Panel) -> dict[str, int]:
+    """How many groups of equal series there are of each size, in subjects."""
+    classes = published_classes(panel)
+    return tally(crowd_sizes(classes, panel.subject_codes)[np.unique(classes)])
+
+
+def tally(sizes: NDArray[np.int64]) -> dict[str, int]:
+    """How many groups there are of each size."""
+    found, times = np.unique(sizes, return_counts=True)
+    return {str(size): int(count) for size, count in zip(found, times, strict=True)}
+
+
+def count_groups(sizes: dict[str, int], **counts: int) -> CountsPart:
+    """The counts of a certificate from the sizes of the groups."""
+    return CountsPart(
+        groups=sum(sizes.values()),
+        smallest_group=min(map(int, sizes)),
+        largest_group=max(map(int, sizes)),
+        group_sizes=sizes,
+        **counts,
+    )
+
+
+def _odd_instants(panel: Panel, row: int) -> NDArray[np.int64]:
+    """The instants at which a series differs from the series most like it."""
+    bits = panel.values.view(np.uint64).reshape(panel.n_series, panel.n_instants, -1)
+    differs = (bits != bits[row]).any(axis=2)
+    distance = differs.sum(axis=1)
+    distance[row] = panel.n_instants + 1
+    return np.flatnonzero(differs[int(distance.argmin())])
