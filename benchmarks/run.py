@@ -1,4 +1,4 @@
-"""Run the benchmarks one after another and write docs/results/benchmarks.md.
+"""Run the benchmarks one after another and write docs/results/benchmarks.md and the speed of microaggregation.md.
 
 Run: make bench, or python benchmarks/run.py [--all]
 
@@ -17,10 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from measuring import Row
+from sections import put_section
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
-BENCHMARKS = ("mdav", "mdav_index", "check")
+RESULTS = HERE.parent / "docs" / "results"
+BENCHMARKS = ("mdav", "mdav_index", "k_ward", "check")
+MICROAGGREGATION = ("mdav", "mdav_index", "k_ward")
 LONG = "read_long"
 BUSY = 0.5  # programs running beside this one
 
@@ -32,11 +34,14 @@ def main() -> None:
     if os.getloadavg()[0] > BUSY:
         print("The machine is busy with other work: do not keep these figures.", file=sys.stderr)
     # A process each, so that no benchmark inherits threads or memory of another.
-    rows = [Row(**row) for name in BENCHMARKS for row in json.loads(run(name, "--json"))]
+    rows = {name: [Row(**row) for row in json.loads(run(name, "--json"))] for name in BENCHMARKS}
     long_text = run(LONG) if everything else None
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page(rows, long_text), encoding="utf-8")
-    print(PAGE.read_text(encoding="utf-8"))
+    page = RESULTS / "benchmarks.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("# Benchmarks\n\n" + table([row for some in rows.values() for row in some], long_text))
+    own = table([row for name in MICROAGGREGATION for row in rows[name]], None)
+    put_section(RESULTS / "microaggregation.md", "Microaggregation", "Speed", own)
+    print(page.read_text(encoding="utf-8"))
 
 
 def run(name: str, *options: str) -> str:
@@ -45,10 +50,8 @@ def run(name: str, *options: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def page(rows: list[Row], long_text: str | None) -> str:
+def table(rows: list[Row], long_text: str | None) -> str:
     lines = [
-        "# Benchmarks",
-        "",
         f"Made by `{'python benchmarks/run.py --all' if long_text else 'make bench'}`; do not edit. "
         "A ratio above 1 means Shoal is faster than the baseline.",
         "",

@@ -52,12 +52,14 @@ def test_every_option_keeps_the_guarantee(panel, options):
 
 
 def test_refining_and_searching_lower_the_loss(panel):
-    plain = loss(panel, k=4)
+    plain = loss(panel, k=4, algorithm="mdav")
     assert loss(panel, k=4, refine=True) < plain
+    assert loss(panel, k=4) < plain
+    assert loss(panel, k=4, refine=False) == plain
     assert loss(panel, k=4, algorithm="best", seconds=1.0) <= loss(panel, k=4, refine=True)
 
 
-@pytest.mark.parametrize("refine", [False, True])
+@pytest.mark.parametrize("refine", [False, True, None])
 def test_a_large_common_offset_changes_no_group(rng, refine):
     values = rng.integers(0, 100, size=(50, 6)).astype(float)
     method = Microaggregation(k=5, refine=refine)
@@ -75,10 +77,23 @@ def test_no_value_is_special(rng):
 
 def test_the_index_and_the_plain_kernel_publish_the_same(rng, monkeypatch):
     panel = Panel(rng.normal(size=(300, 5)))
-    plain = Microaggregation(k=5).anonymize(panel).values
+    mdav = Microaggregation(k=5, algorithm="mdav")
+    plain = mdav.anonymize(panel).values
     monkeypatch.setattr("shoal.methods.grouping.SMALL", 100)
     monkeypatch.setattr("shoal.kernels.fast_mdav.SMALL", 100)
-    assert_array_equal(Microaggregation(k=5).anonymize(panel).values, plain)
+    assert_array_equal(mdav.anonymize(panel).values, plain)
+
+
+def test_the_default_refines_only_where_it_is_cheap_and_possible(rng, monkeypatch):
+    panel = Panel(rng.normal(size=(60, 3)))
+    auto, mdav = Microaggregation(k=3), Microaggregation(k=3, algorithm="mdav")
+    assert not np.array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
+    values = panel.values.copy()
+    values[3, 1] = np.nan
+    for other in (Panel(values), Panel(panel.values, subjects=np.repeat(range(20), 3))):
+        assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
+    monkeypatch.setattr("shoal.methods.grouping.CHEAP_UP_TO", 59)
+    assert_array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
 
 
 def test_one_instant_is_grouped_optimally(rng):
@@ -143,7 +158,10 @@ def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"algorithm": "magic"}, "algorithm must be one of: mdav, v-mdav, k-ward, optimal, by-mean, by-variance, best"),
+        (
+            {"algorithm": "magic"},
+            "algorithm must be one of: auto, mdav, v-mdav, k-ward, optimal, by-mean, by-variance, best",
+        ),
         ({"gain": -1.0}, "gain must be a number of at least 0"),
         ({"aggregate": "mode"}, "aggregate must be one of: mean, median, trimmed-mean"),
         ({"features": "colour"}, "Unknown features 'colour'"),

@@ -27,7 +27,7 @@ def percent_lost(shared_data, name, **options):
 
 @pytest.mark.parametrize(("name", "k"), [(name, k) for name, losses in LITERATURE.items() for k in losses])
 def test_loss_on_the_reference_sets_is_the_literatures(shared_data, name, k):
-    assert round(percent_lost(shared_data, name, k=k), 2) == LITERATURE[name][k]
+    assert round(percent_lost(shared_data, name, k=k, algorithm="mdav"), 2) == LITERATURE[name][k]
 
 
 BETTER = {
@@ -41,12 +41,27 @@ def test_refined_loss_on_the_reference_sets_is_below_plain_moves_and_swaps(share
     assert percent_lost(shared_data, name, k=k, refine=True) <= BETTER[name][k]
 
 
+@pytest.mark.parametrize("name", LITERATURE)
+def test_the_default_loses_clearly_less_than_mdav(shared_data, name):
+    for k, mdav in LITERATURE[name].items():
+        assert percent_lost(shared_data, name, k=k) < 0.94 * mdav
+
+
+def relative_to_first(rows):
+    """Each column minus its first observed value: where a common offset would round, ties would be broken by it."""
+    moved = rows.copy()
+    for c in range(rows.shape[1]):
+        observed = [v for v in rows[:, c] if v == v]
+        moved[:, c] -= observed[0] if observed else 0.0
+    return moved
+
+
 @given(case=panels_with_subjects())
 def test_published_values_are_the_naive_means_of_the_naive_groups(case):
     x, k, subjects = case
     panel = Panel(x, subjects=subjects)
-    candidate = Microaggregation(k=k).anonymize(panel)
-    labels = naive_mdav(panel.rows, k, panel.subject_codes)
+    candidate = Microaggregation(k=k, algorithm="mdav").anonymize(panel)
+    labels = naive_mdav(relative_to_first(panel.rows), k, panel.subject_codes)
     assert_array_equal(candidate.private.groups, labels)
     assert_array_equal(candidate.values, naive_group_means(panel.values, labels, k, panel.subject_codes))
     assert candidate.check().holds

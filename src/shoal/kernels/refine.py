@@ -216,19 +216,19 @@ def _other_groups(g: int) -> Rows:
     return others
 
 
-def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int) -> tuple[Rows, int]:
+def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int, *, thorough: bool = True) -> tuple[Rows, int]:
     """Groups of at least k rows with at most the loss of the given ones, and the candidate changes evaluated.
 
     Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
-    the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it, with respect to
-    moves and swaps among the 12 nearest as they were when last looked up; they are looked up again while that pays.
+    the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it, or if not thorough,
+    with respect to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again while that pays.
     `labels` count from 0 without holes, each at least k times; those returned are numbered in the order of their first
     rows. Looking up the nearest groups is not counted.
     """
     y = x - x[0]
     given = renumber(labels)
     found = given.copy()
-    everything = x.shape[0] <= ALL_PAIRS_UP_TO
+    everything = thorough and x.shape[0] <= ALL_PAIRS_UP_TO
     n_in_cycles = 0 if not everything else N_NEAR if k * x.shape[1] <= MOST_WIDTH else N_NEAR_IF_WIDE
     n_groups = int(found.max()) + 1
     before = loss = given_loss = means_and_loss(y, given, n_groups)[1]

@@ -23,12 +23,18 @@ from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
 from shoal.methods.watch import Progress, watched
 
-Algorithm = Literal["mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
+Algorithm = Literal["auto", "mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
 Labels = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-REFINE_WORK = 2000
+REFINE_WORK = 20_000
 """Changes of groups that refining may look at, per series."""
+
+CHEAP_WORK = 2000
+"""The same for "auto"."""
+
+CHEAP_UP_TO = 5000
+"""Series up to which refining among near groups takes no longer than MDAV itself, so that it is done by default."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Grouping:
 
     k: int
     algorithm: Algorithm
-    refine: bool
+    refine: bool | None
     gain: float
     seconds: float
     seed: int
@@ -47,16 +53,19 @@ class Grouping:
         """Group labels of the rows, from their features; the yardsticks look at the values themselves."""
         x = _relative_to_first(features)
         many_series = int(subjects.max()) + 1 < len(x)
-        if self.algorithm == "mdav" and not self.refine:
-            return _mdav(x, subjects, self.k, progress)
-        self._refuse(x, many_series)
+        if self.refine or self.algorithm not in ("auto", "mdav"):
+            self._refuse(x, many_series)
         labels = self._form(x, values, subjects, progress)
         if self.refine:
-            labels = refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0]
-        return np.asarray(labels)
+            return np.asarray(refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
+        cheap = len(x) <= CHEAP_UP_TO and not many_series and not np.isnan(x).any()
+        if self.algorithm == "auto" and self.refine is None and cheap:
+            return np.asarray(refine_groups(x, labels, self.k, CHEAP_WORK * len(x), thorough=False)[0])
+        return labels
 
     def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
         forms: dict[str, Callable[[], Any]] = {
+            "auto": lambda: _mdav(x, subjects, self.k, progress),
             "mdav": lambda: _mdav(x, subjects, self.k, progress),
             "v-mdav": lambda: v_mdav_groups(x, self.k, self.gain),
             "k-ward": lambda: k_ward_groups(x, self.k),
@@ -68,7 +77,7 @@ class Grouping:
         return np.asarray(forms[self.algorithm]())
 
     def _refuse(self, x: Floats, many_series: bool) -> None:
-        what = "refine" if self.algorithm == "mdav" else f"algorithm {self.algorithm!r}"
+        what = "refine" if self.algorithm in ("auto", "mdav") else f"algorithm {self.algorithm!r}"
         if many_series:
             raise ParameterError(
                 f"{what} needs one series per subject; here subjects have several. Use algorithm 'mdav' without refine."

@@ -42,11 +42,12 @@ class Microaggregation:
     Groups are formed on features of the series; every member of a group is published as the group's aggregate of the
     originals. Aims at KAnonymity(k), counted in subjects. By default groups come from MDAV-generic on the raw values:
     the series farthest from the mean and its k - 1 nearest, then the series farthest from that one and its k - 1
-    nearest, until fewer than 2k are left. Destroys individual peaks.
+    nearest, until fewer than 2k are left; then series move and swap between near groups while that lowers the loss.
+    Destroys individual peaks.
 
-    Missing values: "mdav" takes distances over the instants both series have and scales them to all; the other
+    Missing values: MDAV takes distances over the instants both series have and scales them to all; the other
     algorithms, refine and Haar features refuse gaps. The aggregate at an instant is over the members observed there,
-    and is itself missing where they are fewer than k subjects. With "mdav" a subject with several series joins a
+    and is itself missing where they are fewer than k subjects. With MDAV a subject with several series joins a
     group with one of them, its nearest, except in the last group, which takes all that is left; the others need one
     series per subject.
 
@@ -55,13 +56,14 @@ class Microaggregation:
     k
         Smallest group. Larger hides better and blurs more.
     algorithm
-        "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data. "k-ward": Ward's merging,
-        slower. "optimal": the least loss there is, for one instant and one channel or a single feature. "best": the
-        least loss found in `seconds`, for panels of up to some thousand series. "by-mean", "by-variance": sorted by
-        mean or variance of the series; yardsticks only.
+        "auto": MDAV, and where that takes no longer than MDAV itself, refined among near groups: up to 5000 complete
+        series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data.
+        "k-ward": Ward's merging, slower. "optimal": the least loss there is, for one instant and one channel or a
+        single feature. "best": the least loss found in `seconds`, for panels of up to some thousand series. "by-mean",
+        "by-variance": sorted by mean or variance of the series; yardsticks only.
     refine
-        Move and swap series between groups while that lowers the loss; never raises it. Looks at most at 2000 changes
-        per series.
+        Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
+        per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
     features
         What similar means: "raw", "standardized", "centred", "haar", or a function of the panel.
     gain
@@ -104,8 +106,8 @@ class Microaggregation:
     name: ClassVar[str] = "microaggregation"
 
     k: int
-    algorithm: Algorithm = "mdav"
-    refine: bool = False
+    algorithm: Algorithm = "auto"
+    refine: bool | None = None
     features: FeatureName | Callable[[Panel], Any] = "raw"
     gain: float = 0.2
     aggregate: Aggregate = "mean"

@@ -1,0 +1,17 @@
+"""Pages of results that several scripts write: each owns one section."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def put_section(page: Path, title: str, heading: str, body: str) -> None:
+    """Write a section of a page, in place of the one with the same heading if there is one."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    text = page.read_text(encoding="utf-8") if page.exists() else f"# {title}\n"
+    section = f"## {heading}\n\n{body.strip()}\n"
+    pattern = re.compile(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", re.M | re.S)
+    replaced, found = pattern.subn(lambda _: section + "\n", text)
+    text = replaced if found else f"{text.rstrip()}\n\n{section}"
+    page.write_text(text.rstrip() + "\n", encoding="utf-8")
