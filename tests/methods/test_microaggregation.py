@@ -88,10 +88,20 @@ def test_more_groups_than_subjects_allow_is_refused():
         Microaggregation(k=3).anonymize(Panel(np.ones((6, 2)), subjects=[0, 0, 0, 1, 1, 1]))
 
 
-def test_watching_changes_nothing(rng):
+@pytest.mark.parametrize("algorithm", ["auto", "mdav", "v-mdav", "k-ward"])
+def test_watching_changes_nothing(rng, algorithm):
     panel = Panel(rng.normal(size=(200, 5)))
     seen = []
-    watched = Microaggregation(k=3).anonymize(panel, progress=lambda done, total: seen.append((done, total)))
-    assert_array_equal(watched.values, Microaggregation(k=3).anonymize(panel).values)
+    method = Microaggregation(k=3, algorithm=algorithm)
+    watched = method.anonymize(panel, progress=lambda done, total: seen.append((done, total)))
+    assert_array_equal(watched.values, method.anonymize(panel).values)
     assert seen[-1] == (200, 200)
     assert seen == sorted(seen)
+
+
+def test_the_longest_search_tells_how_far_it_is(rng):
+    seen = []
+    method = Microaggregation(k=3, algorithm="best", seconds=1.0)
+    method.anonymize(Panel(rng.normal(size=(200, 5))), progress=lambda done, total: seen.append(done))
+    assert seen == sorted(seen)
+    assert any(0 < done < 200 for done in seen)

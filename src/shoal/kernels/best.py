@@ -240,8 +240,8 @@ def _state(y: Floats, labels: Rows, k: int, seed: int) -> _State:
     return _State(distances, near, labels.copy(), members, sizes, places, np.zeros(n // k), random)
 
 
-def _best_in_block(y: Floats, start: Rows, k: int, end: float, seed: int, rounds: int | None) -> Rows:
-    """Anneal, a few times, and refine, until the clock shows `end`."""
+def _best_in_block(y: Floats, start: Rows, k: int, end: float, seed: int, rounds: int | None, done_rows: Rows) -> Rows:
+    """Anneal, a few times, and refine, until the clock shows `end`; `done_rows` grows by the rows, in step with it."""
 
     def refined(labels: Rows) -> tuple[float, Rows]:
         better, _ = refine_groups(y, renumber(labels), k, MOST_EVALUATIONS)
@@ -254,10 +254,12 @@ def _best_in_block(y: Floats, start: Rows, k: int, end: float, seed: int, rounds
     begin = time.perf_counter()
     n_rounds = max(1, MOST_PROPOSALS * y.shape[0] // PROPOSALS) if rounds is None else rounds
     cycle = done = done_before = 0
+    rows_before = int(done_rows[0])
     while cycle < len(CYCLES):
         share = done / n_rounds
         if rounds is None:
             share = max(share, (time.perf_counter() - begin) / (end - begin) if end > begin else 1.0)
+        done_rows[0] = rows_before + int(min(share, 1.0) * y.shape[0])
         if share < CYCLES[cycle]:
             cycle_start = CYCLES[cycle - 1] if cycle else 0.0
             cooled = (share - cycle_start) / (CYCLES[cycle] - cycle_start)
@@ -287,7 +289,9 @@ def _blocks(means: Floats, sizes: Rows) -> list[Rows]:
     return blocks
 
 
-def best_groups(x: Floats, k: int, seconds: float, seed: int, rounds: int | None = None) -> Rows:
+def best_groups(
+    x: Floats, k: int, seconds: float, seed: int, rounds: int | None = None, done: Rows | None = None
+) -> Rows:
     """The groups of at least k rows with the lowest loss found in about `seconds`, never above refined MDAV's.
 
     The same `seed` and `rounds` give the same groups; `rounds` (of 20 000 proposals) replaces the clock. Above 5 000
@@ -305,10 +309,11 @@ def best_groups(x: Floats, k: int, seconds: float, seed: int, rounds: int | None
     seeds = np.random.SeedSequence(seed).generate_state(len(blocks), np.uint64)
     block_rounds = None if rounds is None else max(1, rounds // len(blocks))
     found = np.empty(n, dtype=np.int64)
+    counted = np.zeros(1, dtype=np.int64) if done is None else done
     for b, groups in enumerate(blocks):
         rows = np.flatnonzero(np.isin(labels, groups))
         end = begin + seconds * (b + 1) / len(blocks)
-        part = _best_in_block(y[rows], renumber(labels[rows]), k, end, int(seeds[b]), block_rounds)
+        part = _best_in_block(y[rows], renumber(labels[rows]), k, end, int(seeds[b]), block_rounds, counted)
         found[rows] = part + b * n
     found = renumber(found)
     if len(blocks) > 1:

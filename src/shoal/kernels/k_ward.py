@@ -78,8 +78,8 @@ class Groups(NamedTuple):
         )
 
 
-def k_ward_groups(x: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Group label of each row of `x`, which has no gaps and at least k rows."""
+def k_ward_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """Group label of each row of `x`, which has no gaps and at least k rows; `done` counts merges."""
     labels = np.empty(x.shape[0], dtype=np.int64)
     waiting = [np.arange(x.shape[0])]
     label = 0
@@ -89,13 +89,13 @@ def k_ward_groups(x: NDArray[np.float64], k: int) -> NDArray[np.int64]:
             labels[rows] = label
             label += 1
         else:
-            names = _split(x[rows], k)
+            names = _split(x[rows], k, done)
             order = np.argsort(names, kind="stable")
             waiting.extend(reversed(np.split(rows[order], np.flatnonzero(np.diff(names[order])) + 1)))
     return labels
 
 
-def _split(x: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _split(x: NDArray[np.float64], k: int, done: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """One level of the recursion: the lowest row of each row's group."""
     n = x.shape[0]
     centre = x.mean(axis=0)
@@ -120,7 +120,7 @@ def _split(x: NDArray[np.float64], k: int) -> NDArray[np.int64]:
         # Accumulated, not summed: np.sum may add in another order.
         means[members[0]] = np.add.accumulate(x[members], axis=0)[-1] / k
 
-    return _agglomerate(means, sizes, centre, k)[names]
+    return _agglomerate(means, sizes, centre, k, done)[names]
 
 
 def _most_distant(x: NDArray[np.float64], centre: NDArray[np.float64]) -> tuple[int, int, float]:
@@ -139,7 +139,11 @@ def _most_distant(x: NDArray[np.float64], centre: NDArray[np.float64]) -> tuple[
 
 
 def _agglomerate(
-    means: NDArray[np.float64], sizes: NDArray[np.float64], centre: NDArray[np.float64], k: int
+    means: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    k: int,
+    done: NDArray[np.int64] | None,
 ) -> NDArray[np.int64]:
     """Merge until every group has k rows; for each group, named by its lowest row, the one it ended in."""
     n, n_columns = means.shape
@@ -168,6 +172,8 @@ def _agglomerate(
     new = n
     while True:
         groups = groups.without_empty()
+        if done is not None:
+            done[0] = max(done[0], n - groups.sizes.shape[0])  # the first level takes nearly all the time
         if groups.sizes.min() >= k:
             break
         new = _merge(groups, centre, directions, k, new, merged_into)

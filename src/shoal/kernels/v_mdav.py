@@ -30,11 +30,14 @@ STEP = 8  # columns between two looks at whether a distance is already too large
 TINY = 1e-140  # far above what underflow can do to a distance
 
 
-def v_mdav_groups(x: NDArray[np.float64], k: int, gain: float) -> NDArray[np.int64]:
-    """Group label of each row of `x`, which has no gaps and at least k rows."""
+def v_mdav_groups(
+    x: NDArray[np.float64], k: int, gain: float, done: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Group label of each row of `x`, which has no gaps and at least k rows; `done` counts the rows in groups."""
     rows = np.arange(x.shape[0])
     from_centre = _distances(x, rows, _mean(x, rows))
-    labels = _form(x, np.argsort(-from_centre, kind="stable"), k, gain * gain)
+    counted = np.zeros(1, dtype=np.int64) if done is None else done
+    labels = _form(x, np.argsort(-from_centre, kind="stable"), k, gain * gain, counted)
     left = np.flatnonzero(labels < 0)
     if left.shape[0] > 0:
         _join(x, k, labels, left)
@@ -182,7 +185,9 @@ def _newcomer(
 
 
 @njit(cache=True, nogil=True)
-def _form(x: NDArray[np.float64], order: NDArray[np.int64], k: int, weight: float) -> NDArray[np.int64]:
+def _form(
+    x: NDArray[np.float64], order: NDArray[np.int64], k: int, weight: float, done: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Labels of the groups around the farthest rows, which come first in `order`; -1 for the rows left."""
     n = x.shape[0]
     labels = np.full(n, -1)
@@ -214,4 +219,5 @@ def _form(x: NDArray[np.float64], order: NDArray[np.int64], k: int, weight: floa
             labels[member] = label
         label += 1
         rows = rows[from_first >= 0.0]
+        done[0] = n - rows.shape[0]
     return labels

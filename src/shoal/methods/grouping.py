@@ -67,12 +67,14 @@ class Grouping:
         forms: dict[str, Callable[[], Any]] = {
             "auto": lambda: _mdav(x, subjects, self.k, progress),
             "mdav": lambda: _mdav(x, subjects, self.k, progress),
-            "v-mdav": lambda: v_mdav_groups(x, self.k, self.gain),
-            "k-ward": lambda: k_ward_groups(x, self.k),
+            "v-mdav": lambda: watched(lambda done: v_mdav_groups(x, self.k, self.gain, done), len(x), progress),
+            "k-ward": lambda: watched(lambda done: k_ward_groups(x, self.k, done), len(x), progress),
             "optimal": lambda: optimal_groups(x[:, 0], self.k, self.loss),
             "by-mean": lambda: by_statistic_groups(row_means(values), self.k),
             "by-variance": lambda: by_statistic_groups(row_variances(values), self.k),
-            "best": lambda: best_groups(x, self.k, self.seconds, self.seed),
+            "best": lambda: watched(
+                lambda done: best_groups(x, self.k, self.seconds, self.seed, done=done), len(x), progress
+            ),
         }
         return np.asarray(forms[self.algorithm]())
 
