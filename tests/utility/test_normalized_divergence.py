@@ -47,7 +47,7 @@ def test_where_there_was_nothing_any_change_is_total():
 def test_blocks_change_nothing(rng, monkeypatch):
     x, y = rng.random((25, 4)), rng.random((25, 4))
     whole = divergence(x, y)
-    monkeypatch.setattr("shoal.utility.normalized_divergence._CELLS", 12)
+    monkeypatch.setattr("shoal.utility.cells.CELLS", 12)
     assert divergence(x, y) == pytest.approx(whole, rel=1e-14)
 
 

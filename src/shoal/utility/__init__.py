@@ -6,8 +6,19 @@ matter only in that they show the groups.
 """
 
 from shoal.utility.davies_bouldin import DaviesBouldin
+from shoal.utility.deviation_shift import DeviationShift
+from shoal.utility.divergence_classes import DivergenceClasses
+from shoal.utility.euclidean_loss import EuclideanLoss
 from shoal.utility.information_loss import InformationLoss
 from shoal.utility.normalized_divergence import NormalizedDivergence
 from shoal.utility.silhouette import Silhouette
 
-__all__ = ["DaviesBouldin", "InformationLoss", "NormalizedDivergence", "Silhouette"]
+__all__ = [
+    "DaviesBouldin",
+    "DeviationShift",
+    "DivergenceClasses",
+    "EuclideanLoss",
+    "InformationLoss",
+    "NormalizedDivergence",
+    "Silhouette",
+]

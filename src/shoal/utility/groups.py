@@ -13,6 +13,7 @@ from shoal.errors import ParameterError
 from shoal.features import FeatureName, find_features
 from shoal.guarantees.crowds import published_classes
 from shoal.model import Panel
+from shoal.utility.cells import refuse_other_shapes
 
 WORKING_MEMORY = 256  # MB of distances at a time
 
@@ -48,8 +49,7 @@ class Grouped:
 
 def group_series(original: Panel, published: Panel, features: FeatureName) -> Grouped:
     """Groups are the series published exactly alike; the originals say how well they belong together."""
-    if original.values.shape != published.values.shape:
-        raise ParameterError("Original and published panels differ in shape; compare them before rows are shuffled.")
+    refuse_other_shapes(original, published)
     labels = published_labels(published)
     return Grouped(_scaled(find_features(features)(original)), labels, np.bincount(labels))
 

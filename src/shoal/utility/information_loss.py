@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.model import Panel, Score
+from shoal.utility.cells import refuse_other_shapes
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,7 @@ class InformationLoss:
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Compare panels whose rows are in the same order."""
-        if original.values.shape != published.values.shape:
-            raise ParameterError(
-                "Original and published panels differ in shape; compare them before rows are shuffled."
-            )
+        refuse_other_shapes(original, published)
         squared_error = np.zeros(original.rows.shape[1])
         squared_total = np.zeros(original.rows.shape[1])
         for columns in _blocks(original.n_series, original.rows.shape[1]):

@@ -7,10 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from shoal.errors import ParameterError
 from shoal.model import Panel, Score
-
-_CELLS = 2_000_000  # worked on at a time, about 16 MB
+from shoal.utility.cells import paired_blocks
 
 
 @dataclass(frozen=True)
@@ -46,15 +44,8 @@ class NormalizedDivergence:
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Compare panels whose rows are in the same order."""
-        if original.values.shape != published.values.shape:
-            raise ParameterError(
-                "Original and published panels differ in shape; compare them before rows are shuffled."
-            )
         changed, total = 0.0, 0.0
-        height = max(1, _CELLS // original.rows.shape[1])
-        for first in range(0, original.n_series, height):
-            before, after = original.rows[first : first + height], published.rows[first : first + height]
-            both = ~(np.isnan(before) | np.isnan(after))
+        for before, after, both in paired_blocks(original, published):
             changed += float(np.sum(np.abs(before - after), where=both))
             total += float(np.sum(np.abs(before), where=both))
         value = changed / total if total > 0.0 else float(changed > 0.0)
