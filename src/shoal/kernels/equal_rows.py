@@ -8,15 +8,15 @@ comparing.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True)
 def _hash_rows(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     n, n_columns = bits.shape
     hashes = np.empty(n, dtype=np.uint64)
-    for i in prange(n):
+    for i in range(n):
         state = np.uint64(0x9E3779B97F4A7C15)
         for c in range(n_columns):
             state = (state ^ bits[i, c]) * np.uint64(0xFF51AFD7ED558CCD)

@@ -2,15 +2,16 @@
 
     mean(g, c) = sum of the observed x[i, c], i in g / number of them;  missing where they are of fewer than k subjects
 
-A mean over fewer than k subjects would say something about one of them. Sums run in row order.
+A mean over fewer than k subjects would say something about one of them. Sums run in row order. One thread: memory is
+the limit, and waking others takes longer than a small panel.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 
-@njit(parallel=True, cache=True)
+@njit(cache=True)
 def _means(
     x: NDArray[np.float64],
     members: NDArray[np.int64],
@@ -22,7 +23,7 @@ def _means(
     """`members[starts[g]:starts[g+1]]` are the rows of group g, `numbers` their subjects from 0 to `widths[g]` - 1."""
     n_columns = x.shape[1]
     published = np.empty(x.shape)
-    for g in prange(starts.shape[0] - 1):
+    for g in range(starts.shape[0] - 1):
         total = np.zeros(n_columns)
         observed = np.zeros(n_columns, dtype=np.int64)
         for m in range(starts[g], starts[g + 1]):

@@ -1,0 +1,49 @@
+"""Experiments run: a tiny one writes its page, with every answer computed and no figure missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+
+
+def run_process_paper(out, **environment):
+    options = ["--series", "60", "--days", "14", "--repeats", "1", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "process_paper.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "process_paper.md").read_text(encoding="utf-8")
+
+
+def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
+    page = run_process_paper(tmp_path, PATH=str(tmp_path))  # no browser there: the page says so instead of failing
+    for heading in (
+        "## Where the indices are measured",
+        "## Do the paper's orderings come out?",
+        "### MDAV on Haar shares ahead of variance ahead of mean",
+        "### Time falls with k",
+        "### Loss grows with k",
+        "## Silhouette",
+        "## Davies-Bouldin",
+        "## Loss of the readings",
+    ):
+        assert f"\n{heading}\n" in page
+    answers = page.partition("## Do the paper's")[2].partition("\n## ")[0]
+    for section in answers.split("\n### ")[2:]:
+        assert any(f"**{word}.**" in section for word in ("Yes", "Mostly", "No")), section
+    assert page.count("Not drawn: Chromium was not found.") == 7
+    assert "nan" not in page
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_the_process_paper_draws_small_pictures(tmp_path):
+    page = run_process_paper(tmp_path)
+    pictures = sorted(tmp_path.glob("process_paper-*.png"))
+    assert len(pictures) == 7
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000
