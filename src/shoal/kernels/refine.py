@@ -221,7 +221,8 @@ def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int, *, thor
 
     Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
     the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it, or if not thorough,
-    with respect to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again while that pays.
+    with respect to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again
+    while that pays.
     `labels` count from 0 without holes, each at least k times; those returned are numbered in the order of their first
     rows. Looking up the nearest groups is not counted.
     """
