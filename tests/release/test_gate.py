@@ -203,6 +203,7 @@ def test_the_certificate_names_counts_and_digests(out, candidate):
         "instants": 6,
         "channels": 1,
         "missing": 0,
+        "grouped": "series",
         "groups": 4,
         "smallest_group": 3,
         "largest_group": 5,

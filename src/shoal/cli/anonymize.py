@@ -118,7 +118,7 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         what = f"{counts['groups']} group profiles of {counts['subjects']} subjects"
     rows += [
         ("published", f"{what}, {counts['instants']} instants"),
-        ("groups", f"{counts['groups']}"),
+        ("groups", f"{counts['groups']}{' over all instants' if counts['grouped'] == 'instants' else ''}"),
         ("smallest group", f"{counts['smallest_group']} subjects"),
     ]
     loss = certificate["utility"]["information-loss"]  # the other measures are in the certificate and the report

@@ -86,6 +86,8 @@ class AggregateRule:
         if not isinstance(published, Candidate):
             return self._unknown("the rule needs the original series, which only the publisher has")
         original = published.private.original
+        if published.private.groups.ndim > 1:
+            return self._unknown("groups differ from instant to instant, so that no aggregate lasts a period")
         if _has_bands(published):
             return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
         aggregates = _aggregates(published)

@@ -33,6 +33,7 @@ class Private:
 
     original: Panel
     groups: NDArray[np.int64]
+    """The group of each series; (series, instants) where a method forms groups at each instant on its own."""
     curves: Panel | None = None
     """Where what is published has another shape than the original: the curve of it that stands for each series."""
 

@@ -61,7 +61,9 @@ def publish(
     """
     original, curves = candidate.private.original, candidate.curves
     measures = (InformationLoss(), NormalizedDivergence())
-    crowd = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
+    alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
+    # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
+    crowd = max(alike, int(candidate.guarantee.parameters.get("k", 0)))
     return release_candidate(
         candidate,
         to,

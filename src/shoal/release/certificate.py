@@ -52,13 +52,14 @@ class GuaranteePart(_Part):
 
 
 class CountsPart(_Part):
-    """How much was published."""
+    """How much was published. Groups are series published alike throughout, or at an instant, then counted at each."""
 
     series: int
     subjects: int
     instants: int
     channels: int
     missing: int
+    grouped: Literal["series", "instants"] = "series"
     groups: int
     smallest_group: int
     largest_group: int

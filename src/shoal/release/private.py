@@ -45,7 +45,7 @@ def keep_aside(folder: Path, candidate: Candidate, names: list[str]) -> Path:
             "id": [str(i) for i in original.ids],
             "subject": [str(s) for s in subjects],
             "pseudonym": names,
-            "group": candidate.private.groups,
+            "group": pl.Series(candidate.private.groups.tolist()),  # a list where groups are formed at each instant
         }
     )
     partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.guarantees.crowds import crowd_sizes
+from shoal.kernels.equal_rows import row_classes
 from shoal.model import Panel, Private
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
 from shoal.release.files import (
@@ -28,6 +29,8 @@ from shoal.release.files import (
     unreadable,
     write_blocks,
 )
+
+Grouped = Literal["series", "instants"]
 
 _ROWS_AT_ONCE = 1 << 20
 
@@ -124,9 +127,11 @@ class ValuesForm:
         return names
 
     def counts(self, published: Panel, private: Private) -> CountsPart:
-        """Groups are the series published alike."""
+        """Groups are the series published alike, or those published alike at an instant."""
+        grouped: Grouped = "series" if private.groups.ndim == 1 else "instants"
         return count_groups(
-            group_sizes(published),
+            group_sizes(published, grouped),
+            grouped,
             series=published.n_series,
             subjects=published.n_subjects,
             instants=published.n_instants,
@@ -177,7 +182,7 @@ class ValuesForm:
     def sizes(self, published: Panel, certificate: Certificate) -> dict[str, int] | None:
         """Sizes are counted in subjects, which the folder does not tell apart where they have several series."""
         counts = certificate.counts
-        return group_sizes(published) if counts.subjects == counts.series else None
+        return group_sizes(published, counts.grouped) if counts.subjects == counts.series else None
 
     def describe(self, published: Panel, row: int, data_file: str) -> str:
         """The instants at which the series differs from the one most like it."""
@@ -191,10 +196,17 @@ class ValuesForm:
         )
 
 
-def group_sizes(panel: Panel) -> dict[str, int]:
-    """How many groups of equal series there are of each size, in subjects."""
-    classes = published_classes(panel)
-    return tally(crowd_sizes(classes, panel.subject_codes)[np.unique(classes)])
+def group_sizes(panel: Panel, grouped: Grouped) -> dict[str, int]:
+    """How many groups of equal series, or of series equal at an instant, there are of each size, in subjects."""
+    if grouped == "series":
+        return tally(_sizes(panel.rows, panel.subject_codes))
+    columns = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+    return tally(np.concatenate([_sizes(columns[:, t], panel.subject_codes) for t in range(panel.n_instants)]))
+
+
+def _sizes(rows: NDArray[np.float64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:
+    classes = row_classes(np.ascontiguousarray(rows).view(np.uint64))
+    return crowd_sizes(classes, subjects)[np.unique(classes)]
 
 
 def tally(sizes: NDArray[np.int64]) -> dict[str, int]:
@@ -203,9 +215,10 @@ def tally(sizes: NDArray[np.int64]) -> dict[str, int]:
     return {str(size): int(count) for size, count in zip(found, times, strict=True)}
 
 
-def count_groups(sizes: dict[str, int], **counts: int) -> CountsPart:
+def count_groups(sizes: dict[str, int], grouped: Grouped = "series", **counts: int) -> CountsPart:
     """The counts of a certificate from the sizes of the groups."""
     return CountsPart(
+        grouped=grouped,
         groups=sum(sizes.values()),
         smallest_group=min(map(int, sizes)),
         largest_group=max(map(int, sizes)),

@@ -87,9 +87,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "may": _unique(line for g in guarantees for line in g["may"]),
         "may_not": _unique(line for g in guarantees for line in g["may_not"]),
         "groups": groups,
-        "alike": "A group is published as one row."
-        if certificate.get("form") == "profiles"
-        else "Series of one group are published alike.",
+        "alike": _alike(certificate, counts),
         "channels": channels,
         "axis_note": _axis_note(axis),
         "channels_left_out": figures.get("channels_left_out") or 0,
@@ -100,6 +98,15 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
     }
+
+
+def _alike(certificate: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
+    """What it means to be in a group."""
+    if certificate.get("form") == "profiles":
+        return "A group is published as one row."
+    if counts.get("grouped") == "instants":
+        return "Groups are formed at each instant, and counted over all of them: members are published alike there."
+    return "Series of one group are published alike."
 
 
 def _lead(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
@@ -197,7 +204,8 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
     if settings := _settings(used):
         text += f" Here {settings}."
     if counts.get("groups") is not None:
-        text += f" This made {words.plural(counts['groups'], 'group')}"
+        over = " over all instants" if counts.get("grouped") == "instants" else ""
+        text += f" This made {words.plural(counts['groups'], 'group')}{over}"
         if counts.get("smallest_group") is not None:
             text += f" of {words.number(counts['smallest_group'])}"
             if counts.get("largest_group") != counts["smallest_group"]:

@@ -161,7 +161,8 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "privacy.",
         ],
         "nlk-anonymity": [
-            "That a published series is the reading of any one subject.",
+            "That no reading is published as it was measured: a few of every series may be, as many as the guarantee "
+            "lets anyone infer.",
             "That it withstands somebody who knows more readings of a subject than the guarantee assumes.",
         ],
         "kp-anonymity": [
