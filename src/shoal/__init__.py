@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import features, guarantees, methods, simulate, utility
-    from shoal.guarantees import AggregateRule, KAnonymity
-    from shoal.methods import Microaggregation
-    from shoal.model import Candidate, Events, Panel, Release, Risk, Role, Roles, Score, Verdict
+    from shoal.guarantees import AggregateRule, KAnonymity, NLKAnonymity
+    from shoal.methods import NLK, Microaggregation
+    from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
     from shoal.process import publish
     from shoal.read import read_events, read_panel
     from shoal.release import load_release, verify
@@ -19,7 +19,10 @@ _HOMES = {
     "Events": "shoal.model",
     "KAnonymity": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
+    "NLK": "shoal.methods",
+    "NLKAnonymity": "shoal.guarantees",
     "Panel": "shoal.model",
+    "Profiles": "shoal.model",
     "Release": "shoal.model",
     "Risk": "shoal.model",
     "Role": "shoal.model",
@@ -35,12 +38,15 @@ _HOMES = {
 _ROOMS = ("features", "guarantees", "methods", "simulate", "utility")
 
 __all__ = [
+    "NLK",
     "AggregateRule",
     "Candidate",
     "Events",
     "KAnonymity",
     "Microaggregation",
+    "NLKAnonymity",
     "Panel",
+    "Profiles",
     "Release",
     "Risk",
     "Role",

@@ -119,7 +119,7 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
     rows += [
         ("published", f"{what}, {counts['instants']} instants"),
         ("groups", f"{counts['groups']}{' over all instants' if counts['grouped'] == 'instants' else ''}"),
-        ("smallest group", f"{counts['smallest_group']} subjects"),
+        ("smallest group", f"{counts['smallest_group']} subject{'s' * (counts['smallest_group'] != 1)}"),
     ]
     loss = certificate["utility"]["information-loss"]  # the other measures are in the certificate and the report
     rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))

@@ -9,14 +9,15 @@ from typing import Any
 from shoal.errors import ParameterError
 from shoal.guarantees.aggregate_rule import AggregateRule
 from shoal.guarantees.k_anonymity import KAnonymity
+from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from shoal.model import Guarantee
 
-__all__ = ["AggregateRule", "KAnonymity"]
+__all__ = ["AggregateRule", "KAnonymity", "NLKAnonymity"]
 
 
 def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:
     """The guarantee a certificate or a command names."""
-    known: dict[str, Callable[..., Guarantee]] = {cls.name: cls for cls in (AggregateRule, KAnonymity)}
+    known: dict[str, Callable[..., Guarantee]] = {cls.name: cls for cls in (AggregateRule, KAnonymity, NLKAnonymity)}
     if name not in known:
         raise ParameterError(f"Unknown guarantee {name!r}. Known: {', '.join(sorted(known))}.")
     try:

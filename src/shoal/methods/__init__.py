@@ -5,5 +5,6 @@ it up.
 """
 
 from shoal.methods.microaggregation import Microaggregation
+from shoal.methods.nlk import NLK
 
-__all__ = ["Microaggregation"]
+__all__ = ["NLK", "Microaggregation"]

@@ -35,9 +35,10 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Every method, guarantee and measure."""
+    """Every method, guarantee and measure, each kind by name."""
     rooms = (("method", methods), ("guarantee", guarantees), ("measure", utility))
-    return [_entry(kind, getattr(room, name)) for kind, room in rooms for name in room.__all__]
+    entries = [[_entry(kind, getattr(room, name)) for name in room.__all__] for kind, room in rooms]
+    return [entry for some in entries for entry in sorted(some, key=lambda entry: entry.name)]
 
 
 def find_method(name: str) -> Any:

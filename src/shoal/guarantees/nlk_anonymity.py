@@ -1,0 +1,198 @@
+"""(n, l, k)-anonymity of published series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees.crowds import published_panel
+from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
+from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
+from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
+from shoal.model import Candidate, Panel, Published, Verdict
+
+# Sets of known instants the check looks at before it gives up.
+WORK_LIMIT = 200_000
+# The same for the greedy knowledge of one series in a sample.
+_GREEDY_LIMIT = 50
+
+
+@dataclass(frozen=True)
+class InferenceSample:
+    """What a sampled adversary inferred: a lower bound on what can be inferred, and never a proof that it is little.
+
+    Parameters
+    ----------
+    inferred
+        The largest number of instants that some sampled knowledge let infer.
+    allowed
+        The largest number the guarantee allows.
+    witness
+        Series, known and inferred instants, by position, of that largest number; None if nothing was inferred.
+    """
+
+    inferred: int
+    allowed: int
+    witness: dict[str, Any] | None
+
+    @property
+    def breached(self) -> bool:
+        """True: the guarantee does not hold. False proves nothing."""
+        return self.inferred > self.allowed
+
+
+@dataclass(frozen=True)
+class NLKAnonymity:
+    """Whoever knows n values of a series infers fewer than l - n others.
+
+    For a series f and a set K of n instants, the candidates are all series equal to f at every instant of K. An instant
+    outside K is inferred when the series that share a value there with some candidate belong to fewer than k subjects.
+    It holds when no f and no K let l - n or more instants be inferred. Values are equal when they are so bit for bit in
+    all channels; missing equals only missing.
+
+    In the worst case, n = T - 1 and l = T of T instants, it holds if every series has a crowd of k at every instant
+    (paper, lemma 1). The converse, which section 3.5.1 suggests, is not true: the values of the other candidates count
+    too, so groups below k can remain where the known instants leave candidates in several of them.
+
+    Parameters
+    ----------
+    n
+        Instants that are known about a series. Larger is a stronger adversary.
+    l
+        Instants that must not become known altogether, known ones included; above n. Smaller hides more.
+    k
+        Subjects among whom a value must stay. Larger hides better.
+    per
+        "subject" counts different subjects. "series" is the weaker form: it counts rows, so that one subject's many
+        days may be each other's crowd. Without known subjects the two are the same.
+
+    Examples
+    --------
+    >>> panel = Panel([[1.0, 5.0], [1.0, 6.0], [2.0, 5.0], [2.0, 6.0]])
+    >>> NLKAnonymity(n=1, l=2, k=3).check(panel).holds
+    True
+    >>> NLKAnonymity(n=1, l=2, k=3).check(Panel([[1.0, 5.0], [1.0, 5.0], [2.0, 6.0], [2.0, 6.0]])).witness
+    {'series': 0, 'known': [0], 'inferred': [1]}
+
+    References
+    ----------
+    S. Kessler, E. Buchmann, T. Burghardt, K. Böhm, "Pattern-sensitive time-series anonymization and its application to
+    energy-consumption data", 2014, section 3.
+    """
+
+    name: ClassVar[str] = "nlk-anonymity"
+
+    n: int
+    l: int  # noqa: E741 - the paper's letter
+    k: int
+    per: Literal["subject", "series"] = "subject"
+
+    def __post_init__(self) -> None:
+        for name, least, why in (
+            ("n", 1, "somebody who knows nothing is no adversary."),
+            ("l", 2, "it counts the known instants and at least one more."),
+            ("k", 2, "a crowd of one hides nobody."),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(f"{name} must be a whole number of at least {least}: {why}")
+        if self.n >= self.l:
+            raise ParameterError(
+                f"n={self.n} known instants are not fewer than l={self.l} in all, so nothing would be left to protect. "
+                "Raise l or lower n."
+            )
+        if self.per not in ("subject", "series"):
+            raise ParameterError("per must be 'subject' or 'series'.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same guarantee again."""
+        return {"n": int(self.n), "l": int(self.l), "k": int(self.k), "per": self.per}
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        known = f"{self.n} value{'s' if self.n > 1 else ''}"
+        left = self.l - self.n
+        others = "no other" if left == 1 else f"fewer than {left} others"
+        crowd = "subjects" if self.per == "subject" else "series"
+        return (
+            f"Whoever knows {known} of a published series can narrow down {others} to fewer than {self.k} {crowd} each."
+        )
+
+    @property
+    def needs_originals(self) -> bool:
+        """Anyone who has the release can check it."""
+        return False
+
+    def check(self, published: Published | Candidate, limit: int = WORK_LIMIT) -> Verdict:
+        """Search all series and all sets of n instants, exactly; at most `limit` sets are looked at one by one.
+
+        `measured` is the number of inferred instants of the witness where there is a breach; otherwise a number that
+        is proven to be never exceeded: if it holds, at most l - n - 1, and if the limit ran out, more than that.
+        """
+        labels, subjects = self._labels(published_panel(published))
+        breach = find_breach(labels, subjects, int(self.n), int(self.l), int(self.k), limit)
+        required = int(self.l - self.n) - 1
+        if breach.status == NOTHING:
+            return Verdict(True, breach.at_most, required, note="no more instants than this can be inferred")
+        if breach.status == FOUND:
+            witness = _witness(breach.series, breach.known, breach.inferred)
+            return Verdict(False, len(breach.inferred), required, witness)
+        return Verdict(
+            False,
+            breach.at_most,
+            required,
+            note=f"undecided: the search used up its limit of {limit} steps and found no breach; "
+            "no more instants than this can be inferred",
+        )
+
+    def sample(self, published: Published | Candidate, draws: int = 20, seed: int = 0) -> InferenceSample:
+        """What an adversary infers who knows n instants at random (`draws` times per series) or chosen greedily.
+
+        For panels where the check does not come to an end. It is a lower bound on what can be inferred and no proof:
+        knowledge that was not drawn may infer more.
+        """
+        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
+            raise ParameterError("draws must be a whole number of at least 0.")
+        labels, subjects = self._labels(published_panel(published))
+        n, k = int(self.n), int(self.k)
+        rng = np.random.default_rng(seed)
+        groups = make_groups(labels, subjects)
+        small = small_instants(groups, k)
+        work = make_work(labels.shape[0], labels.shape[1], n)
+        best = 0
+        witness = None
+        for f in range(labels.shape[0]):
+            row = small[f]
+            tries = [np.sort(rng.permutation(labels.shape[1])[:n]) for _ in range(draws)]
+            # The first way down of a search for more than the best so far is the greedy choice.
+            more = best + 1
+            if n + more <= labels.shape[1]:
+                status, size, _ = search(groups, row, f, n, more, k, -1, -1, _GREEDY_LIMIT, work)
+                greedy = work.known[:size].astype(np.int64)
+                if status == FOUND:
+                    tries.append(fill_up(groups, row, f, greedy, n, more, k, work)[0])
+            for known in tries:
+                inferred = np.flatnonzero(inferred_by(groups, row, f, known, k, work))
+                if len(inferred) > best:
+                    best, witness = len(inferred), _witness(f, known, inferred)
+        return InferenceSample(best, int(self.l - self.n) - 1, witness)
+
+    def _labels(self, panel: Panel) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        if self.l > panel.n_instants:
+            raise ParameterError(
+                f"l={self.l} needs at least {self.l} instants, the panel has {panel.n_instants}. "
+                "Lower l or publish more instants."
+            )
+        values = np.ascontiguousarray(panel.values).reshape(panel.n_series, panel.n_instants, -1)
+        subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
+        return instant_labels(values.view(np.uint64)), subjects
+
+
+def _witness(series: int, known: NDArray[np.int64], inferred: NDArray[np.int64]) -> dict[str, Any]:
+    return {"series": series, "known": known.tolist(), "inferred": inferred.tolist()}
