@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shoal import features, guarantees, methods, simulate, utility
-    from shoal.guarantees import AggregateRule, KAnonymity, NLKAnonymity
+    from shoal.guarantees import AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity
     from shoal.methods import NLK, Microaggregation
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
     from shoal.process import publish
@@ -18,6 +18,7 @@ _HOMES = {
     "Candidate": "shoal.model",
     "Events": "shoal.model",
     "KAnonymity": "shoal.guarantees",
+    "KPAnonymity": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
     "NLKAnonymity": "shoal.guarantees",
@@ -43,6 +44,7 @@ __all__ = [
     "Candidate",
     "Events",
     "KAnonymity",
+    "KPAnonymity",
     "Microaggregation",
     "NLKAnonymity",
     "Panel",

@@ -9,15 +9,18 @@ from typing import Any
 from shoal.errors import ParameterError
 from shoal.guarantees.aggregate_rule import AggregateRule
 from shoal.guarantees.k_anonymity import KAnonymity
+from shoal.guarantees.kp_anonymity import KPAnonymity
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from shoal.model import Guarantee
 
-__all__ = ["AggregateRule", "KAnonymity", "NLKAnonymity"]
+__all__ = ["AggregateRule", "KAnonymity", "KPAnonymity", "NLKAnonymity"]
+
+_KNOWN = (AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity)
 
 
 def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:
     """The guarantee a certificate or a command names."""
-    known: dict[str, Callable[..., Guarantee]] = {cls.name: cls for cls in (AggregateRule, KAnonymity, NLKAnonymity)}
+    known: dict[str, Callable[..., Guarantee]] = {cls.name: cls for cls in _KNOWN}
     if name not in known:
         raise ParameterError(f"Unknown guarantee {name!r}. Known: {', '.join(sorted(known))}.")
     try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
-from shoal.model import Candidate, Panel, Profiles, Published, Verdict
+from shoal.model import Candidate, Envelopes, Panel, Profiles, Published, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
 _CLOSE = 1e-9
@@ -88,6 +88,8 @@ class AggregateRule:
         original = published.private.original
         if published.private.groups.ndim > 1:
             return self._unknown("groups differ from instant to instant, so that no aggregate lasts a period")
+        if isinstance(published.published, Envelopes):
+            return self._unknown("the ends of an envelope are single members' values, not aggregates")
         if _has_bands(published):
             return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
         aggregates = _aggregates(published)
@@ -139,7 +141,7 @@ def _has_bands(candidate: Candidate) -> bool:
     published = candidate.published
     if isinstance(published, Profiles):
         return len(published.bands) > 1
-    return published.n_channels != candidate.private.original.n_channels
+    return isinstance(published, Panel) and published.n_channels != candidate.private.original.n_channels
 
 
 def _aggregates(candidate: Candidate) -> list[NDArray[np.int64]]:

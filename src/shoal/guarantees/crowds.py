@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Candidate, Panel, Profiles, Published
+from shoal.model import Candidate, Envelopes, Panel, Profiles, Published
 
 
 def what_is_published(published: Published | Candidate) -> Published:
@@ -20,6 +20,13 @@ def published_panel(published: Published | Candidate) -> Panel:
     if isinstance(found, Profiles):
         flat = found.values.reshape(found.n_groups, found.n_instants, -1)
         return Panel(np.repeat(flat, found.counts, axis=0), times=found.times)
+    if isinstance(found, Envelopes):
+        # The word and its level beside both ends, at every instant: series with other words are told apart by them.
+        words = np.unique(np.array(found.patterns), return_inverse=True)[1].reshape(-1)
+        marks = np.stack([words, found.levels], axis=1).astype(np.float64)
+        repeated = np.broadcast_to(marks[:, None, :], (found.n_series, found.n_instants, 2))
+        ends = np.stack([found.low, found.high], axis=2)
+        return Panel(np.concatenate([ends, repeated], axis=2), times=found.times, subjects=found.subject_codes)
     return found
 
 

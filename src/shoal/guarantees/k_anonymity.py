@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
+from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel, what_is_published
 from shoal.model import Candidate, Profiles, Published, Verdict
 
 
@@ -73,8 +73,9 @@ class KAnonymity:
             # Equal profiles are not one crowd: they are published apart, each with its own count.
             sizes = found.counts
         else:
-            subjects = found.subject_codes if self.per == "subject" else np.arange(found.n_series)
-            sizes = crowd_sizes(published_classes(found), subjects)
+            panel = published_panel(found)
+            subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
+            sizes = crowd_sizes(published_classes(panel), subjects)
         row = int(sizes.argmin())
         return Verdict(
             holds=bool(sizes[row] >= self.k),

@@ -1,6 +1,7 @@
 """The nouns every room shares. Frozen, without files and without algorithms."""
 
 from shoal.model.candidate import Candidate, Private, Published, Recipe
+from shoal.model.envelopes import Envelopes
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Origin, Panel
@@ -13,6 +14,7 @@ from shoal.model.verdict import Verdict, Witness
 
 __all__ = [
     "Candidate",
+    "Envelopes",
     "Events",
     "Guarantee",
     "Interval",

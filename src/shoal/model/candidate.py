@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.model.envelopes import Envelopes
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Panel
 from shoal.model.profiles import Profiles
 from shoal.model.verdict import Verdict
 
-Published = Panel | Profiles
-"""The forms a release can have: one row per series, or one per group."""
+Published = Panel | Profiles | Envelopes
+"""The forms a release can have: values of each series, a row per group, or envelopes and patterns."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,12 @@ class Private:
 
     original: Panel
     groups: NDArray[np.int64]
-    """The group of each series; (series, instants) where a method forms groups at each instant on its own."""
+    """The group of each series; (series, instants) where a method forms groups at each instant on its own; -1 for a
+    series that is suppressed."""
     curves: Panel | None = None
     """Where what is published has another shape than the original: the curve of it that stands for each series."""
+    rows: NDArray[np.int64] | None = None
+    """Which original series are published, where some are suppressed; None: all of them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,12 +71,34 @@ class Candidate:
         return self.published.values
 
     @property
+    def originals(self) -> Panel:
+        """The original series that are published, in the order of what is published."""
+        original, rows = self.private.original, self.private.rows
+        if rows is None:
+            return original
+        return Panel(
+            original.values[rows],
+            times=original.times,
+            subjects=original.subject_codes[rows],
+            channels=original.channels,
+            timezone=original.timezone,
+        )
+
+    @property
     def curves(self) -> Panel:
-        """For each original series the published curve that stands for it: what measures compare."""
+        """For each of the `originals` the published curve that stands for it: what measures compare."""
         if self.private.curves is not None:
             return self.private.curves
         if isinstance(self.published, Panel):
             return self.published
+        if isinstance(self.published, Envelopes):
+            return Panel(
+                self.published.middles,
+                times=self.published.times,
+                subjects=self.published.subject_codes,
+                channels=self.private.original.channels,
+                timezone=self.published.timezone,
+            )
         means = self.published.values[self.private.groups][..., 0]
         return Panel(
             means.reshape(self.private.original.values.shape),

@@ -59,7 +59,7 @@ def publish(
     >>> publish(candidate, "out")  # doctest: +SKIP
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
-    original, curves = candidate.private.original, candidate.curves
+    original, curves = candidate.originals, candidate.curves
     measures = (InformationLoss(), NormalizedDivergence())
     alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
     # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.

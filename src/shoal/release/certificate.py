@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 FILE_NAME = "release.json"
 
-FormName = Literal["values", "profiles"]
+FormName = Literal["values", "profiles", "envelopes"]
 
 
 class _Part(BaseModel):
@@ -86,11 +86,13 @@ class InputPart(_Part):
 
 
 class ColumnsPart(_Part):
-    """Which columns left and how many that had a role stayed. Only profiles have bands."""
+    """Which columns left and how many that had a role stayed. Only profiles have bands, and only envelopes
+    pattern times, where their words are of other instants than the ranges."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)
     bands: tuple[str, ...] = ()
+    pattern_times: tuple[str, ...] = ()
     withheld: int
 
 

@@ -44,6 +44,8 @@ def write_blocks(blocks: Iterator[pa.Table], path: Path, file_format: FileFormat
 
 def _csv(block: pa.Table) -> pl.DataFrame:
     """Rows as polars prints them: the shortest text that reads back as the same float, so equal stays equal."""
+    if "time" not in block.column_names:
+        return pl.DataFrame(block)
     kind = block.schema.field("time").type
     if not pa.types.is_timestamp(kind):
         return pl.DataFrame(block)
@@ -52,6 +54,17 @@ def _csv(block: pa.Table) -> pl.DataFrame:
     plain = block.set_column(place, "time", block["time"].cast(pa.timestamp("us")))
     iso = "%Y-%m-%dT%H:%M:%S%.f" + ("Z" if kind.tz else "")
     return pl.DataFrame(plain).with_columns(pl.col("time").dt.strftime(iso))
+
+
+def read_labels(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
+    """Read a table without figures back, its columns of the given polars types, none of them empty."""
+    try:
+        frame = pl.read_csv(path, schema_overrides=columns) if path.suffix == ".csv" else pl.read_parquet(path)
+        if frame.columns != list(columns) or any(frame[name].null_count() for name in columns):
+            raise KeyError
+        return frame.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
+    except (OSError, pl.exceptions.PolarsError, KeyError):
+        raise unreadable(path) from None
 
 
 def read_table(path: Path, labels: tuple[str, ...], figures: list[str], *, whole: tuple[str, ...] = ()) -> pa.Table:
@@ -102,12 +115,12 @@ def _find_text(path: Path, columns: list[str]) -> None:
         raise NotAPanelError(f"{path.name} row {wrong.arg_max()} (counted from 0) holds something that is no number")
 
 
-def find_data(folder: Path, files: Mapping[str, Any]) -> Path:
-    """The data file among the files a certificate names."""
-    for name in ("data.parquet", "data.csv"):
-        if name in files:
-            return folder / name
-    raise ReleaseError("release.json names no data file.")
+def find_data(folder: Path, files: Mapping[str, Any], name: str = "data") -> Path:
+    """The data file, or another table, among the files a certificate names."""
+    for suffix in ("parquet", "csv"):
+        if f"{name}.{suffix}" in files:
+            return folder / f"{name}.{suffix}"
+    raise ReleaseError(f"release.json names no {name} file.")
 
 
 def column_numbers(table: pa.Table, name: str) -> NDArray[np.float64]:

@@ -30,8 +30,8 @@ class Form(Protocol):
     def columns(self, published: Any, withheld: int) -> ColumnsPart:
         """Which columns leave."""
 
-    def write(self, published: Any, names: list[str], folder: Path, file_format: FileFormat) -> Path:
-        """Write the data file under the pseudonyms."""
+    def write(self, published: Any, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
+        """Write the data file, and others that belong to it, under the pseudonyms."""
 
     def renamed(self, published: Any, names: list[str]) -> Any:
         """What is published as its reader will see it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from shoal.model import Panel, Profiles, Published
+from shoal.model import Envelopes, Panel, Profiles, Published
+from shoal.release.envelopes import EnvelopesForm
 from shoal.release.form import Form
 from shoal.release.profiles import ProfilesForm
 from shoal.release.values import ValuesForm
 
-_BY_TYPE: dict[type, Form] = {Panel: ValuesForm(), Profiles: ProfilesForm()}
+_BY_TYPE: dict[type, Form] = {Panel: ValuesForm(), Profiles: ProfilesForm(), Envelopes: EnvelopesForm()}
 
 
 def form_of(published: Published) -> Form:

@@ -92,12 +92,12 @@ def release_candidate(
     if private is not None:
         aside = keep_aside(Path(private), candidate, form.name_of_each_series(candidate.private, names))
     with whole_folder(target, overwrite=overwrite) as partial:
-        data = form.write(candidate.published, names, partial, file_format)
+        tables = form.write(candidate.published, names, partial, file_format)
         draft = _certify(form, candidate, guarantees, verdicts, summary, scores or {}, figures or {})
         draft = draft.model_copy(
             update={
                 "pseudonyms": "insecure" if insecure_seed is not None else pseudonyms,
-                "files": {data.name: cert.digest_file(data)},
+                "files": {table.name: cert.digest_file(table) for table in tables},
             }
         )
         if page is not None:
@@ -114,7 +114,7 @@ def release_candidate(
             )
     if aside is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
-        keep(aside, final.files[data.name].sha256)
+        keep(aside, final.files[tables[0].name].sha256)
     return Release(path=Path(to), certificate=final.as_dict(), published=form.renamed(candidate.published, names))
 
 

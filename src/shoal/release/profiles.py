@@ -133,11 +133,11 @@ class ProfilesForm:
             withheld=withheld,
         )
 
-    def write(self, published: Profiles, names: list[str], folder: Path, file_format: FileFormat) -> Path:
+    def write(self, published: Profiles, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
         """Profiles in the order of their names."""
         path = folder / f"data.{file_format}"
         write_profiles(published, names, path, file_format)
-        return path
+        return [path]
 
     def renamed(self, published: Profiles, names: list[str]) -> Profiles:
         """The same order and names as in the file."""

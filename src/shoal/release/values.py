@@ -144,11 +144,11 @@ class ValuesForm:
         channels = published.channels
         return ColumnsPart(published=("id", "time", *value_columns(channels)), channels=channels, withheld=withheld)
 
-    def write(self, published: Panel, names: list[str], folder: Path, file_format: FileFormat) -> Path:
+    def write(self, published: Panel, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
         """Rows in the order of the pseudonyms."""
         path = folder / f"data.{file_format}"
         write_values(published, names, path, file_format)
-        return path
+        return [path]
 
     def renamed(self, published: Panel, names: list[str]) -> Panel:
         """The same order and names as in the file."""

@@ -1,0 +1,115 @@
+"""(k, P)-anonymity of published envelopes and patterns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
+from shoal.kernels.equal_rows import row_classes
+from shoal.model import Candidate, Envelopes, Profiles, Published, Verdict
+
+
+@dataclass(frozen=True)
+class KPAnonymity:
+    """Every published envelope belongs to at least k subjects, and every pattern inside it to at least P.
+
+    Series are in one group when both ends of their envelopes are equal, bit for bit, at all instants. Each group must
+    have series of at least k different subjects; and in each group, those with the same word at the same level must be
+    of at least P. Where values are published instead of envelopes, a series is its own envelope and pattern, and the
+    series equal to it must be of max(k, P) subjects.
+
+    Parameters
+    ----------
+    k
+        Smallest group of one envelope. Larger hides better from somebody who knows values.
+    p
+        Smallest group of one pattern inside an envelope. Larger hides better from somebody who knows the shape as well;
+        nobody finds a series with a chance above 1/P.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal import KPAnonymity
+    >>> from shoal.model import Envelopes
+    >>> low, high = np.zeros((4, 2)), np.ones((4, 2))
+    >>> words = Envelopes(low, high, np.full(4, 2), ("ab", "ab", "ba", "ba"), np.arange(2))
+    >>> KPAnonymity(k=4, p=2).check(words).holds
+    True
+    >>> KPAnonymity(k=4, p=3).check(words).witness
+    0
+
+    References
+    ----------
+    L. Shou, X. Shang, K. Chen, G. Chen, C. Zhang, "Supporting pattern-preserving anonymization for time-series data",
+    2013, definition 5.
+    """
+
+    name: ClassVar[str] = "kp-anonymity"
+
+    k: int
+    p: int
+
+    def __post_init__(self) -> None:
+        for name in ("k", "p"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
+                raise ParameterError(f"{name} must be a whole number of at least 2: a crowd of one hides nobody.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same guarantee again."""
+        return {"k": int(self.k), "p": int(self.p)}
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        return (
+            f"Every published envelope is shared by series of at least {self.k} subjects, "
+            f"and every pattern inside it by at least {self.p}."
+        )
+
+    @property
+    def needs_originals(self) -> bool:
+        """Anyone who has the release can check it."""
+        return False
+
+    def check(self, published: Published | Candidate) -> Verdict:
+        """Count both crowds of every series; the witness is the row of the smallest that is too small."""
+        found = what_is_published(published)
+        if isinstance(found, Profiles):
+            by_envelope = by_pattern = found.counts
+        elif isinstance(found, Envelopes):
+            classes = envelope_classes(found)
+            by_envelope = crowd_sizes(classes, found.subject_codes)
+            by_pattern = crowd_sizes(_pattern_classes(found, classes), found.subject_codes)
+        else:
+            by_envelope = by_pattern = crowd_sizes(published_classes(found), found.subject_codes)
+        row = int(by_envelope.argmin())
+        if by_envelope[row] < self.k:
+            return Verdict(False, int(by_envelope[row]), int(self.k), row, "an envelope has too few subjects")
+        row = int(by_pattern.argmin())
+        holds = bool(by_pattern[row] >= self.p)
+        note = (
+            f"smallest group of a pattern; of an envelope it is {int(by_envelope.min())}, required {self.k}"
+            if holds
+            else "a pattern has too few subjects inside its envelope"
+        )
+        return Verdict(holds, int(by_pattern[row]), int(self.p), None if holds else row, note)
+
+
+def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:
+    """For each series the first series with the same envelope."""
+    ends = np.concatenate([envelopes.low, envelopes.high], axis=1)
+    return row_classes(np.ascontiguousarray(ends).view(np.uint64))
+
+
+def _pattern_classes(envelopes: Envelopes, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each series the first series with the same envelope, level and word."""
+    words = np.unique(np.array(envelopes.patterns), return_inverse=True)[1].reshape(-1)
+    keys = np.stack([classes, envelopes.levels, words], axis=1)
+    return row_classes(np.ascontiguousarray(keys, dtype=np.int64).view(np.uint64))

@@ -1,0 +1,127 @@
+"""Series published as a range at each instant, and their shape apart from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.model.panel import Panel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Envelopes:
+    """One row per series: between which values it lies at each instant, and a word for its shape. Immutable.
+
+    Parameters
+    ----------
+    low, high
+        Arrays (series, instants): the range of each value, ends included. No gaps; one channel.
+    levels, patterns
+        For each series the level (number of letters in use) and the word of its shape, one letter per instant of
+        `pattern_times`.
+    times
+        The instants of the ranges.
+    pattern_times
+        The instants of the words, where they differ. Default: `times`.
+    subjects
+        The person or household behind each series, for the check and not for the release. Default: every row its own.
+    ids
+        One name per series, unique. Default: positions.
+    timezone
+        As in a Panel.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    levels: NDArray[np.int64]
+    patterns: tuple[str, ...]
+    times: NDArray[Any]
+    pattern_times: NDArray[Any] | None = None
+    subjects: Sequence[Any] | None = None
+    ids: Sequence[Any] | None = None
+    timezone: str | None = None
+
+    def __post_init__(self) -> None:
+        # A panel of each bound checks everything that envelopes share with panels.
+        low, high = (
+            Panel(bound, ids=self.ids, times=self.times, subjects=self.subjects) for bound in (self.low, self.high)
+        )
+        n = low.n_series
+        if low.values.shape != high.values.shape or low.values.ndim != 2:
+            raise InputError("Envelopes need low and high as (series, instants) arrays of the same shape.")
+        if low.n_missing or high.n_missing or (low.values > high.values).any():
+            raise InputError("Every envelope needs both ends at every instant, the lower one first.")
+        levels = np.array(self.levels, dtype=np.int64)
+        if levels.shape != (n,) or len(self.patterns) != n or (levels < 1).any():
+            raise InputError(f"{n} series need a pattern and a level of at least 1 each.")
+        times = (
+            low.times
+            if self.pattern_times is None
+            else Panel([[0.0] * len(self.pattern_times)], times=self.pattern_times).times
+        )
+        if any(len(word) != len(times) for word in self.patterns):
+            raise InputError(f"Every pattern needs one letter for each of its {len(times)} instants.")
+        levels.setflags(write=False)
+        fields = {
+            "low": low.values,
+            "high": high.values,
+            "levels": levels,
+            "patterns": tuple(self.patterns),
+            "times": low.times,
+            "pattern_times": times,
+            "subjects": low.subject_codes,
+            "ids": low.ids,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_series(self) -> int:
+        """Number of rows."""
+        return len(self.low)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        return int(self.subject_codes.max()) + 1
+
+    @property
+    def subject_codes(self) -> NDArray[np.int64]:
+        """The subject of each series as a number, by order of first appearance."""
+        return np.asarray(self.subjects, dtype=np.int64)
+
+    @property
+    def n_instants(self) -> int:
+        """Number of points in time of the ranges."""
+        return int(self.low.shape[1])
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Both ends, (series, instants, 2)."""
+        return np.stack([self.low, self.high], axis=-1)
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        """The middle of each range: the best guess without the pattern."""
+        middle: NDArray[np.float64] = self.low + 0.5 * (self.high - self.low)
+        return middle
+
+    def digest(self) -> str:
+        """SHA-256 of everything that would be published."""
+        state = hashlib.sha256(repr((self.low.shape, self.timezone, self.patterns)).encode())
+        assert self.pattern_times is not None
+        for array in (self.low, self.high, self.levels, self.times.view(np.int64), self.pattern_times.view(np.int64)):
+            state.update(np.ascontiguousarray(array).data)
+        return state.hexdigest()
+
+    def __len__(self) -> int:
+        return self.n_series
+
+    def __repr__(self) -> str:
+        return f"Envelopes({self.n_series} series, {self.n_instants} instants, {len(set(self.patterns))} patterns)"

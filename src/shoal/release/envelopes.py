@@ -1,0 +1,193 @@
+"""The published tables of envelopes and patterns: `id,time,low,high` and `id,level,pattern`, sorted by pseudonym."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.guarantees.crowds import crowd_sizes
+from shoal.guarantees.kp_anonymity import envelope_classes
+from shoal.model import Envelopes, Private
+from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
+from shoal.release.files import (
+    FileFormat,
+    NotAPanelError,
+    column_codes,
+    column_numbers,
+    column_times,
+    find_data,
+    read_labels,
+    read_table,
+    runs_of_equal_length,
+    time_array,
+    unreadable,
+    write_blocks,
+)
+from shoal.release.values import count_groups, tally
+
+
+class EnvelopesForm:
+    """One row per series and instant with both ends, and one per series with its pattern."""
+
+    name: ClassVar[FormName] = "envelopes"
+
+    def refuse(self, published: Envelopes, private: Private) -> str | None:
+        """Rows must be of the subjects they say, and every original in its envelope."""
+        original = private.original
+        rows = np.arange(original.n_series) if private.rows is None else private.rows
+        if len(rows) != published.n_series or len(np.unique(rows)) != len(rows):
+            return "The candidate does not say which original each of its envelopes is of: the crowd cannot be counted."
+        subjects = np.unique(original.subject_codes[rows], return_inverse=True)[1]
+        if len(np.unique(np.stack([subjects, published.subject_codes]), axis=1).T) != subjects.max() + 1:
+            return "The candidate's subjects are not those of the original panel: the crowd cannot be counted."
+        columns = np.searchsorted(original.times, published.times)
+        values = original.values[rows][:, columns]
+        if (values < published.low).any() or (values > published.high).any():
+            row = int(((values < published.low) | (values > published.high)).any(axis=1).argmax())
+            return f"Series position {row} does not lie in its envelope."
+        return None
+
+    def names_needed(self, published: Envelopes, private: Private) -> list[Any]:
+        """Every published series has a name of its own."""
+        ids = private.original.ids
+        return list(ids if private.rows is None else ids[private.rows])
+
+    def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
+        """Names are those of the series; a suppressed one has none."""
+        if private.rows is None:
+            return names
+        found = [""] * private.original.n_series
+        for row, name in zip(private.rows, names, strict=True):
+            found[row] = name
+        return found
+
+    def counts(self, published: Envelopes, private: Private) -> CountsPart:
+        """Groups are the series with one envelope."""
+        return count_groups(
+            _group_sizes(published),
+            series=published.n_series,
+            subjects=published.n_subjects,
+            instants=published.n_instants,
+            channels=1,
+            missing=0,
+        )
+
+    def columns(self, published: Envelopes, withheld: int) -> ColumnsPart:
+        """`id,time,low,high`."""
+        times = np.asarray(published.pattern_times)
+        other = not np.array_equal(times, published.times)
+        return ColumnsPart(
+            published=("id", "time", "low", "high", "level", "pattern"),
+            channels=("value",),
+            pattern_times=tuple(str(t) for t in times) if other else (),
+            withheld=withheld,
+        )
+
+    def write(self, published: Envelopes, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
+        """Both tables in the order of the pseudonyms."""
+        order = np.argsort(np.array(names))
+        sorted_names = np.array(names)[order]
+        n_instants = published.n_instants
+        data, patterns = folder / f"data.{file_format}", folder / f"patterns.{file_format}"
+        ends = pa.table(
+            {
+                "id": pa.array(np.repeat(sorted_names, n_instants).tolist(), pa.string()),
+                "time": time_array(np.tile(published.times, published.n_series), published.timezone),
+                "low": pa.array(published.low[order].ravel()),
+                "high": pa.array(published.high[order].ravel()),
+            }
+        )
+        words = pa.table(
+            {
+                "id": pa.array(sorted_names.tolist(), pa.string()),
+                "level": pa.array(published.levels[order]),
+                "pattern": pa.array([published.patterns[i] for i in order], pa.string()),
+            }
+        )
+        write_blocks(iter([ends]), data, file_format)
+        write_blocks(iter([words]), patterns, file_format)
+        return [data, patterns]
+
+    def renamed(self, published: Envelopes, names: list[str]) -> Envelopes:
+        """The same order and names as in the file."""
+        order = np.argsort(np.array(names))
+        return replace(
+            published,
+            low=published.low[order],
+            high=published.high[order],
+            levels=published.levels[order],
+            patterns=tuple(published.patterns[i] for i in order),
+            subjects=None,
+            ids=[names[i] for i in order],
+        )
+
+    def read(self, folder: Path, certificate: Certificate) -> Envelopes:
+        """The published envelopes and patterns; ids are the pseudonyms."""
+        data, patterns = (find_data(folder, certificate.files, name) for name in ("data", "patterns"))
+        table = read_table(data, ("id",), ["low", "high"])
+        words = read_labels(patterns, {"id": pl.String, "level": pl.Int64, "pattern": pl.String})
+        try:
+            codes, labels = column_codes(table, "id")
+            times = column_times(table)
+            low, high = column_numbers(table, "low"), column_numbers(table, "high")
+        except (pa.ArrowException, TypeError, ValueError):
+            raise unreadable(data) from None
+        starts = runs_of_equal_length(codes)
+        if starts is None:
+            raise NotAPanelError(f"{data.name} is no longer whole: rows are missing, added or out of order.")
+        shape = (len(starts), len(codes) // len(starts))
+        clock = times.reshape(shape)
+        if (clock != clock[0]).any():
+            odd = int((clock != clock[0]).any(axis=1).argmax())
+            raise NotAPanelError(f"{data.name}: series {odd} is not at the instants of the first one.")
+        ids = [labels[c] for c in codes[starts]]
+        if words["id"].to_list() != ids:
+            raise NotAPanelError(f"{patterns.name} does not name the series of {data.name} in their order.")
+        try:
+            return Envelopes(
+                low.reshape(shape),
+                high.reshape(shape),
+                levels=words["level"].to_numpy(),
+                patterns=tuple(words["pattern"].to_list()),
+                times=clock[0],
+                pattern_times=_pattern_times(certificate.columns.pattern_times, clock.dtype),
+                ids=ids,
+                timezone=certificate.time.timezone,
+            )
+        except InputError as error:
+            raise NotAPanelError(f"{data.name} and {patterns.name} no longer fit: {error}") from None
+
+    def findings(self, published: Envelopes, certificate: Certificate) -> list[str]:
+        """Counts of series and instants."""
+        counts = certificate.counts
+        if (published.n_series, published.n_instants) != (counts.series, counts.instants):
+            return [
+                f"the data has {published.n_series} series of {published.n_instants} instants, "
+                f"{FILE_NAME} says {counts.series} of {counts.instants}"
+            ]
+        return []
+
+    def sizes(self, published: Envelopes, certificate: Certificate) -> dict[str, int] | None:
+        """Sizes are counted in subjects, which the folder does not tell apart where they have several series."""
+        counts = certificate.counts
+        return _group_sizes(published) if counts.subjects == counts.series else None
+
+    def describe(self, published: Envelopes, row: int, data_file: str) -> str:
+        """Its first row in the file, and its row among the patterns."""
+        return f"series {row} ({data_file} row {row * published.n_instants}, patterns row {row}; all counted from 0)"
+
+
+def _group_sizes(envelopes: Envelopes) -> dict[str, int]:
+    classes = envelope_classes(envelopes)
+    return tally(crowd_sizes(classes, envelopes.subject_codes)[np.unique(classes)])
+
+
+def _pattern_times(texts: tuple[str, ...], kind: Any) -> NDArray[Any] | None:
+    return np.array(texts, dtype=kind) if texts else None
