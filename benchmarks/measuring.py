@@ -39,6 +39,16 @@ def best_of(work: Callable[[], Any], rounds: int = ROUNDS) -> tuple[Any, float]:
     return result, min(times)
 
 
+def side_by_side(works: dict[str, Callable[[], Any]], rounds: int = ROUNDS) -> dict[str, tuple[Any, float]]:
+    """`best_of` for several works, one round of all after another, so that noise of the machine meets them all."""
+    found: dict[str, tuple[Any, float]] = {}
+    for _ in range(rounds):
+        for name, work in works.items():
+            result, seconds = best_of(work, rounds=1)
+            found[name] = result, min(seconds, found[name][1] if name in found else seconds)
+    return found
+
+
 def print_rows(rows: list[Row]) -> None:
     """Lines for a person, or JSON where `--json` was given."""
     if "--json" in sys.argv[1:]:

@@ -2,22 +2,39 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from naive.mdav import naive_mdav
 from shoal.kernels import fast_mdav
 from shoal.kernels.fast_mdav import fast_mdav_groups
-from shoal.kernels.leaves import build_leaves, drop_row, farthest, nearest, place_of_point, place_of_row
+from shoal.kernels.leaves import (
+    LONG,
+    build_leaves,
+    drop_row,
+    empty_place,
+    frame_of,
+    place_of_point,
+    place_of_row,
+)
 from shoal.kernels.mdav import mdav_groups, squared_distance
+from shoal.kernels.search_index import farthest_of, find_candidates, nearest_of, room_for
 
 
 def slow(x, k):
     return mdav_groups(x, np.arange(len(x)), k, np.zeros(1, dtype=np.int64))
 
 
-def fast(x, k):
-    return fast_mdav_groups(x, k, np.zeros(1, dtype=np.int64))
+def fast(x, k, threads=1):
+    return fast_mdav_groups(x, k, np.zeros(1, dtype=np.int64), threads)
+
+
+@pytest.fixture
+def by_index_to_the_end(monkeypatch):
+    """The index down to its last rows, and built anew on the way."""
+    monkeypatch.setattr(fast_mdav, "SMALL", 20)
+    monkeypatch.setattr(fast_mdav, "_LASTING", 200)
 
 
 def clouds(rng, n, kind):
@@ -31,66 +48,159 @@ def clouds(rng, n, kind):
         return rng.integers(0, 50, size=(n, 1)).astype(float)
     if kind == "constant":
         return np.full((n, 5), 0.1)
+    if kind == "constant columns":
+        return np.where(np.arange(9) % 3 == 0, rng.normal(size=(n, 9)), 7.3)
     if kind == "copies":
         return np.repeat(rng.normal(size=(n // 7 + 1, 6)), 7, axis=0)[:n]
     if kind == "far away":
         return rng.normal(size=(n, 8)) + 1e8
+    if kind == "tiny":
+        return 1e-130 * rng.normal(size=(n, 5))
+    if kind == "too tiny to square":
+        return 1e-160 * rng.normal(size=(n, 5))
+    if kind == "too huge to square":
+        return 1e155 * rng.normal(size=(n, 5))
+    if kind == "two scales":
+        return np.where(rng.random((n, 1)) < 0.5, 1.0, 1e-9) * rng.normal(size=(n, 7))
     if kind == "outliers":
         return rng.standard_cauchy(size=(n, 10))
+    if kind == "long":
+        return rng.normal(size=(n, 2)) @ rng.normal(size=(2, 150)) + 0.3 * rng.normal(size=(n, 150))
+    if kind == "long ties":
+        return np.tile(rng.integers(0, 2, size=(n, 5)), (1, 20)).astype(float)
+    if kind == "long copies far away":
+        return np.repeat(rng.normal(size=(n // 4 + 1, LONG + 1)), 4, axis=0)[:n] + 1e8
     return np.where(rng.random((n, 12)) < 0.9, 0.0, rng.gamma(1.0, size=(n, 12)))  # mostly zeros
 
 
-KINDS = ["noise", "few axes", "ties", "one column", "constant", "copies", "far away", "outliers", "zeros"]
+KINDS = [
+    "noise",
+    "few axes",
+    "ties",
+    "one column",
+    "constant",
+    "constant columns",
+    "copies",
+    "far away",
+    "tiny",
+    "too tiny to square",
+    "too huge to square",
+    "two scales",
+    "outliers",
+    "long",
+    "long ties",
+    "long copies far away",
+    "zeros",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "k"), [(700, 2), (901, 5), (1300, 10)])
-def test_the_groups_are_those_of_the_search_through_all_rows(monkeypatch, kind, n, k):
-    monkeypatch.setattr(fast_mdav, "SMALL", 60)
+@pytest.mark.parametrize(("n", "k"), [(700, 2), (901, 5), (1300, 10), (400, 60)])
+def test_the_groups_are_those_of_the_search_through_all_rows(by_index_to_the_end, kind, n, k):
     x = clouds(np.random.default_rng(n + k), n, kind)
     assert_array_equal(fast(x, k), slow(x, k))
 
 
-@given(seed=st.integers(0, 10_000), kind=st.sampled_from(KINDS), n=st.integers(120, 260), k=st.integers(2, 6))
+@settings(max_examples=200)
+@given(seed=st.integers(0, 10_000), kind=st.sampled_from(KINDS), n=st.integers(40, 260), k=st.integers(1, 6))
 def test_the_groups_are_the_same_on_random_clouds(seed, kind, n, k):
     x = clouds(np.random.default_rng(seed), n, kind)
-    before, fast_mdav.SMALL = fast_mdav.SMALL, 40
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast_mdav, "SMALL", 20)
+        patch.setattr(fast_mdav, "_LASTING", 100)
         assert_array_equal(fast(x, k), slow(x, k))
-    finally:
-        fast_mdav.SMALL = before
 
 
-def test_small_panels_are_left_to_the_plain_kernel(rng):
-    x = rng.normal(size=(100, 4))
-    assert_array_equal(fast(x, 3), slow(x, 3))
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(25, 90),
+    n_columns=st.integers(1, 6),
+    n_values=st.integers(1, 4),
+    scale=st.sampled_from([1.0, 0.1, 1e-100, 1e100]),
+    offset=st.sampled_from([0.0, 0.3, 1e8]),
+    k=st.integers(2, 4),
+)
+def test_the_groups_are_those_of_the_definition(seed, n, n_columns, n_values, scale, offset, k):
+    x = scale * (np.random.default_rng(seed).integers(0, n_values, size=(n, n_columns)) + offset)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fast_mdav, "SMALL", 12)
+        assert_array_equal(fast(x, k), naive_mdav(x, k))
 
 
-def test_progress_counts_all_rows(rng, monkeypatch):
-    monkeypatch.setattr(fast_mdav, "SMALL", 60)
+def test_the_index_is_used_on_all_but_rows_it_cannot_hold(monkeypatch, rng):
+    built = []
+    monkeypatch.setattr(fast_mdav, "build_leaves", lambda *a: built.append(len(a[1])) or build_leaves(*a))
+    fast(rng.normal(size=(fast_mdav.SMALL + 20, 4)), 3)
+    assert built == [fast_mdav.SMALL + 20]
+    for x in (rng.normal(size=(fast_mdav.SMALL, 4)), 1e200 * rng.normal(size=(300, 4)), np.full((300, 2), 1e308)):
+        assert_array_equal(fast(x, 3), slow(x, 3))
+    assert len(built) == 1
+
+
+def test_threads_change_nothing(monkeypatch, rng):
+    monkeypatch.setattr("shoal.kernels.leaves._MANY_ROWS", 500)
+    monkeypatch.setattr("shoal.kernels.leaves._PRODUCT", 100)
+    x = rng.normal(size=(2000, 6))
+    assert_array_equal(fast(x, 5, threads=3), fast(x, 5))
+    assert_array_equal(fast(x, 5), slow(x, 5))
+
+
+def test_the_input_is_left_as_it_was(rng):
+    x = rng.normal(size=(500, 6))
+    before = x.copy()
+    fast(x, 5)
+    assert_array_equal(x, before)
+
+
+def test_progress_counts_all_rows(rng):
     done = np.zeros(1, dtype=np.int64)
     fast_mdav_groups(rng.normal(size=(500, 4)), 4, done)
     assert done[0] == 500
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("too")])
 def test_nearest_and_farthest_equal_a_full_search_while_rows_are_dropped(kind):
     rng = np.random.default_rng(3)
     x = clouds(rng, 600, kind)
-    leaves, frame = build_leaves(x, np.arange(600))
+    frame = frame_of(x, np.arange(600))
+    leaves = build_leaves(x, np.arange(600), frame)
+    at, room = empty_place(frame), room_for(leaves)
     left = list(range(600))
-    while len(left) > 30:
+    while len(left) > 41:
         centre = int(rng.choice(left))
         others = [r for r in left if r != centre]
-        by_distance = sorted(others, key=lambda r: (squared_distance(x[r], x[centre]), r))
-        found = np.empty(5, dtype=np.int64)
-        nearest(x, leaves, centre, place_of_row(leaves, centre), frame.error, found)
-        assert found.tolist() == by_distance[:5]
+        from_centre = {r: squared_distance(x[r], x[centre]) for r in left}
+        wanted = int(rng.choice([1, 5, 40]))  # 40: more than the first leaves hold in the end
+        found = np.empty(wanted, dtype=np.int64)
+        place_of_row(leaves, centre, at)
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 1, frame.error, frame.slack, room)
+        nearest_of(x, room.near[:n_near], centre, found)
+        assert found.tolist() == sorted(others, key=lambda r: (from_centre[r], r))[:wanted]
+        assert farthest_of(x, room.far[:n_far], x[centre]) == min(left, key=lambda r: (-from_centre[r], r))
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 0, frame.error, frame.slack, room)
+        assert n_far == 0
+        assert len(set(room.near[:n_near])) == n_near
+        assert set(found) <= set(room.near[:n_near])
         point = x[left].mean(axis=0)
-        row, distance, _ = farthest(x, leaves, point, place_of_point(frame, point), frame.error)
-        distances = {r: squared_distance(x[r], point) for r in left}
-        assert row == min(left, key=lambda r: (-distances[r], r))
-        assert distance == distances[row]
+        place_of_point(frame, point, at)
+        n_near, n_far = find_candidates(leaves, at, -1, 0, 1, frame.error, frame.slack, room)
+        from_point = {r: squared_distance(x[r], point) for r in left}
+        assert n_near == 0
+        assert farthest_of(x, room.far[:n_far], point) == min(left, key=lambda r: (-from_point[r], r))
         for row in rng.choice(left, size=25, replace=False):
             drop_row(leaves, row)
             left.remove(row)
+
+
+def test_few_rows_are_measured():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(4000, 3)) @ rng.normal(size=(3, 20)) + 0.1 * rng.normal(size=(4000, 20))
+    frame = frame_of(x, np.arange(4000))
+    leaves = build_leaves(x, np.arange(4000), frame)
+    at, room = empty_place(frame), room_for(leaves)
+    for row in range(0, 4000, 100):
+        place_of_row(leaves, row, at)
+        n_near, n_far = find_candidates(leaves, at, row, 9, 1, frame.error, frame.slack, room)
+        assert n_near <= 12
+        assert n_far <= 3

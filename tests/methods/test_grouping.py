@@ -1,5 +1,6 @@
 """What microaggregation takes beyond k: features, refining, strata, aggregates, rounding."""
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -167,8 +168,22 @@ def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
         ({"features": "colour"}, "Unknown features 'colour'"),
         ({"round_to": -1}, "round_to must be a resolution above 0"),
         ({"seconds": 0}, "seconds must be above 0"),
+        ({"threads": 0}, "threads must be a whole number of at least 1"),
     ],
 )
 def test_impossible_parameters_are_refused(options, message):
     with pytest.raises(ParameterError, match=message):
         Microaggregation(k=3, **options)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "mdav", "v-mdav", "k-ward"])
+def test_threads_change_nothing_in_the_result_nor_in_the_setting(rng, algorithm):
+    panel = Panel(rng.normal(size=(2500, 6)))
+    before = numba.get_num_threads()
+    one, two, watched = (
+        Microaggregation(k=7, algorithm=algorithm, threads=threads).anonymize(panel, progress=progress).values
+        for threads, progress in ((1, None), (2, None), (2, lambda done, total: None))
+    )
+    assert_array_equal(one, two)
+    assert_array_equal(one, watched)
+    assert numba.get_num_threads() == before

@@ -168,6 +168,8 @@ class TestRelease:
         assert counts["groups"] == sum(len(set(column)) for column in candidate.values.T)
         page = (tmp_path / "out" / "report.html").read_text()
         assert "Groups are formed at each instant" in page
+        assert "above the least possible for groups of neighbouring values" in page
+        assert f"{candidate.recipe.figures['cells_alone']} readings are published as measured" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 
     def test_one_group_split_too_far_is_found_by_a_recipient(self, tmp_path, meters):

@@ -2,11 +2,11 @@
 
 For complete rows, one per subject. Three things are exact although they are cheap:
 
-- the nearest and the farthest row come from `leaves`, which measures every row its bounds cannot rule out; - the mean
-of what is left is a running sum, off by a known error; where that could decide which row is farthest, the mean is
-  summed again in row order, as the definition does it;
-- when two fifths of an index are gone it is built anew around the rest, and the last rows go through `mdav_groups`
-itself.
+- the nearest and the farthest rows come from `search_index`, which measures every row its bounds cannot rule out;
+- the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
+  mean is summed again in row order, as the definition does it;
+- when three tenths of a large index are gone it is built anew around the rest, and the last rows go through
+  `mdav_groups` itself, as do rows whose squares would leave the range of float64.
 """
 
 import numpy as np
@@ -16,29 +16,48 @@ from numpy.typing import NDArray
 from shoal.kernels.leaves import (
     Frame,
     Leaves,
+    Place,
     build_leaves,
     drop_row,
-    farthest,
-    nearest,
+    empty_place,
+    frame_of,
     place_of_point,
     place_of_row,
 )
 from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.search_index import (
+    Candidates,
+    exact_distance,
+    farthest_of,
+    find_candidates,
+    nearest_of,
+    room_for,
+)
 
-SMALL = 2000  # rows for which an index does not pay
+SMALL = 200  # rows for which an index does not pay
+_FEW = 60  # rows for which one that is there does not
+_LASTING = 4096  # rows for which it is not built anew
 _ROUNDING = 2.0**-52
+_RANGE = (1e-140, 1e140)  # lengths whose squares are safe
 
 
-def fast_mdav_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Group label of each row, groups numbered in the order they are formed."""
+def fast_mdav_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64], threads: int = 1) -> NDArray[np.int64]:
+    """Group label of each row, groups numbered in the order they are formed.
+
+    `threads` share the building of an index, nothing else: single steps are too short. The groups do not depend on it.
+    """
     labels = np.full(len(x), -1)
     n_groups = 0
     left = np.arange(len(x))
     while len(left) > max(SMALL, 6 * k):
-        leaves, frame = build_leaves(x, left)
-        stop = max(SMALL, 6 * k, 3 * len(left) // 5)
-        sums, sizes = x[left].sum(axis=0), np.abs(x[left]).sum(axis=0)
-        n_groups = _take_pairs(x, leaves, frame, k, labels, n_groups, len(left), stop, sums, sizes, done)
+        sums, sizes = _sums(x, left)
+        frame = frame_of(x, left) if sizes.max() < _RANGE[1] else None
+        if frame is None or not (frame.largest == 0.0 or _RANGE[0] < frame.largest < _RANGE[1]):
+            break
+        leaves = build_leaves(x, left, frame, threads)
+        stop = max(min(SMALL, _FEW), 6 * k, 7 * len(left) // 10 if len(left) > _LASTING else 0)
+        room = room_for(leaves)
+        n_groups = _take_pairs(x, leaves, frame, empty_place(frame), room, k, labels, n_groups, stop, sums, sizes, done)
         left = np.flatnonzero(labels < 0)
     rest = np.ascontiguousarray(x[left])
     labels[left] = n_groups + mdav_groups(rest, np.arange(len(left)), k, np.zeros(1, dtype=np.int64))
@@ -51,10 +70,11 @@ def _take_pairs(
     x: NDArray[np.float64],
     leaves: Leaves,
     frame: Frame,
+    at: Place,
+    room: Candidates,
     k: int,
     labels: NDArray[np.int64],
     label: int,
-    n_left: int,
     stop: int,
     sums: NDArray[np.float64],
     sizes: NDArray[np.float64],
@@ -62,41 +82,83 @@ def _take_pairs(
 ) -> int:
     """Form pairs of groups until at most `stop` rows are left; return the next label."""
     group = np.empty(k - 1, dtype=np.int64)
-    n_start = n_left
+    none, one, nobody = int(np.int64(0)), int(np.int64(1)), int(np.int64(-1))  # numba compiles anew for constants
+    n_start = n_left = room.near.shape[0]
+    size = 0.0
+    for c in range(sizes.shape[0]):
+        size += sizes[c] * sizes[c]
+    size = np.sqrt(size)
     while n_left > stop:
         mean = sums / n_left
         # How far this mean may lie from one summed in row order: both sums round once per row and column.
-        error = 0.0
-        for c in range(sizes.shape[0]):
-            error += (2.0 * n_start * _ROUNDING * sizes[c] / n_left) ** 2
-        error = np.sqrt(error)
-        centre, best, second = farthest(x, leaves, mean, place_of_point(frame, mean), frame.error + 2.0 * error)
-        if second >= 0.0 and np.sqrt(second) + 2.0 * error >= np.sqrt(best) * (1.0 - 1e-12):
-            mean = _mean_in_row_order(x, labels, n_left)
-            centre, best, second = farthest(x, leaves, mean, place_of_point(frame, mean), frame.error)
-        for _ in range(2):
-            at = place_of_row(leaves, centre)
-            nearest(x, leaves, centre, at, frame.error, group)
-            labels[centre] = label
-            drop_row(leaves, centre)
-            sums -= x[centre]
-            for i in range(k - 1):
-                row = int(group[i])
-                labels[row] = label
-                drop_row(leaves, row)
-                sums -= x[row]
+        error = 2.0 * n_start * _ROUNDING * size / n_left
+        place_of_point(frame, mean, at)
+        n_far = find_candidates(leaves, at, nobody, none, one, frame.error + error * frame.scale, frame.slack, room)[1]
+        centre = _farthest_from_mean(x, room.far[:n_far], labels, mean, error, n_left)
+        for turn in range(2):
+            place_of_row(leaves, centre, at)
+            n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, frame.error, frame.slack, room)
+            nearest_of(x, room.near[:n_near], centre, group)
+            _take(x, leaves, labels, label, centre, sums)
+            for row in group:
+                _take(x, leaves, labels, label, int(row), sums)
             label += 1
             n_left -= k
-            # The second group grows around the row farthest from the first centre.
-            centre = farthest(x, leaves, x[centre], at, frame.error)[0]
+            if turn == 0:
+                # The second group grows around the row farthest from the first centre.
+                opposite = farthest_of(x, room.far[:n_far], x[centre])
+                if labels[opposite] >= 0:  # only where all are equally far
+                    n_far = find_candidates(leaves, at, centre, none, one, frame.error, frame.slack, room)[1]
+                    opposite = farthest_of(x, room.far[:n_far], x[centre])
+                centre = opposite
         done[0] += 2 * k
     return label
 
 
 @njit(cache=True)
-def _mean_in_row_order(x: NDArray[np.float64], labels: NDArray[np.int64], n_left: int) -> NDArray[np.float64]:
-    total = np.zeros(x.shape[1])
-    for i in range(x.shape[0]):
-        if labels[i] < 0:
-            total += x[i]
-    return total / n_left
+def _take(
+    x: NDArray[np.float64],
+    leaves: Leaves,
+    labels: NDArray[np.int64],
+    label: int,
+    row: int,
+    sums: NDArray[np.float64],
+) -> None:
+    labels[row] = label
+    drop_row(leaves, row)
+    for c in range(sums.shape[0]):
+        sums[c] -= x[row, c]
+
+
+@njit(cache=True)
+def _farthest_from_mean(
+    x: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    error: float,
+    n_left: int,
+) -> int:
+    """The row farthest from the mean summed in row order, given one that may be off by `error`."""
+    best = farthest_of(x, rows, mean)
+    distance = np.sqrt(exact_distance(x[best], mean)) * (1.0 - 1e-12)
+    for row in rows:
+        if np.sqrt(exact_distance(x[row], mean)) + 2.0 * error >= distance and exact_distance(x[row], x[best]) > 0.0:
+            total = np.zeros(x.shape[1])
+            for i in range(x.shape[0]):
+                if labels[i] < 0:
+                    for c in range(x.shape[1]):
+                        total[c] += x[i, c]
+            return int(farthest_of(x, rows, total / n_left))
+    return int(best)
+
+
+@njit(cache=True, nogil=True)
+def _sums(x: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum of each column, and of its absolute values."""
+    sums, sizes = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    for row in rows:
+        for c in range(x.shape[1]):
+            sums[c] += x[row, c]
+            sizes[c] += abs(x[row, c])
+    return sums, sizes

@@ -21,6 +21,7 @@ from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
+from shoal.methods.threads import n_threads, on_threads
 from shoal.methods.watch import Progress, watched
 
 Algorithm = Literal["auto", "mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
@@ -48,6 +49,7 @@ class Grouping:
     seconds: float
     seed: int
     loss: Literal["squared", "absolute"]
+    threads: int | None = None
 
     def form(self, features: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
         """Group labels of the rows, from their features; the yardsticks look at the values themselves."""
@@ -57,26 +59,34 @@ class Grouping:
             self._refuse(x, many_series)
         labels = self._form(x, values, subjects, progress)
         if self.refine:
-            return np.asarray(refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
+            return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
         cheap = len(x) <= CHEAP_UP_TO and not many_series and not np.isnan(x).any()
         if self.algorithm == "auto" and self.refine is None and cheap:
-            return np.asarray(refine_groups(x, labels, self.k, CHEAP_WORK * len(x), thorough=False)[0])
+            cheaply = CHEAP_WORK * len(x)
+            return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, cheaply, thorough=False)[0])
         return labels
 
     def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
-        forms: dict[str, Callable[[], Any]] = {
-            "auto": lambda: _mdav(x, subjects, self.k, progress),
-            "mdav": lambda: _mdav(x, subjects, self.k, progress),
-            "v-mdav": lambda: watched(lambda done: v_mdav_groups(x, self.k, self.gain, done), len(x), progress),
-            "k-ward": lambda: watched(lambda done: k_ward_groups(x, self.k, done), len(x), progress),
-            "optimal": lambda: optimal_groups(x[:, 0], self.k, self.loss),
-            "by-mean": lambda: by_statistic_groups(row_means(values), self.k),
-            "by-variance": lambda: by_statistic_groups(row_variances(values), self.k),
-            "best": lambda: watched(
-                lambda done: best_groups(x, self.k, self.seconds, self.seed, done=done), len(x), progress
-            ),
+        forms: dict[str, Callable[[Labels], Any]] = {
+            "auto": lambda done: self._mdav(x, subjects, done),
+            "mdav": lambda done: self._mdav(x, subjects, done),
+            "v-mdav": lambda done: v_mdav_groups(x, self.k, self.gain, done),
+            "k-ward": lambda done: k_ward_groups(x, self.k, done),
+            "optimal": lambda done: optimal_groups(x[:, 0], self.k, self.loss),
+            "by-mean": lambda done: by_statistic_groups(row_means(values), self.k),
+            "by-variance": lambda done: by_statistic_groups(row_variances(values), self.k),
+            "best": lambda done: best_groups(x, self.k, self.seconds, self.seed, done=done),
         }
-        return np.asarray(forms[self.algorithm]())
+        form = forms[self.algorithm]
+        # Inside `watched`, because numba's number of threads is one of the thread that asks.
+        found = watched(lambda done: on_threads(self.threads, lambda: form(done)), len(x), progress)
+        return np.asarray(found)
+
+    def _mdav(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
+        """MDAV-generic; through an index where that pays and the rows allow it."""
+        if len(x) > SMALL and int(subjects.max()) + 1 == len(x) and not np.isnan(x).any():
+            return np.asarray(fast_mdav_groups(x, self.k, done, n_threads(self.threads)))
+        return np.asarray(mdav_groups(x, subjects, self.k, done))
 
     def _refuse(self, x: Floats, many_series: bool) -> None:
         what = "refine" if self.algorithm in ("auto", "mdav") else f"algorithm {self.algorithm!r}"
@@ -94,13 +104,6 @@ class Grouping:
                 f"algorithm 'optimal' needs one instant and one channel, or one feature; here are {x.shape[1]}. "
                 "Use algorithm 'best' for more."
             )
-
-
-def _mdav(x: Floats, subjects: Labels, k: int, progress: Progress | None) -> Labels:
-    """MDAV-generic; through an index where that pays and the rows allow it."""
-    if len(x) > SMALL and int(subjects.max()) + 1 == len(x) and not np.isnan(x).any():
-        return np.asarray(watched(lambda done: fast_mdav_groups(x, k, done), len(x), progress))
-    return np.asarray(watched(lambda done: mdav_groups(x, subjects, k, done), len(x), progress))
 
 
 def _relative_to_first(features: Floats) -> Floats:

@@ -26,6 +26,7 @@ from shoal.methods.aggregates import (
 )
 from shoal.methods.grouping import Algorithm, Grouping
 from shoal.methods.strata import strata_of
+from shoal.methods.threads import check_threads
 from shoal.methods.watch import Progress
 from shoal.model import Candidate, Panel, Private, Profiles, Published, Recipe
 
@@ -86,6 +87,8 @@ class Microaggregation:
         Only "best": how long to search. The clock decides where it ends, so two runs may differ.
     seed
         Only "best": where the search starts.
+    threads
+        How many cores to use at most; left out, all there are. Changes nothing in the result.
 
     Examples
     --------
@@ -117,6 +120,7 @@ class Microaggregation:
     merge_small: bool = False
     seconds: float = 60.0
     seed: int = 0
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         KAnonymity(self.k)  # refuses an impossible k with its own words
@@ -135,6 +139,7 @@ class Microaggregation:
             )
         find_features(self.features)
         check_rounding(self.round_to)
+        check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
             raise ParameterError("gain must be a number of at least 0.")
         if not 0.0 < self.seconds < float("inf"):
@@ -219,6 +224,7 @@ class Microaggregation:
             seconds=float(self.seconds),
             seed=int(self.seed),
             loss="absolute" if self.aggregate == "median" else "squared",
+            threads=self.threads,
         )
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0

@@ -212,6 +212,14 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
                 text += f" to {words.number(counts.get('largest_group'))}"
             text += " members"
         text += "."
+    figures = _mapping(method.get("figures"))
+    if _is_finite(gap := figures.get("at_most_above_best")):
+        text += (
+            f" The loss is at most {words.percent(gap)} above the least possible for groups of neighbouring values with "
+            "as many series left alone."
+        )
+    if alone := figures.get("cells_alone"):
+        text += f" {words.plural(alone, 'reading')} {'is' if alone == 1 else 'are'} published as measured."
     return text
 
 

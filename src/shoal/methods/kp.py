@@ -1,0 +1,229 @@
+"""Publish a range for every value and, apart from it, a word for the shape of every series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.features.sax import MOST_LETTERS, PatternRepresentation, Sax, text
+from shoal.guarantees import KPAnonymity
+from shoal.kernels.kp_clusters import split_sets
+from shoal.kernels.kp_groups import boxes_of, form_groups
+from shoal.kernels.kp_joining import join_bad_leaves
+from shoal.kernels.kp_tree import Leaves, create_tree, recycle
+from shoal.methods.watch import Progress, watched
+from shoal.model import Candidate, Envelopes, Panel, Private, Recipe
+
+Algorithm = Literal["kapra", "naive"]
+
+
+class _Partition(NamedTuple):
+    """The group of each row, -1 for a suppressed one, and its leaf; of each leaf its word and level."""
+
+    groups: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    words: tuple[str, ...]
+    levels: NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KP:
+    """Publish envelopes shared by at least `k` series, and patterns shared by at least `p` of those.
+
+    Of every series two things are published: at each instant the lowest and the highest value of its group, and a
+    SAX word for its shape, which at least `p` series of the group share. Each word has the highest level (number of
+    letters) that was found for it. Aims at KPAnonymity(k, p): knowing values and shape, nobody finds a series with a
+    chance above 1/p.
+
+    "kapra" first forms subgroups of equal words over all series, then puts near subgroups together to groups: it keeps
+    shapes. "naive" first forms groups of near values, then words inside each: it keeps values, and its words are coarse
+    and may be those of a similar series. "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
+    than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
+
+    Where the paper leaves it open: equal values of a criterion are decided by row position; a node whose series all
+    agree on the next level goes there without a split; rows of bad leaves are recycled one by one, as they need not
+    have one word at a lower level. Groups are formed by an exact index: they are those of the paper's greedy order
+    over all pairs, whatever the size.
+
+    One channel and one series per subject; gaps are refused.
+
+    Parameters
+    ----------
+    k
+        Smallest group of one envelope. Larger hides better and widens the envelopes.
+    p
+        Smallest subgroup of one pattern, at most k. Larger hides better and coarsens the patterns.
+    algorithm
+        "kapra" or "naive".
+    max_level
+        The most letters a word may use, up to 20. Fewer make coarser words.
+
+    Examples
+    --------
+    >>> from shoal import Panel
+    >>> up, down = [1.0, 2.0, 4.0], [4.0, 2.0, 1.0]
+    >>> candidate = KP(k=4, p=2).anonymize(Panel([up, down, [3.0, 4.0, 6.0], [5.0, 3.0, 2.0]]))
+    >>> candidate.published.low[0].tolist(), candidate.published.high[0].tolist()
+    ([1.0, 2.0, 1.0], [5.0, 4.0, 6.0])
+    >>> candidate.published.patterns[0] == candidate.published.patterns[2] != candidate.published.patterns[1]
+    True
+    >>> candidate.check().holds
+    True
+
+    References
+    ----------
+    L. Shou, X. Shang, K. Chen, G. Chen, C. Zhang, "Supporting pattern-preserving anonymization for time-series data",
+    2013, section 5.
+    """
+
+    name: ClassVar[str] = "kp"
+
+    k: int
+    p: int
+    algorithm: Algorithm = "kapra"
+    max_level: int = MOST_LETTERS
+
+    def __post_init__(self) -> None:
+        KPAnonymity(self.k, self.p)  # refuses what is impossible with its own words
+        if self.p > self.k:
+            raise ParameterError(
+                f"p={self.p} is above k={self.k}: every pattern inside a group needs p series, so groups have p or "
+                "more anyway. Raise k or lower p."
+            )
+        if self.algorithm not in get_args(Algorithm):
+            raise ParameterError(f"algorithm must be one of: {', '.join(get_args(Algorithm))}.")
+        if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
+            raise ParameterError("max_level must be a whole number.")
+        Sax(int(self.max_level))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {name: int(plain[name]) for name in ("k", "p", "max_level")}
+
+    @property
+    def aims_at(self) -> KPAnonymity:
+        """The guarantee a candidate of this method is checked against."""
+        return KPAnonymity(int(self.k), int(self.p))
+
+    @property
+    def representation(self) -> PatternRepresentation:
+        """What patterns are written in."""
+        return Sax(int(self.max_level))
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Form groups and words; publish envelopes and patterns of all series but the suppressed ones, in row order."""
+        self._refuse(panel)
+        # A copy, because numba compiles everything once more for an array that is locked.
+        x = np.array(panel.values.reshape(panel.n_series, panel.n_instants), order="C")
+        form = self._kapra if self.algorithm == "kapra" else self._naive
+        partition: _Partition = watched(lambda done: form(x, done), panel.n_series, progress)
+        kept = np.flatnonzero(partition.groups >= 0)
+        everyone = len(kept) == panel.n_series
+        groups, leaf = partition.groups[kept], partition.leaf[kept]
+        low, high, sizes = boxes_of(x if everyone else x[kept], groups)
+        published = Envelopes(
+            low=low[groups],
+            high=high[groups],
+            levels=partition.levels[leaf],
+            patterns=tuple(map(partition.words.__getitem__, leaf.tolist())),
+            times=panel.times,
+            timezone=panel.timezone,
+        )
+        figures = {"groups": len(sizes), "series_suppressed": panel.n_series - len(kept)}
+        return Candidate(
+            published=published,
+            guarantee=self.aims_at,
+            recipe=Recipe(self.name, self.parameters, figures),
+            private=Private(original=panel, groups=partition.groups, rows=None if everyone else kept),
+        )
+
+    def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
+        """Section 5.2: groups of near values, then a tree for each."""
+        pr = self.representation
+        groups = split_sets(x, np.zeros(len(x), dtype=np.int64), int(self.k))
+        leaves = create_tree(lambda level: pr.words(x, level), groups, int(self.p), pr.max_level)
+        joins = join_bad_leaves(leaves, groups, self._shapes(x, leaves), pr.similarity)
+        done[0] += len(x)
+        return _Partition(groups, joins[leaves.leaf], text(self._words(x, leaves)), leaves.level)
+
+    def _kapra(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
+        """Section 5.3: one tree, bad leaves recycled, subgroups put together to groups."""
+        leaves = self._leaves(x)
+        kept = np.flatnonzero(leaves.good[leaves.leaf])
+        # Leaves of 2p rows or more are cut in parts of near values, each a subgroup.
+        subgroups = split_sets(x[kept], leaves.leaf[kept], int(self.p))
+        groups = np.full(len(x), -1, dtype=np.int64)
+        groups[kept] = form_groups(*boxes_of(x[kept], subgroups), int(self.k), done)[subgroups]
+        return _Partition(groups, leaves.leaf, text(self._words(x, leaves)), leaves.level)
+
+    def _leaves(self, x: NDArray[np.float64]) -> Leaves:
+        """Leaves of equal words; bad ones are to be suppressed and have fewer than p rows in all."""
+        pr, p = self.representation, int(self.p)
+        roots = np.zeros(len(x), dtype=np.int64)
+        leaves = create_tree(lambda level: pr.words(x, level), roots, p, pr.max_level)
+        bad = np.flatnonzero(~leaves.good[leaves.leaf])
+        if not len(bad):
+            return leaves
+        found, levels = recycle(lambda level: pr.words(x[bad], level), leaves.level[leaves.leaf[bad]], p)
+        # Recycled rows leave their leaves for new ones; what is left over is a bad leaf a row.
+        left = bad[found < 0]
+        leaf = leaves.leaf.copy()
+        leaf[bad] = len(leaves.level) + found
+        leaf[left] = len(leaves.level) + len(levels) + np.arange(len(left))
+        level = np.concatenate([leaves.level, levels, leaves.level[leaves.leaf[left]]])
+        leaves = _numbered(leaf, level, left)
+        if len(x) - len(left) >= self.k:
+            return leaves
+        # The paper suppresses them and has no group left. Their own level would be theirs alone.
+        joins = join_bad_leaves(leaves, roots, self._shapes(x, leaves), pr.similarity)
+        return Leaves(joins[leaves.leaf], leaves.level, leaves.first, np.ones(len(joins), dtype=np.bool_))
+
+    def _words(self, x: NDArray[np.float64], leaves: Leaves) -> NDArray[np.uint8]:
+        words = np.zeros((len(leaves.level), x.shape[1]), dtype=np.uint8)
+        for level in np.unique(leaves.level).tolist():
+            of_level = leaves.level == level
+            words[of_level] = self.representation.words(x[leaves.first[of_level]], level)
+        return words
+
+    def _shapes(self, x: NDArray[np.float64], leaves: Leaves) -> NDArray[np.float64]:
+        return self.representation.reconstruct(self._words(x, leaves), leaves.level)
+
+    def _refuse(self, panel: Panel) -> None:
+        if panel.n_subjects < self.k:
+            raise ParameterError(
+                f"k={self.k} needs at least {self.k} subjects, the panel has {panel.n_subjects}. "
+                "Lower k or read more series."
+            )
+        if not panel.one_series_per_subject:
+            raise ParameterError(
+                f"kp needs one series per subject; here are {panel.n_series} series of {panel.n_subjects} subjects. "
+                "Use microaggregation, or publish one series of each."
+            )
+        if panel.n_channels > 1:
+            raise ParameterError(
+                f"kp is for one channel, the panel has {panel.n_channels}. Publish them one by one, or use "
+                "microaggregation."
+            )
+        if panel.n_missing:
+            raise ParameterError(
+                f"kp needs a panel without gaps; {panel.n_missing} values are missing. "
+                "Read it with missing='drop-series' or 'interpolate:2h'."
+            )
+
+
+def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> Leaves:
+    """Leaves without the empty ones, numbered by first row."""
+    used, first, leaf = np.unique(leaf, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(used), dtype=np.int64)
+    place[order] = np.arange(len(used))
+    leaf = place[leaf.reshape(-1)]
+    good = np.ones(len(used), dtype=np.bool_)
+    good[leaf[bad_rows]] = False
+    return Leaves(leaf, level[used[order]], first[order], good)
