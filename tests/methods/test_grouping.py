@@ -93,7 +93,7 @@ def test_the_default_refines_only_where_it_is_cheap_and_possible(rng, monkeypatc
     values[3, 1] = np.nan
     for other in (Panel(values), Panel(panel.values, subjects=np.repeat(range(20), 3))):
         assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
-    monkeypatch.setattr("shoal.methods.grouping.CHEAP_UP_TO", 59)
+    monkeypatch.setattr("shoal.methods.grouping.CHEAP_GROUPS", 19)
     assert_array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
 
 

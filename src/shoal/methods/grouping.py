@@ -34,8 +34,8 @@ REFINE_WORK = 20_000
 CHEAP_WORK = 2000
 """The same for "auto"."""
 
-CHEAP_UP_TO = 5000
-"""Series up to which refining among near groups takes no longer than MDAV itself, so that it is done by default."""
+CHEAP_GROUPS = 1000
+"""Groups up to which refining in haste takes about as long as MDAV itself, so that "auto" does it."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class Grouping:
         labels = self._form(x, values, subjects, progress)
         if self.refine:
             return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
-        cheap = len(x) <= CHEAP_UP_TO and not many_series and not np.isnan(x).any()
+        cheap = len(x) <= CHEAP_GROUPS * self.k and not many_series and not np.isnan(x).any()
         if self.algorithm == "auto" and self.refine is None and cheap:
             cheaply = CHEAP_WORK * len(x)
-            return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, cheaply, thorough=False)[0])
+            return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, cheaply, hasty=True)[0])
         return labels
 
     def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:

@@ -57,8 +57,8 @@ class Microaggregation:
     k
         Smallest group. Larger hides better and blurs more.
     algorithm
-        "auto": MDAV, and where that takes no longer than MDAV itself, refined among near groups: up to 5000 complete
-        series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data.
+        "auto": MDAV, and where that takes about as long as MDAV itself, refined among near groups: up to 1000 k
+        complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data.
         "k-ward": Ward's merging, slower. "optimal": the least loss there is, for one instant and one channel or a
         single feature. "best": the least loss found in `seconds`, for panels of up to some thousand series. "by-mean",
         "by-variance": sorted by mean or variance of the series; yardsticks only.

@@ -213,9 +213,10 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
             text += " members"
         text += "."
     figures = _mapping(method.get("figures"))
-    if _is_finite(gap := figures.get("at_most_above_best")):
+    gap = figures.get("at_most_above_best")
+    if _is_finite(gap):
         text += (
-            f" The loss is at most {words.percent(gap)} above the least possible for groups of neighbouring values with "
+            f" The loss is at most {words.percent(float(gap or 0.0))} above the least possible for groups of neighbouring values with "
             "as many series left alone."
         )
     if alone := figures.get("cells_alone"):
