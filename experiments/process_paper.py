@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from process_paper_figures import all_figures, draw
+from drawing import draw
+from process_paper_figures import all_figures
 from process_paper_findings import (
     NAMES,
     Why,

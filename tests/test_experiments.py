@@ -1,6 +1,7 @@
 """Experiments run: a tiny one writes its page, with every answer computed and no figure missing."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,39 @@ def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
 def test_the_process_paper_draws_small_pictures(tmp_path):
     page = run_process_paper(tmp_path)
     pictures = sorted(tmp_path.glob("process_paper-*.png"))
+    assert len(pictures) == 7
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_nlk_paper(out, **environment):
+    options = ["--quick", "--data", str(out / "absent"), "--series", "45", "--instants", "48", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "nlk_paper.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "nlk.md").read_text(encoding="utf-8")
+
+
+def test_the_nlk_paper_answers_whether_statements_and_targets_come_out(tmp_path):
+    page = run_nlk_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "**All data here are simulated**" in page
+    assert page.count("Not drawn: Chromium was not found.") == 7
+    assert "nan" not in page
+    targets = page.partition("### Simulated meters, 45 × 48")[2].partition("\n## ")[0]
+    assert targets.count("**Yes.**") + targets.count("**No.**") == 3
+    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert len(answers) > 20
+    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+    held, of = (int(word) for word in re.search(r"(\d+) of (\d+) releases passed", page).groups())
+    assert held == of > 100
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_the_nlk_paper_draws_small_pictures(tmp_path):
+    page = run_nlk_paper(tmp_path)
+    pictures = sorted(tmp_path.glob("nlk-*.png"))
     assert len(pictures) == 7
     for picture in pictures:
         assert f"]({picture.name})" in page

@@ -43,7 +43,7 @@ class NLK:
     Parameters
     ----------
     n
-        Values of a series that somebody may know. Larger protects from more knowledge and loses more.
+        Values of a series that somebody may know. Larger protects from more knowledge and hardly loses more.
     l
         Values, known ones included, that nobody may get to know; above n. The larger l - n, the less is lost.
     k
