@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from shoal import Panel, guarantees, methods, utility
+from shoal import Panel, attacks, guarantees, methods, utility
 from shoal.errors import ParameterError, ShoalError
 from shoal.guarantees import build_guarantee
 from shoal.guarantees.crowds import published_classes
@@ -37,10 +37,10 @@ def methods_and_panels():
 
 
 def exported(room):
-    return [pytest.param(getattr(room, name), id=name) for name in room.__all__]
+    return [pytest.param(getattr(room, n), id=n) for n in room.__all__ if hasattr(getattr(room, n), "name")]
 
 
-ALL = [*exported(methods), *exported(guarantees), *exported(utility)]
+ALL = [*exported(methods), *exported(guarantees), *exported(attacks), *exported(utility)]
 rng = np.random.default_rng(11)
 PANELS = {
     "plain": Panel(rng.normal(size=(20, 8))),
@@ -160,7 +160,7 @@ def measures_of(what):
     return [param for param in exported(utility) if param.values[0].judges == what]
 
 
-@pytest.mark.parametrize("cls", exported(utility))
+@pytest.mark.parametrize("cls", [*measures_of("values"), *measures_of("groups")])
 @pytest.mark.parametrize("panel", [pytest.param(panel, id=name) for name, panel in PANELS.items()])
 class TestMeasures:
     def test_the_score_is_in_its_range_repeatable_and_leaves_its_input_untouched(self, cls, panel):

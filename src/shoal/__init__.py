@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import features, guarantees, methods, simulate, utility
+    from shoal import attacks, features, guarantees, methods, queries, simulate, utility
     from shoal.guarantees import AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity
     from shoal.methods import NLK, Microaggregation
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
@@ -36,7 +36,7 @@ _HOMES = {
     "read_panel": "shoal.read",
     "verify": "shoal.release",
 }
-_ROOMS = ("features", "guarantees", "methods", "simulate", "utility")
+_ROOMS = ("attacks", "features", "guarantees", "methods", "queries", "simulate", "utility")
 
 __all__ = [
     "NLK",
@@ -55,11 +55,13 @@ __all__ = [
     "Roles",
     "Score",
     "Verdict",
+    "attacks",
     "features",
     "guarantees",
     "load_release",
     "methods",
     "publish",
+    "queries",
     "read_events",
     "read_panel",
     "simulate",

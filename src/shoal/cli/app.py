@@ -15,6 +15,7 @@ from shoal.cli.anonymize import anonymize
 from shoal.cli.demo import demo
 from shoal.cli.methods import methods
 from shoal.cli.options import MethodCommand
+from shoal.cli.query import query
 from shoal.cli.report import report
 from shoal.cli.simulate import simulate
 from shoal.cli.verify import verify
@@ -36,6 +37,7 @@ app.command()(simulate)
 app.command(cls=MethodCommand)(anonymize)
 app.command()(verify)
 app.command()(report)
+app.command()(query)
 app.command()(methods)
 
 

@@ -12,12 +12,13 @@ from shoal.cli.output import print_json
 _HOW = {
     "method": "(shoal anonymize --method NAME, with its parameters as options)",
     "guarantee": "(shoal anonymize --require NAME:parameter=value,parameter=value)",
+    "attack": "(shoal.attacks in Python)",
     "measure": "(shoal.utility in Python; information-loss and normalized-divergence are in every certificate)",
 }
 
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
-    """List every method, guarantee and measure with its parameters."""
+    """List every method, guarantee, attack and measure with its parameters."""
     from shoal.process import catalogue
 
     entries = catalogue()

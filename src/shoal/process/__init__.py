@@ -1,13 +1,16 @@
 """The order of the steps: read, method, check, measure, gate, report. The only room that knows it."""
 
 from shoal.process.anonymizing import anonymize_source
+from shoal.process.asking import Answer, ask
 from shoal.process.catalogue import Entry, catalogue, find_guarantee, find_method
 from shoal.process.publishing import publish, render_report
 from shoal.process.simulating import run_demo, simulate_table
 
 __all__ = [
+    "Answer",
     "Entry",
     "anonymize_source",
+    "ask",
     "catalogue",
     "find_guarantee",
     "find_method",

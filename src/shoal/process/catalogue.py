@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from shoal import guarantees, methods, utility
+from shoal import attacks, guarantees, methods, utility
 from shoal.errors import ParameterError
 
 
@@ -35,10 +35,15 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Every method, guarantee and measure, each kind by name."""
-    rooms = (("method", methods), ("guarantee", guarantees), ("measure", utility))
-    entries = [[_entry(kind, getattr(room, name)) for name in room.__all__] for kind, room in rooms]
+    """Every method, guarantee, attack and measure, each kind by name."""
+    rooms = (("method", methods), ("guarantee", guarantees), ("attack", attacks), ("measure", utility))
+    entries = [[_entry(kind, cls) for cls in _named(room)] for kind, room in rooms]
     return [entry for some in entries for entry in sorted(some, key=lambda entry: entry.name)]
+
+
+def _named(room: Any) -> list[Any]:
+    """What a room exports that can be asked for by name."""
+    return [found for found in (getattr(room, name) for name in room.__all__) if hasattr(found, "name")]
 
 
 def find_method(name: str) -> Any:

@@ -1,0 +1,210 @@
+"""Linking known values and shapes to envelopes and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.possible_sets import Knowledge, PossibleSets, possible_sets
+from shoal.errors import ParameterError
+from shoal.model import Envelopes, Interval, Panel, Risk
+
+N_WORST = 10
+
+
+@dataclass(frozen=True)
+class LinkageRisk(Risk):
+    """A risk worked out exactly, with its worst case.
+
+    Parameters
+    ----------
+    highest
+        The breach probability of the target most at risk; `success` is the mean over all targets.
+    n_missed
+        Targets that were published and are not in their own possible set, because their word is not what their own
+        shape says (a method may move series to a neighbouring pattern). The adversary gets these wrong for sure.
+    n_suppressed
+        Targets that were not published.
+    """
+
+    highest: float = 0.0
+    n_missed: int = 0
+    n_suppressed: int = 0
+
+
+@dataclass(frozen=True)
+class Linkage:
+    """The probability of breach of every series, for an adversary who knows its values, its shape, or both.
+
+    The possible set PS(Q) of a target Q holds the published series
+
+        with low[t] <= Q[t] <= high[t] at every published instant         (knowledge of values)
+        whose word is that of Q at the level of the published series      (knowledge of the pattern)
+
+    and the probability of breach is the share of PS(Q) that carries the sensitive value of Q; 0 where PS(Q) is empty.
+    Without `sensitive` every subject is taken to have a value of its own: with one series per subject, the probability
+    is 1 / |PS(Q)|. It is worked out, not sampled, so the interval is a point. The baseline picks a series of the
+    original by chance: 1 / N for N subjects with one series each.
+
+    Parameters
+    ----------
+    values
+        Whether the adversary knows the values at all published instants.
+    pattern
+        Whether it knows the shape, and so the word at every level. For words of a few instants only, letters are those
+        of the whole series.
+    word
+        "own" takes the words that follow from the shape: all that can be worked out from it. A method may have moved a
+        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" takes
+        the word and level under which the target was published, as if somebody had told: the cautious figure, and the
+        paper's.
+    sensitive
+        A column of the original's `sensitive`, where what is at stake is a value that several may share.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 2.0], [2.0, 3.0], [4.0, 1.0], [5.0, 2.0]])
+    >>> low, high = [[1.0, 1.0]] * 4, [[5.0, 3.0]] * 4
+    >>> published = Envelopes(low, high, levels=[2] * 4, patterns=["ab", "ab", "ba", "ba"], times=[0, 1])
+    >>> Linkage(pattern=False).attack(original, published).highest
+    0.25
+    >>> Linkage().attack(original, published).highest
+    0.5
+
+    References
+    ----------
+    The paper on (k, P)-anonymity, sections 3.3 (attacks) and 4.2.1 (breach probabilities); 5.4 for shared values.
+    """
+
+    name: ClassVar[str] = "linkage"
+    meaning: ClassVar[str] = (
+        "chance to learn a target's sensitive value by linking what is known to envelopes and words"
+    )
+
+    values: bool = True
+    pattern: bool = True
+    word: Literal["own", "published"] = "own"
+    sensitive: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.values or self.pattern):
+            raise ParameterError("Linkage needs an adversary who knows something: values=True, pattern=True or both.")
+        if self.word not in ("own", "published"):
+            raise ParameterError("word must be 'own' or 'published'.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        known = {"values": bool(self.values), "pattern": bool(self.pattern)}
+        return {**known, "word": self.word, "sensitive": self.sensitive}
+
+    def attack(
+        self,
+        original: Panel,
+        published: Envelopes,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        sensitive: ArrayLike | None = None,
+    ) -> LinkageRisk:
+        """Attack every series of the original.
+
+        `rows` says which original each published series is, where some were suppressed or moved; `sensitive` gives the
+        sensitive value published with each, where it is not the original one.
+        """
+        known, stakes = self._prepare(original, published, rows, sensitive)
+        found = possible_sets(known, stakes.shown, stakes.true)
+        breach = found.probabilities
+        chance = float(np.bincount(stakes.true)[stakes.true].mean()) / original.n_series
+        mean = float(breach.mean())
+        worst = np.argsort(-breach, kind="stable")[:N_WORST]
+        return LinkageRisk(
+            success=mean,
+            interval=Interval(mean, mean, level=1.0),
+            baseline=chance,
+            baseline_interval=Interval(chance, chance, level=1.0),
+            n_targets=original.n_series,
+            worst=tuple(int(row) for row in worst),
+            highest=float(breach.max()),
+            n_missed=int(np.count_nonzero(~known.contains(stakes.rows, np.arange(published.n_series)))),
+            n_suppressed=original.n_series - published.n_series,
+        )
+
+    def possible(
+        self,
+        original: Panel,
+        published: Envelopes,
+        *,
+        rows: NDArray[np.int64] | None = None,
+        sensitive: ArrayLike | None = None,
+    ) -> PossibleSets:
+        """For every series of the original the size of its possible set, and how many there carry its value."""
+        known, stakes = self._prepare(original, published, rows, sensitive)
+        return possible_sets(known, stakes.shown, stakes.true)
+
+    def _prepare(
+        self,
+        original: Panel,
+        published: Envelopes,
+        rows: NDArray[np.int64] | None,
+        sensitive: ArrayLike | None,
+    ) -> tuple[Knowledge, _Stakes]:
+        if not isinstance(published, Envelopes):
+            raise ParameterError("Linkage attacks envelopes with words; other forms of release have no possible sets.")
+        if original.n_channels != 1 or original.n_missing:
+            raise ParameterError(
+                f"Linkage needs one channel without gaps; the original has {original.n_channels} channels and "
+                f"{original.n_missing} gaps."
+            )
+        kept = _published_rows(original.n_series, published.n_series, rows)
+        known = Knowledge.of(original, published, values=self.values, pattern=self.pattern)
+        if self.pattern and self.word == "published":
+            known = known.told(kept)
+        return known, self._stakes(original, kept, sensitive)
+
+    def _stakes(self, original: Panel, kept: NDArray[np.int64], sensitive: ArrayLike | None) -> _Stakes:
+        if self.sensitive is None:
+            if sensitive is not None:
+                raise ParameterError(
+                    "Published sensitive values need the column they stand for: Linkage(sensitive=...)."
+                )
+            own = original.subject_codes
+            return _Stakes(kept, own, own[kept])
+        if self.sensitive not in original.sensitive:
+            raise ParameterError(
+                f"The original has no sensitive column {self.sensitive!r}; it has {len(original.sensitive)} of them."
+            )
+        true = original.sensitive[self.sensitive]
+        shown = true[kept] if sensitive is None else np.asarray(sensitive)
+        if shown.shape != kept.shape:
+            raise ParameterError(f"{len(kept)} series were published; give a sensitive value for each.")
+        numbers: dict[Any, int] = {}
+        codes = [np.array([numbers.setdefault(v, len(numbers)) for v in part.tolist()]) for part in (true, shown)]
+        return _Stakes(kept, *codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stakes:
+    """Sensitive values as numbers: of the originals, and as they were published."""
+
+    rows: NDArray[np.int64]
+    true: NDArray[np.int64]
+    shown: NDArray[np.int64]
+
+
+def _published_rows(n_original: int, n_published: int, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    if rows is None:
+        if n_original != n_published:
+            raise ParameterError(
+                f"{n_original} series were given and {n_published} published. Say with `rows` which original each "
+                "published one is."
+            )
+        return np.arange(n_original)
+    kept = np.asarray(rows, dtype=np.int64)
+    if kept.shape != (n_published,) or len(set(kept.tolist())) < n_published:
+        raise ParameterError(f"rows needs {n_published} different positions, one for each published series.")
+    if (kept < 0).any() or (kept >= n_original).any():
+        raise ParameterError(f"rows names positions that the original does not have; it has {n_original}.")
+    return kept

@@ -1,0 +1,78 @@
+"""`shoal query`: ask a release how many series are such and such."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.output import print_json, print_table
+from shoal.errors import ParameterError
+
+
+def query(
+    folder: Annotated[Path, typer.Argument(help="The release folder.")],
+    range: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TIME=LOW..HIGH", help="The value at an instant lies in a range; repeatable."),
+    ] = None,
+    difference: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME,TIME=LOW..HIGH",
+            help="The second value of the normalised series less the first lies in a range; repeatable.",
+        ),
+    ] = None,
+    like: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="A shape, one number for each instant, with commas.")
+    ] = None,
+    within: Annotated[float | None, typer.Option(help="How far from --like a shape may be, such as 0.1.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Count the series of a release that meet all conditions; over envelopes the expected number.
+
+    An end of a range may be left out: 2024-01-01T07:00=2.. asks for at least 2.
+    """
+    from shoal.process import ask
+
+    pairs = [_condition(text, 2) for text in difference or ()]
+    answer = ask(
+        folder,
+        ranges=[(times[0], low, high) for times, low, high in (_condition(text, 1) for text in range or ())],
+        differences=[(times[0], times[1], low, high) for times, low, high in pairs],
+        like=None if like is None else [_number(text) for text in like.split(",")],
+        within=within,
+    )
+    if as_json:
+        print_json({"release": str(folder), **asdict(answer), "share": answer.share})
+        return
+    exact = "expected number" if answer.form == "envelopes" else "number"
+    print_table(
+        [
+            ("release", str(folder)),
+            ("count", f"{answer.count:.6g} ({exact} among {answer.of} published)"),
+            ("share", f"{100 * answer.share:.3g} %"),
+        ]
+    )
+
+
+def _condition(text: str, n_times: int) -> tuple[list[str], float, float]:
+    """Instants and range of TIME=LOW..HIGH or TIME,TIME=LOW..HIGH."""
+    times, equals, ends = text.rpartition("=")
+    low, dots, high = ends.partition("..")
+    found = [time.strip() for time in times.split(",")]
+    if not equals or not dots or len(found) != n_times or not all(found):
+        wanted = "TIME=LOW..HIGH" if n_times == 1 else "TIME,TIME=LOW..HIGH"
+        example = ",".join(["2024-01-01T08:00", "2024-01-01T20:00"][:n_times])
+        raise ParameterError(f"A condition must be written {wanted}, such as {example}=1.5..3 or {example}=1.5..")
+    infinite = float("inf")
+    return found, _number(low) if low else -infinite, _number(high) if high else infinite
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError("A condition of a query has text where a number is needed.") from None

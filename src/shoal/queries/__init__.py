@@ -1,0 +1,30 @@
+"""Questions to a panel or a release, with the same call: `query.count(data)`.
+
+Over originals an answer is exact. Over envelopes a value is taken to lie anywhere in its range with the same chance,
+and a shape is what its word says. To ask many questions of the same data, `prepare` it once.
+"""
+
+from shoal.queries.combined import Combined
+from shoal.queries.drawing import Kind, random_queries
+from shoal.queries.pattern_range import Difference, PatternRange, Ratio
+from shoal.queries.pattern_similarity import PatternSimilarity
+from shoal.queries.prepared import Data, Prepared, prepare
+from shoal.queries.query import Query
+from shoal.queries.range_count import RangeCount
+from shoal.queries.tabular import count_in_table
+
+__all__ = [
+    "Combined",
+    "Data",
+    "Difference",
+    "Kind",
+    "PatternRange",
+    "PatternSimilarity",
+    "Prepared",
+    "Query",
+    "RangeCount",
+    "Ratio",
+    "count_in_table",
+    "prepare",
+    "random_queries",
+]

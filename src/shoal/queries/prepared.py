@@ -1,0 +1,111 @@
+"""A panel or a release in the form queries read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.features.sax import parse, reconstruct
+from shoal.model import Envelopes, Panel, Profiles
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What queries need of the data, worked out once: ranges, weights, shapes and their directions.
+
+    Parameters
+    ----------
+    data
+        A panel (originals, or published values), envelopes, or group profiles; one channel.
+    """
+
+    data: Panel | Envelopes | Profiles
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, Panel | Envelopes | Profiles):
+            raise ParameterError("A query needs a Panel, Envelopes or Profiles.")
+        if not isinstance(self.data, Envelopes) and self.data.n_channels != 1:
+            raise ParameterError(
+                f"A query reads one value at each instant, the data has {self.data.n_channels} channels. "
+                "Make a panel of one of them."
+            )
+
+    @property
+    def times(self) -> NDArray[Any]:
+        """The instants of the values."""
+        return self.data.times
+
+    @property
+    def pattern_times(self) -> NDArray[Any]:
+        """The instants of the shapes."""
+        if isinstance(self.data, Envelopes) and self.data.pattern_times is not None:
+            return self.data.pattern_times
+        return self.data.times
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """How many each row stands for: the subjects of a group, else 1."""
+        if isinstance(self.data, Profiles):
+            return self.data.counts.astype(np.float64)
+        return np.ones(len(self.data))
+
+    @cached_property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between which values each row lies at each instant; of a group, its mean stands for all."""
+        if isinstance(self.data, Envelopes):
+            return self.data.low, self.data.high
+        values = self.data.values[..., 0] if isinstance(self.data, Profiles) else self.data.values
+        values = values.reshape(len(values), -1)
+        return values, values
+
+    @cached_property
+    def shapes(self) -> NDArray[np.float64]:
+        """Every series with mean 0 and deviation 1; of envelopes, what the words say of it."""
+        if isinstance(self.data, Envelopes):
+            return reconstruct(parse(self.data.patterns), self.data.levels)
+        return normalize(self.bounds[0])
+
+    @cached_property
+    def directions(self) -> NDArray[np.float64]:
+        """Every shape with mean 0 and length 1, or all 0 where it is constant."""
+        return unit_rows(self.shapes if isinstance(self.data, Envelopes) else self.bounds[0])
+
+
+Data = Panel | Envelopes | Profiles | Prepared
+"""What a query can be asked of."""
+
+
+def prepare(data: Data) -> Prepared:
+    """The data in the form queries read; what is prepared already stays as it is.
+
+    Examples
+    --------
+    >>> prepare(Panel([[1.0, 3.0]])).shapes.tolist()
+    [[-1.0, 1.0]]
+    """
+    return data if isinstance(data, Prepared) else Prepared(data)
+
+
+def normalize(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows with mean 0 and deviation 1 (divisor n). A constant row becomes 0; one with a gap is missing throughout."""
+    z: NDArray[np.float64] = unit_rows(x) * np.sqrt(x.shape[1])
+    return z
+
+
+def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows with mean 0 and length 1. A constant row becomes 0; one with a gap is missing throughout."""
+    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
+    # To the middle of the range and scaled by it first: large offsets then round nothing away, small ones do not
+    # vanish when squared. Constant is decided on the values, not on a mean that may have rounded.
+    half = high / 2 - low / 2
+    z: NDArray[np.float64] = (x - (low / 2 + high / 2)) / np.where(half > 0.0, half, 1.0)
+    z[half[:, 0] == 0.0] = 0.0
+    z -= z.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.sum(z * z, axis=1, keepdims=True))
+    z /= np.where(length > 0.0, length, 1.0)
+    return z

@@ -1,0 +1,77 @@
+"""`shoal query`: the same count as in memory, one line per mistake."""
+
+import json
+
+import numpy as np
+import pytest
+
+from shoal import Microaggregation, Panel, publish
+from shoal.cli.app import run
+from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, RangeCount
+
+TIMES = np.datetime64("2024-01-01T00:00") + np.arange(6) * np.timedelta64(1, "h")
+EIGHT, NINE = "2024-01-01T02:00", "2024-01-01T03:00"
+
+
+@pytest.fixture
+def released(tmp_path, rng):
+    panel = Panel(rng.gamma(2.0, size=(40, 6)), times=TIMES)
+    candidate = Microaggregation(k=4).anonymize(panel)
+    publish(candidate, tmp_path / "out")
+    return tmp_path / "out", candidate.published
+
+
+def ask(capsys, *arguments):
+    code = run(["query", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_ranges_are_counted_as_in_memory(capsys, released):
+    folder, published = released
+    code, out, _ = ask(capsys, folder, "--range", f"{EIGHT}=1..2.5", "--range", f"{NINE}=..3", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert answer["by"] == "duckdb"
+    assert answer["count"] == RangeCount({EIGHT: (1.0, 2.5), NINE: (-np.inf, 3.0)}).count(published)
+    assert answer["share"] == answer["count"] / 40
+
+
+def test_shapes_and_both_together_are_counted_as_in_memory(capsys, released):
+    folder, published = released
+    shape = PatternRange([Difference(EIGHT, NINE, 0.0, np.inf)])
+    _, out, _ = ask(capsys, folder, "--difference", f"{EIGHT},{NINE}=0..", "--json")
+    assert json.loads(out)["count"] == shape.count(published)
+    _, out, _ = ask(capsys, folder, "--difference", f"{EIGHT},{NINE}=0..", "--range", f"{EIGHT}=1..", "--json")
+    assert json.loads(out)["count"] == Combined(RangeCount({EIGHT: (1.0, np.inf)}), shape).count(published)
+    _, out, _ = ask(capsys, folder, "--like", "1,2,3,4,5,6", "--within", "0.5", "--json")
+    assert json.loads(out)["count"] == PatternSimilarity([1, 2, 3, 4, 5, 6], within=0.5).count(published)
+
+
+def test_a_person_gets_a_table(capsys, released):
+    code, out, _ = ask(capsys, released[0], "--range", f"{EIGHT}=0..")
+    assert code == 0
+    assert "count    40 (number among 40 published)" in out
+    assert "share    100 %" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "Nothing is asked"),
+        (["--range", "foo"], "A condition must be written TIME=LOW..HIGH"),
+        (["--difference", f"{EIGHT}=1..2"], "A condition must be written TIME,TIME=LOW..HIGH"),
+        (["--range", f"{EIGHT}=a..b"], "text where a number is needed"),
+        (["--range", f"{EIGHT}=2..1"], "the lower one first"),
+        (["--range", "2024-01-01T02:30=1..2"], "instants that the data does not have"),
+        (["--range", "yesterday=1..2"], "a whole number, a datetime or its ISO text"),
+        (["--within", "0.1"], "--like, which is not given"),
+        (["--like", "1,2,3,4,5,6"], "--like together with --within"),
+        (["--like", "1,2", "--within", "0.1"], "The sequence has 2 values"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(capsys, released, options, message):
+    code, out, error = ask(capsys, released[0], *options)
+    assert (code, out) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
