@@ -54,6 +54,8 @@ BAD_OPTIONS = {
     "k no number": (["good.csv", "--k", "ten"], "--k"),
     "k absent": (["good.csv"], "needs --k"),
     "k without value": (["good.csv", "--k"], "--k needs a value"),
+    "refine without value": (["good.csv", "--k", "2", "--refine", "-o", "out"], "--refine needs a value"),
+    "k beyond all": (["good.csv", "--k", "1" + "0" * 30], "k must be a whole number of at most"),
     "unknown method": (["good.csv", "--method", "magic", "--k", "2"], "Unknown method 'magic'"),
     "unknown option": (["good.csv", "--k", "2", "--speed", "9"], "Unknown option --speed"),
     "unknown algorithm": (["good.csv", "--k", "2", "--algorithm", "magic"], "--algorithm"),

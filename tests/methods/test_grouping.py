@@ -168,12 +168,15 @@ def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
         ({"features": "colour"}, "Unknown features 'colour'"),
         ({"round_to": -1}, "round_to must be a resolution above 0"),
         ({"seconds": 0}, "seconds must be above 0"),
+        ({"round_to": 1e-320}, "round_to must be a resolution above 0"),
+        ({"seed": -5}, "seed must be a whole number of at least 0"),
+        ({"k": 10**30}, "k must be a whole number of at most"),
         ({"threads": 0}, "threads must be a whole number of at least 1"),
     ],
 )
 def test_impossible_parameters_are_refused(options, message):
     with pytest.raises(ParameterError, match=message):
-        Microaggregation(k=3, **options)
+        Microaggregation(**({"k": 3} | options))
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "mdav", "v-mdav", "k-ward"])

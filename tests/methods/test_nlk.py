@@ -85,6 +85,39 @@ def test_nobody_is_alone_more_often_than_allowed_and_it_is_on_record(meters):
     assert 0.0 <= figures["at_most_above_best"] < 0.05
 
 
+def test_the_default_never_loses_to_the_papers_clusters():
+    # With absolute loss around means a group of 2k can lose less than any two of k.
+    x = np.array([-10.0, 0, 0, 0, 0, 0, 0, 10])[:, None] * [1.0, 2.0]
+    optimal, cluster = (NLK(n=1, l=2, k=4, strategy=s).anonymize(Panel(x)) for s in ("optimal", "cluster"))
+    assert np.abs(optimal.values - x).sum() <= np.abs(cluster.values - x).sum() == 60.0
+    assert optimal.check().holds
+
+
+def test_a_median_that_is_always_the_same_series_is_refused():
+    rng = np.random.default_rng(0)
+    levels = np.sort(rng.gamma(2.0, size=30))[:, None] * (1 + 0.02 * rng.standard_normal((30, 48)))
+    with pytest.raises(ParameterError, match=r"are its own values at \d+ % of the instants, more than 50 %"):
+        NLK(n=5, l=6, k=3, representative="median").anonymize(Panel(levels))
+    mixed = NLK(n=5, l=6, k=3, representative="median").anonymize(Panel(rng.gamma(2.0, size=(30, 48))))
+    assert 0.0 < mixed.recipe.figures["largest_likeness"] <= 0.5
+    same = NLK(n=1, l=2, k=3, representative="median").anonymize(Panel(np.ones((6, 4))))
+    assert same.recipe.figures["largest_likeness"] == 0.0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("n", "l"), [(1, 2), (2, 4), (3, 5)])
+def test_nobody_is_alone_at_more_than_l_minus_n_instants(meters, strategy, n, l):  # noqa: E741
+    groups = NLK(n=n, l=l, k=5, strategy=strategy).anonymize(meters).private.groups
+    alone = np.array([np.bincount(column)[column] == 1 for column in groups.T]).sum(axis=0)
+    assert alone.max() <= l - n - (strategy == "optimal" and n > 2)
+
+
+def test_where_one_instant_dwarfs_the_rest_no_gap_is_claimed():
+    x = np.random.default_rng(0).standard_normal((4, 3)) * [1e-9, 1.0, 1e9]
+    figures = NLK(n=1, l=3, k=2, loss="squared").anonymize(Panel(x)).recipe.figures
+    assert np.isfinite(figures.get("at_most_above_best", 0.0))
+
+
 def test_little_knowledge_allows_further_splits():
     # Two halves that never agree: with one known value the other half stays possible, so a group may be split.
     x = np.random.default_rng(1).gamma(2.0, size=(20, 12))
@@ -168,8 +201,8 @@ class TestRelease:
         assert counts["groups"] == sum(len(set(column)) for column in candidate.values.T)
         page = (tmp_path / "out" / "report.html").read_text()
         assert "Groups are formed at each instant" in page
-        assert "above the least possible for groups of neighbouring values" in page
-        assert f"{candidate.recipe.figures['cells_alone']} readings are published as measured" in page
+        assert "above the least that groups of k to 2k − 1 neighbouring values" in page
+        assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 
     def test_one_group_split_too_far_is_found_by_a_recipient(self, tmp_path, meters):

@@ -132,6 +132,17 @@ def test_what_was_changed_is_found_even_under_a_new_seal(out, change, finding):
     assert any(finding in f for f in outcome.findings), outcome.findings
 
 
+def test_a_forged_count_does_not_fill_the_memory(out):
+    forge(out, lambda table: table.with_columns(count=pl.lit(10**10)))
+    certificate = read_certificate(out)
+    part = certificate.guarantees[0].model_copy(
+        update={"name": "nlk-anonymity", "parameters": {"n": 1, "l": 2, "k": 9}}
+    )
+    forged = certificate.model_copy(update={"guarantees": (*certificate.guarantees, part)}).sealed()
+    (out / "release.json").write_bytes(forged.as_bytes())
+    assert not verify(out).holds
+
+
 def test_another_table_is_no_release(out):
     forge(out, lambda table: table.drop("q17"))
     with pytest.raises(ReleaseError, match="has other columns"):

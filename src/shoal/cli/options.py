@@ -7,6 +7,7 @@ later.
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_type_hints
 
 from typer.core import TyperCommand
@@ -33,7 +34,7 @@ class MethodCommand(TyperCommand):
                 continue
             if not equals:
                 value = next(words, "")
-            if not value or value.startswith("--"):
+            if not value or (value.startswith("-") and not re.fullmatch(r"-\d.*|-\.\d.*", value)):
                 raise ParameterError(f"Option {name} needs a value. See: shoal methods")
             aside[name[2:].replace("-", "_")] = value
         ctx.meta[_ASIDE] = aside

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
+from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import Candidate, Envelopes, Panel, Profiles, Published, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
@@ -55,8 +56,7 @@ class AggregateRule:
     per: Literal["period", "instant"] = "period"
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, int | np.integer) or self.size < 2:
-            raise ParameterError("size must be a whole number of at least 2: an aggregate of one is that one.")
+        refuse_unless_whole("size", self.size, 2, "an aggregate of one is that one.")
         if not 0.0 < self.share <= 1.0:
             raise ParameterError("share must be above 0 and at most 1.")
         if self.per not in ("period", "instant"):

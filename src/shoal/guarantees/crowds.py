@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Candidate, Envelopes, Panel, Profiles, Published
 
+MOST_REPEATED = 1000
+"""Rows a profile is taken for at most where a check needs rows."""
+
 
 def what_is_published(published: Published | Candidate) -> Published:
     """What a check must judge."""
@@ -19,7 +22,8 @@ def published_panel(published: Published | Candidate) -> Panel:
     found = what_is_published(published)
     if isinstance(found, Profiles):
         flat = found.values.reshape(found.n_groups, found.n_instants, -1)
-        return Panel(np.repeat(flat, found.counts, axis=0), times=found.times)
+        # A forged count must not fill the memory; fewer rows only err towards "does not hold".
+        return Panel(np.repeat(flat, np.minimum(found.counts, MOST_REPEATED), axis=0), times=found.times)
     if isinstance(found, Envelopes):
         # The word and its level beside both ends, at every instant: series with other words are told apart by them.
         words = np.unique(np.array(found.patterns), return_inverse=True)[1].reshape(-1)

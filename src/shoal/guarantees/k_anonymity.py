@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel, what_is_published
+from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import Candidate, Profiles, Published, Verdict
 
 
@@ -45,8 +46,7 @@ class KAnonymity:
     per: Literal["subject", "series"] = "subject"
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 2:
-            raise ParameterError("k must be a whole number of at least 2: a crowd of one hides nobody.")
+        refuse_unless_whole("k", self.k, 2, "a crowd of one hides nobody.")
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
+from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Candidate, Envelopes, Profiles, Published, Verdict
 
@@ -56,9 +56,7 @@ class KPAnonymity:
 
     def __post_init__(self) -> None:
         for name in ("k", "p"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
-                raise ParameterError(f"{name} must be a whole number of at least 2: a crowd of one hides nobody.")
+            refuse_unless_whole(name, getattr(self, name), 2, "a crowd of one hides nobody.")
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_panel
+from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
@@ -97,9 +98,7 @@ class NLKAnonymity:
             ("l", 2, "it counts the known instants and at least one more."),
             ("k", 2, "a crowd of one hides nobody."),
         ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}: {why}")
+            refuse_unless_whole(name, getattr(self, name), least, why)
         if self.n >= self.l:
             raise ParameterError(
                 f"n={self.n} known instants are not fewer than l={self.l} in all, so nothing would be left to protect. "

@@ -112,7 +112,7 @@ def check_rounding(to: object) -> None:
     """Refuse a resolution that is none."""
     if to in (None, "whole", "binary"):
         return
-    if isinstance(to, bool) or not isinstance(to, int | float) or not 0.0 < to < float("inf"):
+    if isinstance(to, bool) or not isinstance(to, int | float) or not 1e-300 < to < float("inf"):
         raise ParameterError("round_to must be a resolution above 0 such as 0.1, or 'whole', or 'binary'.")
 
 

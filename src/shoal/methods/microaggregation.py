@@ -58,8 +58,8 @@ class Microaggregation:
         Smallest group. Larger hides better and blurs more.
     algorithm
         "auto": MDAV, and where that takes about as long as MDAV itself, refined among near groups: up to 1000 k
-        complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the data.
-        "k-ward": Ward's merging, slower. "optimal": the least loss there is, for one instant and one channel or a
+        complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the
+        data. "k-ward": Ward's merging, slower. "optimal": the least loss there is, for one instant and one channel or a
         single feature. "best": the least loss found in `seconds`, for panels of up to some thousand series. "by-mean",
         "by-variance": sorted by mean or variance of the series; yardsticks only.
     refine
@@ -142,6 +142,8 @@ class Microaggregation:
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
             raise ParameterError("gain must be a number of at least 0.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ParameterError("seed must be a whole number of at least 0.")
         if not 0.0 < self.seconds < float("inf"):
             raise ParameterError("seconds must be above 0.")
 

@@ -25,6 +25,9 @@ SPLIT_LIMIT = 2000
 SPLIT_FURTHER_UP_TO = 2
 """Known instants up to which "optimal" tries further splits: from 3 on, knowing them singles a series out."""
 
+LARGEST_LIKENESS = 0.5
+"""Medians may be a series' own values at no more than this share of the instants at which its group is mixed."""
+
 _MOST_CELLS = 200_000  # for which that stays a matter of seconds
 
 
@@ -37,8 +40,8 @@ class NLK:
     anyone infer. Aims at NLKAnonymity(n, l, k). Series keep much more of their shape than under k-anonymity, but no
     crowd stays together: whoever knows more than `n` values of a series may find it.
 
-    At up to l - n - 1 instants a series is published as it was measured. Gaps are refused, and so are several series
-    of one subject.
+    At up to l - n instants, with "optimal" and n above 2 at up to l - n - 1, a series may be alone in its group, and is
+    published as it was measured. Gaps are refused, and so are several series of one subject.
 
     Parameters
     ----------
@@ -49,15 +52,16 @@ class NLK:
     k
         Smallest group. Larger hides better and blurs more.
     strategy
-        "optimal": the best groups of neighbouring values at each instant, with a price per series for being alone; it
-        comes with a lower bound on the loss. "mth", "mil": the paper's divisive clustering, split further where the
-        exact check allows it, by members times height or by information loss. "cluster": the paper's clustering alone.
-        With several channels "optimal" groups by MDAV and moves, without a bound, "cluster" does so without anybody
-        alone, and the other two are refused.
+        "optimal": the best groups of k to 2k - 1 neighbouring values at each instant, with a price per series for being
+        alone; it comes with a lower bound on the loss. "mth", "mil": the paper's divisive clustering, split further
+        where the exact check allows it, by members times height or by information loss. "cluster": the paper's
+        clustering alone. With several channels "optimal" groups by MDAV and moves, without a bound, "cluster" does so
+        without anybody alone, and the other two are refused.
     loss
         What is kept small: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
     representative
-        What a group is published as: "mean" or "median". The median of an odd group is one member's own value.
+        What a group is published as: "mean" or "median". The median of an odd group is one member's own value; refused
+        where that is the same member's at more than half of the instants.
 
     Examples
     --------
@@ -117,6 +121,8 @@ class NLK:
         published = np.stack(
             [publish_labels(x[:, :, c], labels, self.representative) for c in range(panel.n_channels)], axis=-1
         )
+        if self.representative == "median":
+            figures = figures | {"largest_likeness": round(self._likeness(x, published, labels), 4)}
         return Candidate(
             published=Panel(
                 published.reshape(panel.values.shape),
@@ -136,8 +142,11 @@ class NLK:
         worst_case = self.n == x.shape[1] - 1
         if self.strategy == "optimal":
             labels, loss, bound = priced_groups(x, int(self.k), self.budget, self.loss, self.representative, done)
-            # Three digits: the exact loss of a small panel would say something about its values.
-            figures: dict[str, Any] = {"at_most_above_best": float(f"{_gap(loss, bound):.3g}")}
+            labels, loss = self._or_clusters(x, labels, loss)
+            figures: dict[str, Any] = {}
+            if loss <= bound or bound > 0.0:
+                # Three digits: the exact loss of a small panel would say something about its values.
+                figures["at_most_above_best"] = float(f"{max(0.0, loss / bound - 1.0) if bound > 0.0 else 0.0:.3g}")
             if self.n <= SPLIT_FURTHER_UP_TO and x.size <= _MOST_CELLS and not worst_case:
                 finer, split = self._split(x, labels, "mth")
                 if split.loss_after < split.loss_before:
@@ -148,6 +157,32 @@ class NLK:
             return labels, {}
         labels, split = self._split(x, labels, self.strategy)
         return labels, {"splits": split.made}
+
+    def _or_clusters(
+        self, x: NDArray[np.float64], labels: NDArray[np.int32], loss: float
+    ) -> tuple[NDArray[np.int32], float]:
+        """The paper's clusters at the instants where these lose less: absolute loss may prefer groups of 2k or more."""
+        both = (labels, cluster_instants(x, int(self.k)))
+        apart = [np.abs(x - publish_labels(x, some, self.representative)) for some in both]
+        losses = [(a * a if self.loss == "squared" else a).sum(axis=0) for a in apart]
+        better = losses[1] < losses[0]
+        if not better.any():
+            return labels, loss
+        return np.where(better, both[1], labels), float(np.minimum(*losses).sum())
+
+    def _likeness(self, x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+        """The largest share of the instants with a mixed group at which a series is published as it was measured."""
+        moved = (x != published).any(axis=2)
+        mixed = np.stack(
+            [np.bincount(column, weights=moved[:, t])[column] > 0 for t, column in enumerate(labels.T)], axis=1
+        )
+        likeness = float(((mixed & ~moved).sum(axis=1) / np.maximum(mixed.sum(axis=1), 1)).max())
+        if likeness > LARGEST_LIKENESS:
+            raise ParameterError(
+                f"The published medians of a series are its own values at {100 * likeness:.0f} % of the instants, more "
+                f"than {100 * LARGEST_LIKENESS:.0f} %: it would be published. Use representative='mean', or a larger k."
+            )
+        return likeness
 
     def _split(
         self, x: NDArray[np.float64], labels: NDArray[np.int32], order: Literal["mil", "mth"]
@@ -189,10 +224,3 @@ class NLK:
 def _n_alone(labels: NDArray[np.int32]) -> int:
     """How many cells are published as they were measured."""
     return sum(int((np.bincount(column) == 1).sum()) for column in labels.T)
-
-
-def _gap(loss: float, bound: float) -> float:
-    """How far the loss is above its lower bound at most, as a share of it."""
-    if loss <= bound:
-        return 0.0
-    return loss / bound - 1.0 if bound > 0.0 else float("inf")

@@ -18,12 +18,12 @@ from shoal.release.files import FileFormat
 from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
+from shoal.release.openness import enough_is_open
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
 from shoal.release.verification import positions, verify
 
 # Libraries whose version can change a published value.
-_ENOUGH_CELLS = 1000
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 
@@ -164,6 +164,8 @@ def _certify(
 ) -> cert.Certificate:
     original, published = candidate.private.original, candidate.published
     origin = original.origin
+    # Where the release leaves little open, originals could be found by trying out which have this digest.
+    unguessable = enough_is_open(candidate.originals, candidate.curves)
     recipe = candidate.recipe
     return cert.Certificate(
         shoal=importlib.metadata.version("shoal"),
@@ -187,11 +189,10 @@ def _certify(
         time=_time(published),
         input=cert.InputPart(
             kind=origin.kind if origin else "array",
-            sha256=origin.sha256 if origin else (),
+            sha256=origin.sha256 if origin and unguessable else (),
             rows=origin.n_rows if origin else None,
             reading=dict(origin.reading) if origin else {},
-            # Of a very small panel the digest could be found by trying out all panels.
-            panel_sha256=original.digest() if original.values.size >= _ENOUGH_CELLS else None,
+            panel_sha256=original.digest() if unguessable else None,
         ),
         columns=form.columns(published, _withheld(original)),
         pseudonyms="random",

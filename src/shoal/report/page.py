@@ -216,11 +216,14 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
     gap = figures.get("at_most_above_best")
     if _is_finite(gap):
         text += (
-            f" The loss is at most {words.percent(float(gap or 0.0))} above the least possible for groups of neighbouring values with "
-            "as many series left alone."
+            f" The loss is at most {words.percent(float(gap or 0.0))} above the least that groups of k to 2k − 1 "
+            "neighbouring values with as many series left alone can have."
         )
     if alone := figures.get("cells_alone"):
-        text += f" {words.plural(alone, 'reading')} {'is' if alone == 1 else 'are'} published as measured."
+        text += (
+            f" {words.plural(alone, 'reading')} {'is' if alone == 1 else 'are'} alone in a group, and so published as "
+        )
+        text += "measured."
     return text
 
 

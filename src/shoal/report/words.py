@@ -129,7 +129,7 @@ def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
     known = {
         "k-anonymity": [f"Behind every published series stand at least {crowd}"],
         "nlk-anonymity": [
-            f"Somebody who knows {number(settings.get('n', 'n'))} readings of a subject cannot pin down "
+            f"Somebody who knows {plural(settings.get('n', 'n'), 'reading')} of a subject cannot pin down "
             f"{number(settings.get('l', 'l'))} of them or more in a crowd below {k}."
         ],
         "kp-anonymity": [
@@ -161,8 +161,8 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "privacy.",
         ],
         "nlk-anonymity": [
-            "That no reading is published as it was measured: a few of every series may be, as many as the guarantee "
-            "lets anyone infer.",
+            "That no reading is published as it was measured: a few of every series are, and where a group had equal "
+            "readings, these are.",
             "That it withstands somebody who knows more readings of a subject than the guarantee assumes.",
         ],
         "kp-anonymity": [
