@@ -1,0 +1,299 @@
+"""The yardsticks of experiments/: TGA and BF-P2kA keep what they promise, and do what their papers describe."""
+
+import importlib.util
+import math
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_array_equal
+
+from shoal import Panel
+from shoal.errors import ParameterError
+from shoal.features.sax import letters, parse, text
+from shoal.utility import PatternLoss, QueryError, ValueLoss
+
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"yardstick_{name}", EXPERIMENTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TGA, BFP2KA = load("tga"), load("bfp2ka")
+
+KINDS = {
+    "walks": lambda rng, n: rng.normal(size=(n, 10)).cumsum(axis=1),
+    "uniform": lambda rng, n: rng.random((n, 10)),
+    "skewed": lambda rng, n: np.exp(3.0 * rng.normal(size=(n, 10))),
+    "ties": lambda rng, n: rng.integers(0, 2, size=(n, 4)).astype(float),
+    "one instant": lambda rng, n: rng.normal(size=(n, 1)),
+    "constant": lambda rng, n: np.full((n, 3), 7.0),
+}
+
+
+def random_panel(kind, seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 12))
+    return Panel(KINDS[kind](rng, int(rng.integers(k, 120)))), k
+
+
+# TGA
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tga_groups_k_and_publishes_within_their_envelopes(kind):
+    for seed in range(60):
+        panel, k = random_panel(kind, seed)
+        made = TGA.tga(panel, k=k, seed=seed)
+        sizes = np.bincount(made.labels)
+        assert made.panel.values.shape == panel.values.shape
+        assert sizes.min() >= k
+        assert len(sizes) == panel.n_series // k
+        for x in (made.panel.values, panel.values):
+            assert ((made.low <= x) & (x <= made.high)).all()
+        for label in range(len(sizes)):
+            members = panel.values[made.labels == label]
+            assert (made.low[made.labels == label] == members.min(axis=0)).all()
+            assert (made.high[made.labels == label] == members.max(axis=0)).all()
+
+
+def test_tga_repeats_itself_under_a_seed_and_not_under_another(rng):
+    panel = Panel(KINDS["walks"](rng, 60))
+    first, again, other = (TGA.tga(panel, k=4, seed=seed) for seed in (5, 5, 6))
+    assert_array_equal(first.panel.values, again.panel.values)
+    assert_array_equal(first.labels, again.labels)
+    assert (first.panel.values != other.panel.values).any()
+
+
+def test_tga_with_n_equal_k_makes_one_group(rng):
+    panel = Panel(KINDS["walks"](rng, 6))
+    made = TGA.tga(panel, k=6, seed=1)
+    assert_array_equal(made.labels, np.zeros(6))
+    assert_array_equal(made.low[3], panel.values.min(axis=0))
+
+
+def test_tga_with_k_1_publishes_the_series_themselves(rng):
+    panel = Panel(KINDS["walks"](rng, 9))
+    assert_array_equal(TGA.tga(panel, k=1, seed=1).panel.values, panel.values)
+
+
+def test_tga_finds_the_groups_that_anyone_sees():
+    # Two bundles of three that cross: apart in every way but their mean.
+    panel = Panel([[0.0, 9.0], [9.0, 0.0], [1.0, 9.0], [9.0, 1.0], [0.0, 8.0], [8.0, 0.0]])
+    for seed in range(20):
+        made = TGA.tga(panel, k=3, seed=seed)
+        assert len(set(made.labels[[0, 2, 4]])) == len(set(made.labels[[1, 3, 5]])) == 1
+        assert_array_equal(made.low[0], [0.0, 8.0])
+        assert_array_equal(made.high[0], [1.0, 9.0])
+
+
+def test_tga_gives_a_leftover_to_the_group_it_costs_least():
+    # In the order 0, 10, 1, 11, 12 with k = 2 the groups are {0, 1} and {10, 11}; 12 is left.
+    assert_array_equal(TGA.group_by_log_cost(np.array([[0.0], [10.0], [1.0], [11.0], [12.0]]), 2), [0, 1, 0, 1, 1])
+
+
+def naive_groups(x, k):
+    """The definition in the file's docstring, word for word."""
+
+    def cost(rows):
+        return sum(math.log(1.0 + max(column) - min(column)) for column in zip(*(x[i] for i in rows), strict=True))
+
+    def take(place):
+        left[place], left[-1] = left[-1], left[place]  # which one begins the next group hangs on it
+        return left.pop()
+
+    left, groups = list(range(len(x))), []
+    for _ in range(len(x) // k):
+        group = [take(0)]
+        while len(group) < k:
+            costs = [cost([*group, i]) for i in left]
+            group.append(take(costs.index(min(costs))))
+        groups.append(group)
+    for i in left:
+
+        def growth(group, i=i):
+            return (len(group) + 1) * cost([*group, i]) - len(group) * cost(group)
+
+        min(groups, key=growth).append(i)
+    return {frozenset(group) for group in groups}
+
+
+@pytest.mark.parametrize("n_instants", [1, 3, 11])  # also more than one block
+def test_tga_groups_equal_naive_ones(n_instants):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(2, 6))
+        x = 20.0 * rng.random((int(rng.integers(k, 30)), n_instants))
+        labels = TGA.group_by_log_cost(x, k)
+        found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in range(labels.max() + 1)}
+        assert found == naive_groups(x, k)
+
+
+def test_tga_draws_evenly_over_the_envelope():
+    panel = Panel(np.tile([[0.0, 0.0], [1.0, 10.0]], (2000, 1)))
+    made = TGA.tga(panel, k=4000, seed=3)
+    counts = np.histogram(made.panel.values[:, 1], bins=10, range=(0.0, 10.0))[0]
+    assert (np.abs(counts - 400) < 100).all()
+    assert abs(np.corrcoef(made.panel.values.T)[0, 1]) < 0.1
+
+
+def test_tga_refuses_what_it_cannot_do():
+    panel = Panel(np.zeros((3, 2)))
+    with pytest.raises(ParameterError, match="k=4 needs at least 4 series, the panel has 3"):
+        TGA.tga(panel, k=4, seed=0)
+    with pytest.raises(ParameterError, match="k of at least 1 and a resolution above 0, got 0 and 1"):
+        TGA.tga(panel, k=0, seed=0, resolution=1.0)
+    with pytest.raises(ParameterError, match="1 channels, 1 gaps, and 2 series of 2 subjects"):
+        TGA.tga(Panel([[1.0, np.nan], [1.0, 2.0]]), k=1, seed=0)
+    with pytest.raises(ParameterError, match="0 gaps, and 3 series of 1 subjects"):
+        TGA.tga(Panel(np.zeros((3, 2)), subjects=["a"] * 3), k=1, seed=0)
+
+
+def test_tga_can_be_measured(rng):
+    panel = Panel(KINDS["walks"](rng, 80))
+    made = TGA.tga(panel, k=5, seed=1)
+    assert 0.0 < PatternLoss().measure(panel, made.panel).value < 1.0
+    assert ValueLoss().measure(panel, made.envelopes).value > 0.0
+    for published in (made.panel, made.envelopes):
+        assert QueryError("range", n_queries=50).measure(panel, published).value > 0.0
+
+
+# BF-P2kA
+
+small_words = arrays(np.uint8, st.tuples(st.integers(1, 30), st.integers(1, 4)), elements=st.integers(0, 2))
+
+
+def naive_tree(words):
+    """The support of every prefix."""
+    return Counter(word[:depth] for word in words for depth in range(1, len(word) + 1))
+
+
+def naive_pruning(words, k):
+    """Cut infrequent branches, lower the supports above, and again until nothing is to be cut."""
+    left = list(words)
+    while True:
+        tree = naive_tree(left)
+        cut = [word for word in left if any(tree[word[:depth]] < k for depth in range(1, len(word) + 1))]
+        if not cut:
+            return Counter(left)
+        left = [word for word in left if word not in cut]
+
+
+def naive_common_length(a, b):
+    for length in range(min(len(a), len(b)), 0, -1):
+        if set(combinations(a, length)) & set(combinations(b, length)):
+            return length
+    return 0
+
+
+def naive_words(words, k):
+    kept = naive_pruning(words, k)
+
+    def nearness(word, other):
+        apart = sum((ord(a) - ord(b)) ** 2 for a, b in zip(word, other, strict=True))
+        return -naive_common_length(word, other), apart, -kept[other], other
+
+    return [word if word in kept else min(kept, key=lambda other: nearness(word, other)) for word in words]
+
+
+@given(words=small_words)
+def test_supports_equal_naive_ones(words):
+    tree = naive_tree(text(words))
+    expected = [[tree[word[: depth + 1]] for depth in range(len(word))] for word in text(words)]
+    assert_array_equal(BFP2KA.supports(words), expected)
+
+
+@given(words=small_words, k=st.integers(1, 5))
+def test_published_words_equal_naive_ones(words, k):
+    published, own = BFP2KA.anonymize_words(words, k)
+    kept = naive_pruning(text(words), k)
+    assert own.tolist() == [word in kept for word in text(words)]
+    if kept:
+        assert list(text(published)) == naive_words(text(words), k)
+    else:
+        assert len(published) == 0
+
+
+@given(words=small_words)
+def test_common_length_equals_naive_one(words):
+    a, b = words[0], words[-1]
+    assert BFP2KA.common_length(a, b) == naive_common_length(a.tolist(), b.tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bfp2ka_publishes_words_of_k_series_or_nothing(kind):
+    for seed in range(60):
+        panel, k = random_panel(kind, seed)
+        level = 1 + seed % 6
+        made = BFP2KA.bfp2ka(panel, k=k, level=level)
+        most = max(Counter(text(letters(panel.rows, level))).values())
+        assert (made.words is None) == (most < k)
+        if made.words is None:
+            assert made.n_cut == panel.n_series
+            assert made.letters is made.shapes is None
+        else:
+            assert len(made.words) == panel.n_series
+            assert min(Counter(made.words).values()) >= k
+            assert made.letters.values.max() < level
+            assert_array_equal(made.letters.values, parse(made.words))
+            assert BFP2KA.bfp2ka(panel, k=k, level=level).words == made.words
+
+
+def test_bfp2ka_by_hand():
+    # With k = 2 the tree keeps aab (3) and cba (2). abb shares ab, two letters, with aab; ccb shares cb with cba and
+    # one letter with aab; bca shares ba with cba.
+    words = ["aab", "aab", "cba", "abb", "aab", "cba", "ccb", "bca"]
+    published, own = BFP2KA.anonymize_words(parse(words), 2)
+    assert text(published) == ("aab", "aab", "cba", "aab", "aab", "cba", "cba", "cba")
+    assert own.tolist() == [True, True, True, False, True, True, False, False]
+
+
+def test_bfp2ka_breaks_ties_by_letters_then_support_then_alphabet():
+    # All kept words share nothing with the last one: b is nearest to c, before the more frequent a.
+    assert text(BFP2KA.anonymize_words(parse(["a", "a", "a", "b", "b", "c"]), 2)[0])[-1] == "b"
+    # a and c are equally near to b: the more frequent one, and of equals the first.
+    assert text(BFP2KA.anonymize_words(parse(["a", "a", "c", "c", "c", "b"]), 2)[0])[-1] == "c"
+    assert text(BFP2KA.anonymize_words(parse(["c", "c", "a", "a", "b"]), 2)[0])[-1] == "a"
+
+
+def test_bfp2ka_with_n_equal_k():
+    same = Panel(np.tile([[1.0, 2.0, 4.0]], (5, 1)))
+    assert len(set(BFP2KA.bfp2ka(same, k=5, level=3).words)) == 1
+    assert BFP2KA.bfp2ka(same, k=6, level=3).words is None
+
+
+def test_bfp2ka_prunes_the_whole_tree_of_fine_letters(rng):
+    panel = Panel(KINDS["walks"](rng, 300))
+    assert BFP2KA.bfp2ka(panel, k=10, level=20).words is None
+    level = BFP2KA.best_level(panel, k=10)
+    made = BFP2KA.bfp2ka(panel, k=10, level=level)
+    losses = [BFP2KA.bfp2ka(panel, k=10, level=other).shapes for other in range(1, 21)]
+    known = [PatternLoss().measure(panel, shapes).value for shapes in losses if shapes is not None]
+    assert PatternLoss().measure(panel, made.shapes).value == min(known) < 1.0
+
+
+def test_bfp2ka_can_be_measured_on_strings():
+    rng = np.random.default_rng(4)
+    panel = Panel(np.repeat(rng.normal(size=(12, 6)).cumsum(axis=1), 6, axis=0) + 0.02 * rng.normal(size=(72, 6)))
+    string, made = BFP2KA.string_panel(panel, 5), BFP2KA.bfp2ka(panel, k=4, level=5)
+    assert set(np.unique(string.values)) <= {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert 0 < made.n_cut < 72
+    assert 0.0 <= PatternLoss().measure(string, made.letters).value < 1.0
+    for kind in ("range", "pattern-range", "pattern-similarity", "combined"):
+        assert np.isfinite(QueryError(kind, n_queries=50, tolerance=0.05).measure(string, made.letters).value)
+
+
+def test_bfp2ka_refuses_what_it_cannot_do():
+    with pytest.raises(ParameterError, match="k of at least 1, got 0"):
+        BFP2KA.bfp2ka(Panel(np.zeros((3, 2))), k=0, level=3)
+    with pytest.raises(ParameterError, match="1 channels, 2 gaps, and 2 series of 2 subjects"):
+        BFP2KA.bfp2ka(Panel([[1.0, np.nan], [np.nan, 2.0]]), k=1, level=3)
