@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal import attacks, features, guarantees, methods, queries, simulate, utility
     from shoal.guarantees import AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity
-    from shoal.methods import NLK, Microaggregation
+    from shoal.methods import KP, NLK, Microaggregation
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
     from shoal.process import publish
     from shoal.read import read_events, read_panel
@@ -18,6 +18,7 @@ _HOMES = {
     "Candidate": "shoal.model",
     "Events": "shoal.model",
     "KAnonymity": "shoal.guarantees",
+    "KP": "shoal.methods",
     "KPAnonymity": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
@@ -39,6 +40,7 @@ _HOMES = {
 _ROOMS = ("attacks", "features", "guarantees", "methods", "queries", "simulate", "utility")
 
 __all__ = [
+    "KP",
     "NLK",
     "AggregateRule",
     "Candidate",

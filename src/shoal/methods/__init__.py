@@ -4,7 +4,8 @@ To add one: a file here, exported below. The contract tests, `shoal methods` and
 it up.
 """
 
+from shoal.methods.kp import KP
 from shoal.methods.microaggregation import Microaggregation
 from shoal.methods.nlk import NLK
 
-__all__ = ["NLK", "Microaggregation"]
+__all__ = ["KP", "NLK", "Microaggregation"]

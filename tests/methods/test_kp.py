@@ -1,0 +1,271 @@
+"""KP: what it publishes, suppresses and refuses. The phases have tests of their own in tests/kernels."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from naive.kp import naive_kapra, naive_kp_anonymous, naive_naive, naive_shape, naive_similarity
+from shoal import KPAnonymity, Panel
+from shoal.errors import ParameterError
+from shoal.features.sax import parse
+from shoal.methods.kp import KP
+from strategies import panels_with_k
+
+ALGORITHMS = {"kapra": naive_kapra, "naive": naive_naive}
+BOTH = pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+
+INCOMES = np.array(  # table 1, without names and the sensitive year 2011
+    [
+        [170, 175, 188, 197, 213, 221],
+        [145, 157, 165, 177, 204, 196],
+        [176, 181, 147, 134, 125, 112],
+        [98, 120, 125, 132, 151, 161],
+        [117, 107, 87, 74, 51, 56],
+        [32, 54, 59, 67, 96, 101],
+        [88, 93, 56, 43, 20, 25],
+        [71, 63, 47, 38, 43, 20],
+    ],
+    dtype=float,
+)
+
+
+def walks(n, seed, length=10):
+    return np.random.default_rng(seed).normal(size=(n, length)).cumsum(axis=1)
+
+
+def skewed(n, seed, length=10):
+    return np.random.default_rng(seed).lognormal(0.0, 2.0, size=(n, length))
+
+
+def uniform(n, seed, length=10):
+    return np.random.default_rng(seed).uniform(size=(n, length))
+
+
+def few_values(n, seed, length=4):
+    return np.random.default_rng(seed).integers(0, 3, size=(n, length)).astype(float)
+
+
+def constants(n, seed, length=5):
+    return np.repeat(skewed(n, seed, 1), length, axis=1)
+
+
+KINDS = [walks, skewed, uniform, few_values, constants]
+
+
+def as_listed(candidate):
+    """Per original series None or (low, high, level, word), as the oracle has it."""
+    found = [None] * candidate.private.original.n_series
+    kept = np.flatnonzero(candidate.private.groups >= 0)
+    published = candidate.published
+    for at, row in enumerate(kept):
+        word = tuple(parse([published.patterns[at]])[0])
+        low, high = tuple(published.low[at]), tuple(published.high[at])
+        found[row] = low, high, int(published.levels[at]), word
+    return found
+
+
+def assert_sound(x, candidate, k, p, algorithm):
+    """Everything that must be true of any candidate."""
+    groups, published = candidate.private.groups, candidate.published
+    kept = np.flatnonzero(groups >= 0)
+    n_suppressed = len(x) - len(kept)
+    assert candidate.recipe.figures["series_suppressed"] == n_suppressed
+    assert n_suppressed < (p if algorithm == "kapra" else 1)
+    assert len(published) + n_suppressed == len(x)
+    assert (candidate.private.rows is None) == (n_suppressed == 0)
+    if n_suppressed:
+        assert_array_equal(candidate.private.rows, kept)
+    assert (published.low <= x[kept]).all()
+    assert (x[kept] <= published.high).all()
+    # Bounds are reached: the envelope is no wider than its group.
+    for number in np.unique(groups[kept]):
+        rows = groups[kept] == number
+        assert_array_equal(published.low[rows][0], x[kept][rows].min(axis=0))
+        assert_array_equal(published.high[rows][0], x[kept][rows].max(axis=0))
+    assert candidate.check().holds
+
+
+@st.composite
+def panels_with_k_and_p(draw):
+    x, k = draw(panels_with_k(gaps=False, channels=False, largest_k=5))
+    return x, k, draw(st.integers(2, k))
+
+
+@BOTH
+@given(case=panels_with_k_and_p(), max_level=st.sampled_from([1, 2, 3, 7, 20]))
+def test_the_candidate_is_that_of_the_listings(algorithm, case, max_level):
+    x, k, p = case
+    candidate = KP(k=k, p=p, algorithm=algorithm, max_level=max_level).anonymize(Panel(x))
+    expected = ALGORITHMS[algorithm](x.tolist(), k, p, max_level)
+    assert as_listed(candidate) == [None if e is None else e[:4] for e in expected]
+    assert_sound(x, candidate, k, p, algorithm)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "k", "p"), [(60, 5, 2), (75, 10, 3), (41, 4, 4)])
+def test_candidates_of_larger_panels_are_those_of_the_listings(algorithm, kind, n, k, p):
+    for seed in range(2):
+        x = kind(n, seed)
+        candidate = KP(k=k, p=p, algorithm=algorithm).anonymize(Panel(x))
+        expected = ALGORITHMS[algorithm](x.tolist(), k, p)
+        assert as_listed(candidate) == [None if e is None else e[:4] for e in expected]
+
+
+@BOTH
+@pytest.mark.parametrize("kind", KINDS)
+def test_k_and_p_hold_and_nobody_is_lost_over_hundreds_of_seeds(algorithm, kind):
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        p = int(rng.integers(2, 7))
+        k = p if seed % 3 == 0 else int(rng.integers(p, 3 * p + 1))
+        n = [k, k + 1, 2 * k - 1, 2 * k, k + p, int(rng.integers(k, 150))][seed % 6]
+        x = kind(n, seed)
+        candidate = KP(k=k, p=p, algorithm=algorithm).anonymize(Panel(x))
+        assert_sound(x, candidate, k, p, algorithm)
+        published = candidate.published
+        if n <= 40:
+            bounds = published.low.tolist(), published.high.tolist()
+            assert naive_kp_anonymous(*bounds, published.levels.tolist(), published.patterns, k, p)
+
+
+def test_kapra_suppresses_where_enough_are_left():
+    up, down = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
+    candidate = KP(k=4, p=2).anonymize(Panel([up, up, up, down, up]))
+    assert candidate.private.groups.tolist() == [0, 0, 0, -1, 0]
+    assert candidate.private.rows.tolist() == [0, 1, 2, 4]
+    assert candidate.recipe.figures == {"groups": 1, "series_suppressed": 1}
+    assert candidate.check().holds
+
+
+def test_kapra_suppresses_nobody_where_fewer_than_k_would_be_left():
+    up, down = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
+    candidate = KP(k=4, p=2).anonymize(Panel([up, up, up, down]))
+    assert candidate.recipe.figures["series_suppressed"] == 0
+    assert len(set(candidate.published.patterns)) == 1
+    assert candidate.check().holds
+
+
+@BOTH
+def test_constant_series_are_published_at_the_highest_level(algorithm):
+    x = np.repeat(np.arange(12.0)[:, None], 5, axis=1)
+    published = KP(k=4, p=2, algorithm=algorithm).anonymize(Panel(x)).published
+    assert set(published.levels.tolist()) == {20}
+    assert set(published.patterns) == {"kkkkk"}
+
+
+@BOTH
+def test_equal_series_keep_their_values(algorithm):
+    x = np.tile(walks(1, 3), (30, 1))
+    published = KP(k=5, p=3, algorithm=algorithm).anonymize(Panel(x)).published
+    assert_array_equal(published.low, x)
+    assert_array_equal(published.high, x)
+
+
+def pattern_loss(candidate):
+    """Formula 3 with the cosine distance, mean over the series published."""
+    originals, published = candidate.originals.values.tolist(), candidate.published
+    words = zip(parse(published.patterns).tolist(), published.levels.tolist(), strict=True)
+    shapes = [naive_shape(word, level) for word, level in words]
+    return float(np.mean([1.0 - naive_similarity(a, b) for a, b in zip(originals, shapes, strict=True)]))
+
+
+def value_loss(candidate):
+    """Formula 2, mean over the series published."""
+    return float(np.sqrt(((candidate.published.high - candidate.published.low) ** 2).mean(axis=1)).mean())
+
+
+@pytest.mark.parametrize("kind", [walks, uniform, skewed])
+@pytest.mark.parametrize(("k", "p"), [(10, 3), (10, 5), (6, 6)])
+def test_kapra_keeps_patterns_and_naive_keeps_values(kind, k, p):
+    panel = Panel(kind(1000, 11))
+    kapra, naive = (KP(k=k, p=p, algorithm=algorithm).anonymize(panel) for algorithm in ALGORITHMS)
+    assert pattern_loss(kapra) < pattern_loss(naive)
+    if p < k:
+        assert value_loss(naive) < value_loss(kapra)
+
+
+def test_the_eight_incomes():
+    kapra = KP(k=4, p=2).anonymize(Panel(INCOMES))
+    assert kapra.check().holds
+    # The words of figure 3 and table 3 are drawn, not computed: Lily's third year is below her mean, so her word at
+    # level 2 is aaaabb, which she has alone.
+    assert np.flatnonzero(kapra.private.groups < 0).tolist() == [5]
+    assert kapra.published.patterns == ("aaabbb", "aaabbb", "bbbaaa", "aaabbb", "ffdcaa", "ffdcaa", "bbbaaa")
+    naive = KP(k=4, p=2, algorithm="naive").anonymize(Panel(INCOMES))
+    assert naive.check().holds
+    assert naive.private.groups.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]  # table 2
+    assert naive.published.low[0].tolist() == [98, 120, 125, 132, 125, 112]
+    assert naive.published.high[7].tolist() == [117, 107, 87, 74, 96, 101]
+
+
+@BOTH
+def test_it_is_deterministic_and_leaves_its_input_alone(algorithm):
+    x = walks(200, 4)
+    panel = Panel(x)
+    first, second = (KP(k=5, p=2, algorithm=algorithm).anonymize(panel) for _ in range(2))
+    assert first.published.digest() == second.published.digest()
+    assert_array_equal(panel.values, x)
+
+
+@BOTH
+def test_progress_ends_with_everything_done(algorithm):
+    seen = []
+    KP(k=5, p=2, algorithm=algorithm).anonymize(Panel(walks(100, 5)), progress=lambda *at: seen.append(at))
+    assert seen[-1] == (100, 100)
+    assert all(0 <= done <= total == 100 for done, total in seen)
+
+
+def test_times_and_time_zone_are_published():
+    times = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], dtype="datetime64[us]")
+    panel = Panel(walks(20, 6, 3), times=times, timezone="Europe/Paris")
+    published = KP(k=4, p=2).anonymize(panel).published
+    assert_array_equal(published.times, panel.times)
+    assert published.timezone == "Europe/Paris"
+
+
+@settings(max_examples=30)
+@given(case=panels_with_k_and_p())
+def test_one_channel_in_three_dimensions_is_the_same(case):
+    x, k, p = case
+    flat, deep = (KP(k=k, p=p).anonymize(Panel(values)) for values in (x, x[:, :, None]))
+    assert flat.published.digest() == deep.published.digest()
+
+
+def test_parameters_build_the_same_method_again():
+    method = KP(k=np.int64(6), p=3, algorithm="naive", max_level=np.int64(9))
+    assert KP(**method.parameters) == KP(k=6, p=3, algorithm="naive", max_level=9)
+    assert {type(v) for v in method.parameters.values()} == {int, str}
+    assert method.aims_at == KPAnonymity(6, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 3, "p": 4}, "p=4 is above k=3.*Raise k or lower p"),
+        ({"k": 1, "p": 1}, "at least 2"),
+        ({"k": 4, "p": 2, "algorithm": "best"}, "algorithm must be one of: kapra, naive"),
+        ({"k": 4, "p": 2, "max_level": 0}, "from 1 to 20, got 0"),
+        ({"k": 4, "p": 2, "max_level": 21}, "from 1 to 20, got 21"),
+        ({"k": 4, "p": 2, "max_level": 2.5}, "max_level must be a whole number"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(ParameterError, match=message):
+        KP(**options)
+
+
+@pytest.mark.parametrize(
+    ("panel", "message"),
+    [
+        (Panel(np.zeros((3, 2))), "k=4 needs at least 4 subjects, the panel has 3.*Lower k"),
+        (Panel(np.zeros((8, 2)), subjects=[0, 0, 1, 2, 3, 4, 5, 6]), "one series per subject; here are 8 series of 7"),
+        (Panel(np.zeros((8, 2, 2))), "needs a panel of one channel, this one has 2"),
+        (Panel([[1.0, np.nan]] * 8), "without gaps; 8 values are missing.*drop-series"),
+    ],
+)
+def test_panels_it_cannot_handle_are_refused(panel, message):
+    with pytest.raises(ParameterError, match=message):
+        KP(k=4, p=2).anonymize(panel)
