@@ -80,7 +80,7 @@ def test_the_index_and_the_plain_kernel_publish_the_same(rng, monkeypatch):
     panel = Panel(rng.normal(size=(300, 5)))
     mdav = Microaggregation(k=5, algorithm="mdav")
     plain = mdav.anonymize(panel).values
-    monkeypatch.setattr("shoal.methods.grouping.SMALL", 100)
+    monkeypatch.setattr("shoal.methods.grouping.INDEX_ROWS", 100)
     monkeypatch.setattr("shoal.kernels.fast_mdav.SMALL", 100)
     assert_array_equal(mdav.anonymize(panel).values, plain)
 

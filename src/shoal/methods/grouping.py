@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.kernels.best import best_groups
 from shoal.kernels.by_statistic import by_statistic_groups, row_means, row_variances
-from shoal.kernels.fast_mdav import SMALL, fast_mdav_groups
+from shoal.kernels.fast_mdav import fast_mdav_groups
 from shoal.kernels.k_ward import k_ward_groups
 from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.refine import refine_groups
@@ -33,6 +33,13 @@ REFINE_WORK = 20_000
 
 CHEAP_WORK = 2000
 """The same for "auto"."""
+
+INDEX_ROWS = 2000
+"""Series above which MDAV goes through an index, at any length."""
+
+INDEX_WORK = 1e8
+"""The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
+Below, the index would be faster as well, but compiling it costs whoever runs Shoal for the first time 15 seconds."""
 
 CHEAP_GROUPS = 1000
 """Groups up to which refining in haste takes about as long as MDAV itself, so that "auto" does it."""
@@ -84,7 +91,8 @@ class Grouping:
 
     def _mdav(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
         """MDAV-generic; through an index where that pays and the rows allow it."""
-        if len(x) > SMALL and int(subjects.max()) + 1 == len(x) and not np.isnan(x).any():
+        single = int(subjects.max()) + 1 == len(x) and not np.isnan(x).any()
+        if single and (len(x) > INDEX_ROWS or len(x) ** 2 * x.shape[1] / self.k > INDEX_WORK):
             return np.asarray(fast_mdav_groups(x, self.k, done, n_threads(self.threads)))
         return np.asarray(mdav_groups(x, subjects, self.k, done))
 
