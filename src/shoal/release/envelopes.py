@@ -19,15 +19,12 @@ from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, Count
 from shoal.release.files import (
     FileFormat,
     NotAPanelError,
-    column_codes,
     column_numbers,
-    column_times,
     find_data,
     read_labels,
     read_table,
-    runs_of_equal_length,
+    runs_and_clock,
     time_array,
-    unreadable,
     write_blocks,
 )
 from shoal.release.values import count_groups, tally
@@ -133,27 +130,14 @@ class EnvelopesForm:
         data, patterns = (find_data(folder, certificate.files, name) for name in ("data", "patterns"))
         table = read_table(data, ("id",), ["low", "high"])
         words = read_labels(patterns, {"id": pl.String, "level": pl.Int64, "pattern": pl.String})
-        try:
-            codes, labels = column_codes(table, "id")
-            times = column_times(table)
-            low, high = column_numbers(table, "low"), column_numbers(table, "high")
-        except (pa.ArrowException, TypeError, ValueError):
-            raise unreadable(data) from None
-        starts = runs_of_equal_length(codes)
-        if starts is None:
-            raise NotAPanelError(f"{data.name} is no longer whole: rows are missing, added or out of order.")
-        shape = (len(starts), len(codes) // len(starts))
-        clock = times.reshape(shape)
-        if (clock != clock[0]).any():
-            odd = int((clock != clock[0]).any(axis=1).argmax())
-            raise NotAPanelError(f"{data.name}: series {odd} is not at the instants of the first one.")
-        ids = [labels[c] for c in codes[starts]]
+        ids, clock = runs_and_clock(data, table, "id", "series")
+        low, high = (column_numbers(data, table, name).reshape(clock.shape) for name in ("low", "high"))
         if words["id"].to_list() != ids:
             raise NotAPanelError(f"{patterns.name} does not name the series of {data.name} in their order.")
         try:
             return Envelopes(
-                low.reshape(shape),
-                high.reshape(shape),
+                low,
+                high,
                 levels=words["level"].to_numpy(),
                 patterns=tuple(words["pattern"].to_list()),
                 times=clock[0],

@@ -123,9 +123,20 @@ def find_data(folder: Path, files: Mapping[str, Any], name: str = "data") -> Pat
     raise ReleaseError(f"release.json names no {name} file.")
 
 
-def column_numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+def column_numbers(path: Path, table: pa.Table, name: str) -> NDArray[np.float64]:
     """A column of figures, NaN where nothing is published."""
-    return np.asarray(table[name].cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    try:
+        return np.asarray(table[name].cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise unreadable(path) from None
+
+
+def column_counts(path: Path, table: pa.Table, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers."""
+    try:
+        return np.asarray(table[name].cast(pa.int64()).to_numpy(), np.int64)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise unreadable(path) from None
 
 
 def column_times(table: pa.Table) -> NDArray[Any]:
@@ -143,10 +154,22 @@ def column_codes(table: pa.Table, name: str) -> tuple[NDArray[np.int64], list[st
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
 
 
-def runs_of_equal_length(codes: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Where each label starts, if every label is one run and all runs have the same length; else None."""
+def runs_and_clock(path: Path, table: pa.Table, label: str, what: str) -> tuple[list[str], NDArray[Any]]:
+    """The names of the rows that a table holds instant by instant, and their instants (rows, instants).
+
+    Every name must be one run, all of the same length and at the same instants; `what` is a row in words.
+    """
+    try:
+        codes, labels = column_codes(table, label)
+        times = column_times(table)
+    except (pa.ArrowException, TypeError, ValueError):
+        raise unreadable(path) from None
     starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if len(codes) else np.array([], int)
     n = len(starts)
     if not n or len(codes) % n or not np.array_equal(starts, np.arange(n) * (len(codes) // n)):
-        return None
-    return starts
+        raise NotAPanelError(f"{path.name} is no longer a whole panel: rows are missing, added or out of order.")
+    clock = times.reshape(n, len(codes) // n)
+    odd = np.flatnonzero((clock != clock[0]).any(axis=1))
+    if len(odd):
+        raise NotAPanelError(f"{path.name}: {what} {int(odd[0])} is not at the instants of the first one.")
+    return [labels[c] for c in codes[starts]], clock

@@ -15,14 +15,12 @@ from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, Count
 from shoal.release.files import (
     FileFormat,
     NotAPanelError,
-    column_codes,
+    column_counts,
     column_numbers,
-    column_times,
     find_data,
     read_table,
-    runs_of_equal_length,
+    runs_and_clock,
     time_array,
-    unreadable,
     write_blocks,
 )
 from shoal.release.values import count_groups, tally, value_columns
@@ -55,33 +53,21 @@ def read_profiles(path: Path, channels: tuple[str, ...], bands: tuple[str, ...],
     """Read published profiles back, in the order of the file."""
     columns = profile_columns(channels, bands)
     table = read_table(path, ("group",), columns, whole=("count",))
-    try:
-        codes, labels = column_codes(table, "group")
-        counts = np.asarray(table["count"].cast(pa.int64()).to_numpy(), np.int64)
-        times = column_times(table)
-        figures = np.stack([column_numbers(table, name) for name in columns], axis=-1)
-    except (pa.ArrowException, TypeError, ValueError):
-        raise unreadable(path) from None
-    starts = runs_of_equal_length(codes)
-    if starts is None:
-        raise NotAPanelError(f"{path.name} is no longer a whole table: rows are missing, added or out of order.")
-    shape = (len(starts), len(codes) // len(starts))
-    clock, counted = times.reshape(shape), counts.reshape(shape)
-    for what, found in (
-        ("is not at the instants of the first one", clock != clock[0]),
-        ("has two different counts", counted != counted[:, :1]),
-    ):
-        if found.any():
-            raise NotAPanelError(f"{path.name}: profile {int(found.any(axis=1).argmax())} {what}.")
+    names, clock = runs_and_clock(path, table, "group", "profile")
+    counted = column_counts(path, table, "count").reshape(clock.shape)
+    figures = np.stack([column_numbers(path, table, name) for name in columns], axis=-1)
+    if (counted != counted[:, :1]).any():
+        odd = int((counted != counted[:, :1]).any(axis=1).argmax())
+        raise NotAPanelError(f"{path.name}: profile {odd} has two different counts.")
     try:
         return Profiles(
-            values=figures.reshape(*shape, len(channels), len(bands)),
+            values=figures.reshape(*clock.shape, len(channels), len(bands)),
             counts=counted[:, 0],
             bands=bands,
             times=clock[0],
             channels=channels,
             timezone=timezone,
-            names=tuple(labels[c] for c in codes[starts]),
+            names=tuple(names),
         )
     except InputError as error:
         raise NotAPanelError(f"{path.name} is no longer a table of profiles: {error}") from None

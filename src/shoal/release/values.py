@@ -19,14 +19,11 @@ from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, Count
 from shoal.release.files import (
     FileFormat,
     NotAPanelError,
-    column_codes,
     column_numbers,
-    column_times,
     find_data,
     read_table,
-    runs_of_equal_length,
+    runs_and_clock,
     time_array,
-    unreadable,
     write_blocks,
 )
 
@@ -74,20 +71,9 @@ def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> 
     """Read a published table back, rows in the order of the file; ids are the pseudonyms."""
     columns = value_columns(channels)
     table = read_table(path, ("id",), columns)
-    try:
-        codes, labels = column_codes(table, "id")
-        times = column_times(table)
-        values = [column_numbers(table, name) for name in columns]
-    except (pa.ArrowException, TypeError, ValueError):
-        raise unreadable(path) from None
-    starts = runs_of_equal_length(codes)
-    if starts is None:
-        raise NotAPanelError(f"{path.name} is no longer a whole panel: rows are missing, added or out of order.")
-    n_series, n_instants = len(starts), len(codes) // len(starts)
-    clock = times.reshape(n_series, n_instants)
-    odd = np.flatnonzero((clock != clock[0]).any(axis=1))
-    if len(odd):
-        raise NotAPanelError(f"{path.name}: series {int(odd[0])} is not at the instants of the first one.")
+    names, clock = runs_and_clock(path, table, "id", "series")
+    n_series, n_instants = clock.shape
+    values = [column_numbers(path, table, name) for name in columns]
     for column in values:
         if np.isinf(column).any():
             raise NotAPanelError(
@@ -98,7 +84,7 @@ def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> 
     try:
         return Panel(
             stacked.reshape(shape),
-            ids=[labels[c] for c in codes[starts]],
+            ids=names,
             times=clock[0],
             channels=channels,
             timezone=timezone,
