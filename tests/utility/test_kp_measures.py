@@ -15,9 +15,7 @@ from shoal.errors import ParameterError
 from shoal.features.sax import letters, text
 from shoal.model import Envelopes, Profiles
 from shoal.queries import prepare, random_queries
-from shoal.queries.pattern_similarity import shape_distances as distances_of_queries
-from shoal.queries.prepared import unit_rows as unit_rows_of_queries
-from shoal.utility.pattern_loss import PatternLoss, shape_distances, unit_rows
+from shoal.utility.pattern_loss import PatternLoss
 from shoal.utility.query_error import QueryError
 from shoal.utility.value_loss import ValueLoss
 
@@ -113,12 +111,6 @@ class TestPatternLoss:
         expected = [naive_shape_distance(a, b) for a, b in zip(panel.values.tolist(), values.tolist(), strict=True)]
         assert_allclose(PatternLoss().per_series(panel, Panel(values)), expected, atol=1e-12)
         assert PatternLoss().measure(panel, Panel(3.0 * panel.values)).value == pytest.approx(0.0, abs=1e-12)
-
-    def test_the_shapes_are_those_of_queries(self, panel, rng):
-        x = np.concatenate([panel.values, np.full((2, 6), 0.1), 1e-200 * panel.values[:3]])
-        assert_array_equal(unit_rows(x), unit_rows_of_queries(x))
-        one, other = unit_rows(x), unit_rows(x[rng.permutation(len(x))])
-        assert_array_equal(shape_distances(one, other), distances_of_queries(one, other))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.attacks.possible_sets import Knowledge, PossibleSets, possible_sets
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Interval, Panel, Risk
+from shoal.model.rows import published_rows
 
 N_WORST = 10
 
@@ -158,7 +159,7 @@ class Linkage:
                 f"Linkage needs one channel without gaps; the original has {original.n_channels} channels and "
                 f"{original.n_missing} gaps."
             )
-        kept = _published_rows(original.n_series, published.n_series, rows)
+        kept = published_rows(original.n_series, published.n_series, rows)
         known = Knowledge.of(original, published, values=self.values, pattern=self.pattern)
         if self.pattern and self.word == "published":
             known = known.told(kept)
@@ -192,19 +193,3 @@ class _Stakes:
     rows: NDArray[np.int64]
     true: NDArray[np.int64]
     shown: NDArray[np.int64]
-
-
-def _published_rows(n_original: int, n_published: int, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    if rows is None:
-        if n_original != n_published:
-            raise ParameterError(
-                f"{n_original} series were given and {n_published} published. Say with `rows` which original each "
-                "published one is."
-            )
-        return np.arange(n_original)
-    kept = np.asarray(rows, dtype=np.int64)
-    if kept.shape != (n_published,) or len(set(kept.tolist())) < n_published:
-        raise ParameterError(f"rows needs {n_published} different positions, one for each published series.")
-    if (kept < 0).any() or (kept >= n_original).any():
-        raise ParameterError(f"rows names positions that the original does not have; it has {n_original}.")
-    return kept

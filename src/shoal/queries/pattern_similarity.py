@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.queries.prepared import Data, prepare, unit_rows
+from shoal.features.shapes import shape_distances, unit_rows
+from shoal.queries.prepared import Data, prepare
 from shoal.queries.query import Query
 
 
@@ -77,12 +78,3 @@ class PatternSimilarity(Query):
     def shares(self, data: Data) -> NDArray[np.float64]:
         """1 for each row that matches, else 0."""
         return self.matches(data).astype(np.float64)
-
-
-def shape_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 - cosine of the pairwise differences of rows with mean 0 and length 1, or 0 throughout where constant."""
-    # Half the squared distance: exactly 0 for equal rows, where 1 - cosine would round.
-    apart = one - other
-    distances: NDArray[np.float64] = np.minimum(np.einsum("it,it->i", apart, apart) / 2, 2.0)
-    distances[(one.any(axis=1) != other.any(axis=1)) & ~np.isnan(distances)] = 1.0
-    return distances

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
+from shoal.features.shapes import unit_rows
 from shoal.model import Envelopes, Panel, Profiles
 
 
@@ -94,18 +95,4 @@ def prepare(data: Data) -> Prepared:
 def normalize(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows with mean 0 and deviation 1 (divisor n). A constant row becomes 0; one with a gap is missing throughout."""
     z: NDArray[np.float64] = unit_rows(x) * np.sqrt(x.shape[1])
-    return z
-
-
-def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows with mean 0 and length 1. A constant row becomes 0; one with a gap is missing throughout."""
-    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
-    # To the middle of the range and scaled by it first: large offsets then round nothing away, small ones do not
-    # vanish when squared. Constant is decided on the values, not on a mean that may have rounded.
-    half = high / 2 - low / 2
-    z: NDArray[np.float64] = (x - (low / 2 + high / 2)) / np.where(half > 0.0, half, 1.0)
-    z[half[:, 0] == 0.0] = 0.0
-    z -= z.mean(axis=1, keepdims=True)
-    length = np.sqrt(np.sum(z * z, axis=1, keepdims=True))
-    z /= np.where(length > 0.0, length, 1.0)
     return z

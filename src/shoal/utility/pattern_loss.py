@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
+from shoal.features.shapes import shape_distances, unit_rows
 from shoal.model import Envelopes, Panel, Score
+from shoal.model.rows import published_rows
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,13 @@ class PatternLoss:
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """The loss of each published series."""
-        kept = published_rows(original, published, rows)
+        kept = kept_rows(original, published, rows)
         columns = columns_of(original.times, shape_times(published))
         return shape_distances(unit_rows(original.rows[kept][:, columns]), unit_rows(published_shapes(published)))
 
 
-def published_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """The position in the original of each published series. All in the same order unless `rows` says otherwise."""
+def kept_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The position in the original of each published series, of panels that this can be said of."""
     if not isinstance(published, Envelopes | Panel):
         raise ParameterError("This measure needs envelopes or published values, one row per series.")
     for panel in (original, published):
@@ -72,19 +74,7 @@ def published_rows(original: Panel, published: Envelopes | Panel, rows: NDArray[
                 f"This measure needs one channel without gaps; the panel has {panel.n_channels} channels and "
                 f"{panel.n_missing} gaps."
             )
-    if rows is None:
-        if published.n_series != original.n_series:
-            raise ParameterError(
-                f"{original.n_series} series were given and {published.n_series} published. Say with `rows` which "
-                "original each published one is."
-            )
-        return np.arange(original.n_series)
-    kept = np.asarray(rows, dtype=np.int64)
-    if kept.shape != (published.n_series,) or len(set(kept.tolist())) < len(kept):
-        raise ParameterError(f"rows needs {published.n_series} different positions, one for each published series.")
-    if (kept < 0).any() or (kept >= original.n_series).any():
-        raise ParameterError(f"rows names positions that the original does not have; it has {original.n_series}.")
-    return kept
+    return published_rows(original.n_series, published.n_series, rows)
 
 
 def columns_of(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
@@ -105,27 +95,3 @@ def shape_times(published: Envelopes | Panel) -> NDArray[Any]:
 def published_shapes(published: Envelopes | Panel) -> NDArray[np.float64]:
     """What the words stand for; of published values, the values."""
     return published.rows if isinstance(published, Panel) else reconstruct(parse(published.patterns), published.levels)
-
-
-def unit_rows(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows with mean 0 and length 1; a constant row becomes 0."""
-    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
-    # Scaled by its range first, so that neither large offsets nor small amplitudes are lost. Constant is decided on
-    # the values, not on a mean that may have rounded. The room of queries does the same, and a test says so: rooms on
-    # one line share no code.
-    half = high / 2 - low / 2
-    z: NDArray[np.float64] = (x - (low / 2 + high / 2)) / np.where(half > 0.0, half, 1.0)
-    z[half[:, 0] == 0.0] = 0.0
-    z -= z.mean(axis=1, keepdims=True)
-    length = np.sqrt(np.sum(z * z, axis=1, keepdims=True))
-    z /= np.where(length > 0.0, length, 1.0)
-    return z
-
-
-def shape_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 - cosine of the pairwise differences of rows with mean 0 and length 1, or 0 throughout where constant."""
-    # Half the squared distance: exactly 0 for equal rows, where 1 - cosine would round.
-    apart = one - other
-    distances: NDArray[np.float64] = np.minimum(np.einsum("it,it->i", apart, apart) / 2, 2.0)
-    distances[one.any(axis=1) != other.any(axis=1)] = 1.0
-    return distances

@@ -12,14 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.features.shapes import shape_distances, unit_rows
 from shoal.model import Envelopes, Panel, Score
-from shoal.utility.pattern_loss import (
-    published_rows,
-    published_shapes,
-    shape_distances,
-    shape_times,
-    unit_rows,
-)
+from shoal.utility.pattern_loss import kept_rows, published_shapes, shape_times
 
 Kind = Literal["range", "pattern-range", "pattern-similarity", "combined"]
 
@@ -128,7 +123,7 @@ class QueryError:
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
     ) -> Answers:
         """What each query found, in the order they were drawn."""
-        kept = published_rows(original, published, rows)
+        kept = kept_rows(original, published, rows)
         if self.kind in ("pattern-range", "combined") and original.n_instants < 2:
             raise ParameterError(f"kind={self.kind!r} needs at least two instants, the panel has 1.")
         before, after = _Columns.of(original), _Columns.of(published, original.times)
