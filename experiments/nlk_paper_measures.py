@@ -83,7 +83,7 @@ class Runs:
     panel: Panel
     done: dict[tuple[Strategy, int, int, int], Measured] = field(default_factory=dict)
 
-    def get(self, strategy: Strategy, n: int, l: int, k: int) -> Measured:  # noqa: E741 - the paper's letter
+    def get(self, strategy: Strategy, n: int, l: int, k: int) -> Measured:
         """A release, measured; what does not depend on a parameter is not repeated for it."""
         key = (strategy, n, l - n, k)
         if strategy == "cluster":
@@ -129,7 +129,7 @@ class Times:
 
     seconds: dict[tuple[Strategy, int, int, int], list[float]]
 
-    def get(self, strategy: Strategy, n: int, l: int, k: int) -> float:  # noqa: E741
+    def get(self, strategy: Strategy, n: int, l: int, k: int) -> float:
         """The median of the repeats, in milliseconds."""
         return 1000.0 * median(self.seconds[strategy, n, l, k])
 
@@ -155,7 +155,7 @@ def measure_times(panel: Panel, plan: Plan) -> Times:
         NLK(n=3, l=5, k=3, strategy=strategy).anonymize(Panel(panel.values[:12]))
     seconds: dict[tuple[Strategy, int, int, int], list[float]] = {(s, *p): [] for p in places for s in STRATEGIES}
     for _ in range(plan.repeats):
-        for strategy, n, l, k in seconds:  # noqa: E741
+        for strategy, n, l, k in seconds:
             method = NLK(n=n, l=l, k=k, strategy=strategy)
             start = time.process_time()
             method.anonymize(panel)
@@ -203,7 +203,7 @@ def measure(sets: Sets, plan: Plan) -> Results:
     print("measured times", flush=True)
     runs = {name: Runs(panel) for name, panel in (sets.meters | sets.synthetic).items()}
     results = Results(plan, sets, runs, times)
-    for name, (strategy, n, l, k) in _wanted(results):  # noqa: E741
+    for name, (strategy, n, l, k) in _wanted(results):
         results.runs[name].get(strategy, n, l, k)
     return results
 

@@ -148,7 +148,7 @@ def test_the_fast_validation_misses_no_breach_by_a_single_known_instant(x, k, da
     # It starts from what f's value at one instant leaves, so with n = 1 it sees at least what the definition sees.
     labels = np.unique(x[:8, :4], return_inverse=True)[1].reshape(x[:8, :4].shape).astype(np.int32)
     if labels.shape[1] > 1:
-        l = data.draw(st.integers(2, labels.shape[1]))  # noqa: E741
+        l = data.draw(st.integers(2, labels.shape[1]))
         assert NLKAnonymity(n=1, l=l, k=k).check(Panel(labels)).holds or not passes_paper_validation(labels, 1, l, k)
 
 
@@ -162,7 +162,7 @@ def test_the_verdict_equals_enumeration_and_the_witness_is_a_breach(case, data):
     if x.shape[1] < 2:
         return
     n = data.draw(st.integers(1, x.shape[1] - 1))
-    l = data.draw(st.integers(n + 1, x.shape[1]))  # noqa: E741
+    l = data.draw(st.integers(n + 1, x.shape[1]))
     for per, who in (("subject", subjects.tolist()), ("series", None)):
         verdict = NLKAnonymity(n, l, k, per).check(Panel(x, subjects=subjects))
         assert verdict.holds == naive_nlk_anonymous(x, n, l, k, who)
@@ -293,7 +293,7 @@ def test_what_is_not_a_whole_number_or_too_small_is_refused(name, least, wrong):
 
 
 @pytest.mark.parametrize(("n", "l"), [(4, 4), (5, 4)])
-def test_n_not_below_l_is_refused(n, l):  # noqa: E741
+def test_n_not_below_l_is_refused(n, l):
     with pytest.raises(
         ParameterError, match=rf"n={n} known instants are not fewer than l={l} in all.*Raise l or lower n"
     ):

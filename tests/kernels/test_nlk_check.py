@@ -44,7 +44,7 @@ def assert_check_equals_enumeration(x, subjects, known_sizes, ks):
     for n in known_sizes:
         for k in ks:
             most = naive_most_inferred(cells, n, k, subjects)
-            for l in range(n + 1, n_instants + 1):  # noqa: E741
+            for l in range(n + 1, n_instants + 1):
                 breach = find_breach(labels, subjects, n, l, k, PLENTY)
                 assert breach.status == (NOTHING if most < l - n else FOUND)
                 if breach.status == NOTHING:
@@ -91,7 +91,7 @@ def test_coarser_groups_never_break_it(case, data):
     labels = labels_of(x)
     n_series, n_instants = labels.shape
     n = data.draw(st.integers(1, n_instants - 1))
-    l = data.draw(st.integers(n + 1, n_instants))  # noqa: E741
+    l = data.draw(st.integers(n + 1, n_instants))
     k = data.draw(st.integers(2, n_series + 1))
     before = find_breach(labels, subjects, n, l, k, PLENTY)
     t = data.draw(st.integers(0, n_instants - 1))

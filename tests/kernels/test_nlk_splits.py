@@ -71,7 +71,7 @@ def test_stage_1_takes_equal_gaps_from_the_smallest_values_up():
 def test_stage_2_equals_the_listings_with_the_exact_check(order, squared, case, data):
     x, k, subjects = case
     n = data.draw(st.integers(1, x.shape[1] - 1))
-    l = data.draw(st.integers(n + 1, x.shape[1]))  # noqa: E741
+    l = data.draw(st.integers(n + 1, x.shape[1]))
     if len(set(subjects.tolist())) < k:
         return
     x = (
@@ -93,7 +93,7 @@ def test_stage_2_equals_the_listings_with_the_exact_check(order, squared, case, 
 @pytest.mark.parametrize("order", ["mil", "mth"])
 @pytest.mark.parametrize(("n", "l"), [(1, 2), (1, 4), (2, 3), (3, 8), (11, 12), (5, 12)])
 @pytest.mark.parametrize("seed", range(3))
-def test_stage_2_stays_anonymous_and_is_finer(order, n, l, seed):  # noqa: E741
+def test_stage_2_stays_anonymous_and_is_finer(order, n, l, seed):
     rng = np.random.default_rng(seed)
     subjects = np.arange(30) if seed else np.arange(30) // 2
     x = rng.gamma(2.0, size=(30, 12)).round(1)

@@ -36,7 +36,7 @@ def test_every_setting_keeps_the_guarantee(meters, strategy, loss, representativ
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("n", "l"), [(1, 2), (1, 3), (2, 4), (3, 4)])
-def test_the_guarantee_also_holds_by_enumeration(rng, strategy, n, l):  # noqa: E741
+def test_the_guarantee_also_holds_by_enumeration(rng, strategy, n, l):
     panel = Panel(rng.integers(0, 4, size=(7, 5)).astype(float))
     published = NLK(n=n, l=l, k=3, strategy=strategy).anonymize(panel).values
     assert naive_nlk_anonymous(published, n, l, 3)
@@ -106,7 +106,7 @@ def test_a_median_that_is_always_the_same_series_is_refused():
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(("n", "l"), [(1, 2), (2, 4), (3, 5)])
-def test_nobody_is_alone_at_more_than_l_minus_n_instants(meters, strategy, n, l):  # noqa: E741
+def test_nobody_is_alone_at_more_than_l_minus_n_instants(meters, strategy, n, l):
     groups = NLK(n=n, l=l, k=5, strategy=strategy).anonymize(meters).private.groups
     alone = np.array([np.bincount(column)[column] == 1 for column in groups.T]).sum(axis=0)
     assert alone.max() <= l - n - (strategy == "optimal" and n > 2)

@@ -48,7 +48,7 @@ def naive_most_inferred(cells, n, k, subjects=None):
     )
 
 
-def naive_nlk_anonymous(x, n, l, k, subjects=None):  # noqa: E741 - the paper's letter
+def naive_nlk_anonymous(x, n, l, k, subjects=None):
     return naive_most_inferred(marks_of(x), n, k, subjects) < l - n
 
 
@@ -102,7 +102,7 @@ def group_loss(x, t, rows, squared):
     return math.fsum((x[i][t] - mean) ** 2 if squared else abs(x[i][t] - mean) for i in rows)
 
 
-def naive_split(x, groups_per_instant, n, l, k, order, squared=False, subjects=None):  # noqa: E741
+def naive_split(x, groups_per_instant, n, l, k, order, squared=False, subjects=None):
     """Algorithms 2 ("mil") and 3 ("mth")."""
     groups_per_instant = [[by_value(x, t, rows) for rows in groups] for t, groups in enumerate(groups_per_instant)]
     if order == "mil":

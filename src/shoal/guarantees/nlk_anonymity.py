@@ -88,7 +88,7 @@ class NLKAnonymity:
     name: ClassVar[str] = "nlk-anonymity"
 
     n: int
-    l: int  # noqa: E741 - the paper's letter
+    l: int
     k: int
     per: Literal["subject", "series"] = "subject"
 

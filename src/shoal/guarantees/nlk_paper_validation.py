@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 def passes_paper_validation(
     labels: NDArray[np.int32],
     n: int,
-    l: int,  # noqa: E741 - the paper's letter
+    l: int,
     k: int,
     *,
     below: bool = False,

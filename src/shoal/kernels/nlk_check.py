@@ -37,7 +37,7 @@ def find_breach(
     labels: NDArray[np.int32],
     subjects: NDArray[np.int64],
     n: int,
-    l: int,  # noqa: E741 - the paper's letter
+    l: int,
     k: int,
     limit: int,
 ) -> Breach:

@@ -68,7 +68,7 @@ def split_groups(
     x: NDArray[np.float64],
     labels: NDArray[np.int32],
     n: int,
-    l: int,  # noqa: E741 - the paper's letter
+    l: int,
     k: int,
     order: Literal["mil", "mth"],
     limit: int,

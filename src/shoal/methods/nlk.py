@@ -81,7 +81,7 @@ class NLK:
     name: ClassVar[str] = "nlk"
 
     n: int
-    l: int  # noqa: E741 - the paper's letter
+    l: int
     k: int
     strategy: Strategy = "optimal"
     loss: Loss = "absolute"
