@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Candidate, Envelopes, Panel, Profiles, Published, Verdict
+from shoal.model import Candidate, Envelopes, Judged, Panel, Profiles, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
 _CLOSE = 1e-9
@@ -81,7 +81,7 @@ class AggregateRule:
         """Shares cannot be seen in the release."""
         return True
 
-    def check(self, published: Published | Candidate) -> Verdict:
+    def check(self, published: Judged) -> Verdict:
         """Judge the aggregates found in the published values; the witness is a series of the worst one."""
         if not isinstance(published, Candidate):
             return self._unknown("the rule needs the original series, which only the publisher has")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import ParameterError
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Candidate, Envelopes, Panel, Profiles, Published
+from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Judged, Panel, Profiles, Published
 
 MOST_REPEATED = 1000
 """Rows a profile is taken for at most where a check needs rows."""
 
 
-def what_is_published(published: Published | Candidate) -> Published:
-    """What a check must judge."""
+def what_is_published(published: Judged) -> Published:
+    """What a check must judge: series. Events have no crowd of series to be counted."""
+    if isinstance(published, EventTables | EventsCandidate):
+        raise ParameterError("This guarantee is about series. Events are judged by l-diversity.")
     return published.published if isinstance(published, Candidate) else published
 
 
-def published_panel(published: Published | Candidate) -> Panel:
+def published_panel(published: Judged) -> Panel:
     """What a check must judge, one row per series: a profile says of each of its subjects the same."""
     found = what_is_published(published)
     if isinstance(found, Profiles):

@@ -10,7 +10,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel, what_is_published
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Candidate, Profiles, Published, Verdict
+from shoal.model import Judged, Profiles, Verdict
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class KAnonymity:
         """Anyone who has the release can check it."""
         return False
 
-    def check(self, published: Published | Candidate) -> Verdict:
+    def check(self, published: Judged) -> Verdict:
         """Count the crowd of every series or profile; the witness is the row of the smallest."""
         found = what_is_published(published)
         if isinstance(found, Profiles):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Candidate, Envelopes, Profiles, Published, Verdict
+from shoal.model import Envelopes, Judged, Profiles, Verdict
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class KPAnonymity:
         """Anyone who has the release can check it."""
         return False
 
-    def check(self, published: Published | Candidate) -> Verdict:
+    def check(self, published: Judged) -> Verdict:
         """Count both crowds of every series; the witness is the row of the smallest that is too small."""
         found = what_is_published(published)
         if isinstance(found, Profiles):

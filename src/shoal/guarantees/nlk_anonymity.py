@@ -14,7 +14,7 @@ from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
-from shoal.model import Candidate, Panel, Published, Verdict
+from shoal.model import Judged, Panel, Verdict
 
 # Sets of known instants the check looks at before it gives up.
 WORK_LIMIT = 200_000
@@ -128,7 +128,7 @@ class NLKAnonymity:
         """Anyone who has the release can check it."""
         return False
 
-    def check(self, published: Published | Candidate, limit: int = WORK_LIMIT) -> Verdict:
+    def check(self, published: Judged, limit: int = WORK_LIMIT) -> Verdict:
         """Search all series and all sets of n instants, exactly; at most `limit` sets are looked at one by one.
 
         `measured` is the number of inferred instants of the witness where there is a breach; otherwise a number that
@@ -150,7 +150,7 @@ class NLKAnonymity:
             "no more instants than this can be inferred",
         )
 
-    def sample(self, published: Published | Candidate, draws: int = 20, seed: int = 0) -> InferenceSample:
+    def sample(self, published: Judged, draws: int = 20, seed: int = 0) -> InferenceSample:
         """What an adversary infers who knows n instants at random (`draws` times per series) or chosen greedily.
 
         For panels where the check does not come to an end. It is a lower bound on what can be inferred and no proof:

@@ -2,8 +2,11 @@
 
 from shoal.model.candidate import Candidate, Private, Published, Recipe
 from shoal.model.envelopes import Envelopes
+from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
+from shoal.model.events_candidate import EventsCandidate, PrivateEvents
 from shoal.model.guarantee import Guarantee
+from shoal.model.judged import Judged
 from shoal.model.panel import Origin, Panel
 from shoal.model.profiles import Profiles
 from shoal.model.release import Release
@@ -15,12 +18,16 @@ from shoal.model.verdict import Verdict, Witness
 __all__ = [
     "Candidate",
     "Envelopes",
+    "EventTables",
     "Events",
+    "EventsCandidate",
     "Guarantee",
     "Interval",
+    "Judged",
     "Origin",
     "Panel",
     "Private",
+    "PrivateEvents",
     "Profiles",
     "Published",
     "Recipe",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
-    from shoal.model.candidate import Candidate, Published
+    from shoal.model.judged import Judged
     from shoal.model.verdict import Verdict
 
 
@@ -29,5 +29,5 @@ class Guarantee(Protocol):
     def needs_originals(self) -> bool:
         """Whether only the publisher can check it."""
 
-    def check(self, published: Published | Candidate) -> Verdict:
+    def check(self, published: Judged) -> Verdict:
         """Judge published values, never group labels."""
