@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 
@@ -19,7 +21,9 @@ class EventTables:
     Bucketised events are two tables: `records` has `time`, `group` and the quasi-identifiers as they were, `counts` has
     `time`, `group`, the sensitive column and how often each value occurs in that group. Generalised events are one
     table, without groups: quasi-identifiers are coarse, so that records look alike, and the sensitive value stands
-    beside them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON.
+    beside them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON. A
+    missing value is below all others: a range without a low end holds missing ones and those up to its high end, if it
+    has one.
 
     Parameters
     ----------
@@ -65,6 +69,22 @@ class EventTables:
     def n_snapshots(self) -> int:
         """Number of published snapshots."""
         return int(self.records[TIME].n_unique())
+
+    @property
+    def times(self) -> NDArray[Any]:
+        """The instants of the snapshots, in order: whole numbers or datetime64, in UTC where they have a zone."""
+        times = self.records[TIME].unique().sort()
+        if times.dtype.is_integer():
+            return times.cast(pl.Int64).to_numpy()
+        if self.timezone is not None:
+            times = times.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return times.cast(pl.Datetime("us")).to_numpy()
+
+    @property
+    def timezone(self) -> str | None:
+        """The time zone of the snapshots, if they have one."""
+        dtype = self.records.schema[TIME]
+        return dtype.time_zone if isinstance(dtype, pl.Datetime) else None
 
     @property
     def alike(self) -> list[str]:

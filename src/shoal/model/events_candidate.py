@@ -44,6 +44,11 @@ class EventsCandidate:
     recipe: Recipe
     private: PrivateEvents
 
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Everything the method aims at; all of it must hold."""
+        return (self.guarantee,)
+
     def check(self) -> Verdict:
         """Judge the guarantee on the published tables."""
         return self.guarantee.check(self)

@@ -1,0 +1,61 @@
+"""Which coarse record of its snapshot each row lies in.
+
+    row i lies in box b   iff   low[b, a] <= ranks[i, a] <= high[b, a]   for every attribute a, and
+                                ranks[i, a] is in the list of b and a where there is one
+
+Everything is a rank among the different values, missing lowest, so that equality is equality of whole numbers.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+NOWHERE, TWICE = -1, -2
+"""Instead of a box: the row lies in none, or in several."""
+
+
+@njit(cache=True)
+def boxes_of_rows(
+    ranks: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    lists: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    items: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """For each row its box among those from `first` to before `last`, NOWHERE or TWICE.
+
+    `items[starts[m] : starts[m + 1]]` is the list m, ascending; `lists[b, a]` is the list of a box, -1 for a range.
+    """
+    n, n_attributes = ranks.shape
+    found = np.full(n, NOWHERE, dtype=np.int64)
+    for i in range(n):
+        for b in range(first[i], last[i]):
+            inside = True
+            for a in range(n_attributes):
+                inside = low[b, a] <= ranks[i, a] <= high[b, a]
+                if inside and lists[b, a] >= 0:
+                    inside = _among(items, starts[lists[b, a]], starts[lists[b, a] + 1], ranks[i, a])
+                if not inside:
+                    break
+            if inside:
+                if found[i] != NOWHERE:
+                    found[i] = TWICE
+                    break
+                found[i] = b
+    return found
+
+
+@njit(cache=True)
+def _among(items: NDArray[np.int64], begin: int, end: int, item: int) -> bool:
+    while begin < end:
+        middle = (begin + end) // 2
+        if items[middle] < item:
+            begin = middle + 1
+        elif items[middle] > item:
+            end = middle
+        else:
+            return True
+    return False

@@ -1,0 +1,244 @@
+"""Forward repositioning: publish events a little late, so that no sensitive value is too frequent in a snapshot.
+
+Events of one value and one home snapshot are interchangeable, so a window of w snapshots is only counts:
+
+    placed[s, j, d]     events of value s that will be published with snapshot j of the window, d snapshots late
+    suppressed[s, t]    events of value s of snapshot t that are not published unless a later snapshot takes them
+
+The home of a placed event is j - d. Where d > j it has left the window, and the event cannot move any more.
+
+    l-eligible          l · max_s n_s <= Σ_s n_s                  with n_s the events of value s in a snapshot
+    loss of a window    Σ placed · cost[d] + Σ suppressed · beta[s]
+
+A relay takes the latest suppressed event of a value and puts one more event of that value into the last snapshot. On
+the way it is handed over to every event with a later home than the one that travels, so that homes stay in the order
+of snapshots, and all snapshots but the last keep how many of each value they have:
+
+    gain = beta[s] - Σ over those that travel of (cost[d after] - cost[d before])
+
+Gains of one value never rise from relay to relay, because relays are shortest augmenting paths of a flow with convex
+costs. So the best last snapshot with no value above a level is greedy, its loss is convex in the level, and the first
+level that does not pay ends the search. Nobody travels out of the window: an event is at most w - 1 late.
+
+Reference: K. Wang, Y. Xu, R. C.-W. Wong, A. W.-C. Fu, "Anonymizing temporal data", 2010, sections IV and V.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True)
+def advance(
+    placed: NDArray[np.int64],
+    suppressed: NDArray[np.int64],
+    arriving: NDArray[np.int64],
+    l: int,
+    cost: NDArray[np.float64],
+    beta: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One snapshot leaves the window, one with `arriving[s]` events arrives; the state changes in place.
+
+    Gives what `retire` gives.
+    """
+    published, lost = retire(placed, suppressed)
+    admit(placed, suppressed, suppressed.shape[1] - 1, arriving, l, cost, beta)
+    return published, lost
+
+
+@njit(cache=True)
+def retire(placed: NDArray[np.int64], suppressed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first snapshot leaves the window, and the last becomes empty.
+
+    Gives published[s, d], its events by value and by how late they are, and lost[s], its events that are suppressed for
+    good. Those of its events that stand in later snapshots are yet to come.
+    """
+    n_values, w = suppressed.shape
+    published = np.empty((n_values, w), dtype=np.int64)
+    lost = np.empty(n_values, dtype=np.int64)
+    for s in range(n_values):
+        lost[s] = suppressed[s, 0]
+        for d in range(w):
+            published[s, d] = placed[s, 0, d]
+        for j in range(w - 1):
+            suppressed[s, j] = suppressed[s, j + 1]
+            for d in range(w):
+                placed[s, j, d] = placed[s, j + 1, d]
+        suppressed[s, w - 1] = 0
+        for d in range(w):
+            placed[s, w - 1, d] = 0
+    return published, lost
+
+
+@njit(cache=True)
+def admit(
+    placed: NDArray[np.int64],
+    suppressed: NDArray[np.int64],
+    last: int,
+    arriving: NDArray[np.int64],
+    l: int,
+    cost: NDArray[np.float64],
+    beta: NDArray[np.float64],
+) -> None:
+    """Snapshot `last` of the window, empty until now as all after it, gets its events at the least loss (section V)."""
+    n_values, w = suppressed.shape
+    level, size = _first_level(arriving, l)
+    count = np.empty(n_values, dtype=np.int64)
+    gain = np.empty(n_values, dtype=np.float64)
+    for s in range(n_values):
+        count[s] = min(level, arriving[s])
+        placed[s, last, 0] = count[s]
+        suppressed[s, last] = arriving[s] - count[s]
+        gain[s] = _gain(placed[s], suppressed[s], last, cost, beta[s])
+    saved_placed = np.empty((n_values, w, w), dtype=np.int64)
+    saved_suppressed = np.empty((n_values, w), dtype=np.int64)
+    touched = np.zeros(n_values, dtype=np.bool_)
+    while True:
+        # Level preserving: everything that pays and does not raise the level.
+        s = _best(gain, count, level)
+        while s >= 0 and gain[s] > 0.0:
+            _relay(placed[s], suppressed[s], last)
+            gain[s] = _gain(placed[s], suppressed[s], last, cost, beta[s])
+            count[s] += 1
+            size += 1
+            s = _best(gain, count, level)
+        # Level lifting: at least as many as the next level needs, even at a loss. The paper relays exactly that many
+        # and stops when they gain nothing, so also when the next level needs none: it then misses what would pay.
+        needed = (level + 1) * l - size
+        for s in range(n_values):
+            touched[s] = False
+        relayed, total = 0, 0.0
+        s = _best(gain, count, level + 1)
+        while s >= 0 and (relayed < needed or gain[s] > 0.0):
+            if not touched[s]:
+                touched[s] = True
+                _copy(placed[s], suppressed[s], saved_placed[s], saved_suppressed[s])
+            total += gain[s]
+            _relay(placed[s], suppressed[s], last)
+            gain[s] = _gain(placed[s], suppressed[s], last, cost, beta[s])
+            count[s] += 1
+            relayed += 1
+            s = _best(gain, count, level + 1)
+        if relayed < needed or total <= 0.0:
+            for s in range(n_values):
+                if touched[s]:
+                    _copy(saved_placed[s], saved_suppressed[s], placed[s], suppressed[s])
+            return
+        level += 1
+        size += relayed
+
+
+@njit(cache=True)
+def fill(counts: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The window with the least loss, whatever the costs, that has wanted[j, s] events of value s in snapshot j.
+
+    `counts` has the events of each snapshot and value; the wanted ones must be possible by moving events forward.
+    """
+    w, n_values = counts.shape
+    placed = np.zeros((n_values, w, w), dtype=np.int64)
+    suppressed = np.zeros((n_values, w), dtype=np.int64)
+    for last in range(w):
+        for s in range(n_values):
+            suppressed[s, last] = counts[last, s]
+            for _ in range(wanted[last, s]):
+                _relay(placed[s], suppressed[s], last)
+    return placed, suppressed
+
+
+@njit(cache=True)
+def _first_level(arriving: NDArray[np.int64], l: int) -> tuple[int, int]:
+    """The highest level at which what arrives, cut off there, is l-eligible by itself, and how many that are.
+
+    Suppressing from the most frequent value until the rest is l-eligible ends here, whatever breaks ties. No suppressed
+    event would be better at a lower level: what stays at home costs nothing.
+    """
+    level = 0
+    for s in range(arriving.shape[0]):
+        level = max(level, arriving[s])
+    while True:
+        size = 0
+        for s in range(arriving.shape[0]):
+            size += min(level, arriving[s])
+        if level * l <= size:
+            return level, size
+        level = size // l
+
+
+@njit(cache=True)
+def _best(gain: NDArray[np.float64], count: NDArray[np.int64], level: int) -> int:
+    """The value below the level whose relay gains most, the first of equal ones; -1 if there is none to relay."""
+    best, most = -1, -np.inf
+    for s in range(gain.shape[0]):
+        if gain[s] > most and count[s] < level:
+            best, most = s, gain[s]
+    return best
+
+
+@njit(cache=True)
+def _latest(suppressed: NDArray[np.int64], last: int) -> int:
+    """The latest snapshot with a suppressed event of a value, -1 without one."""
+    t = last
+    while t >= 0 and suppressed[t] == 0:
+        t -= 1
+    return t
+
+
+@njit(cache=True)
+def _later(placed: NDArray[np.int64], j: int, home: int) -> int:
+    """How late the event of snapshot j with the latest home is, if that is later than `home`, else -1."""
+    for d in range(j - home):
+        if placed[j, d] > 0:
+            return d
+    return -1
+
+
+@njit(cache=True)
+def _gain(
+    placed: NDArray[np.int64], suppressed: NDArray[np.int64], last: int, cost: NDArray[np.float64], beta: float
+) -> float:
+    """What the next relay of a value saves, -inf if nothing of it is suppressed (formulas 5 and 6)."""
+    home = _latest(suppressed, last)
+    if home < 0:
+        return -np.inf
+    since = home
+    psi = 0.0
+    for j in range(home + 1, last):
+        d = _later(placed, j, home)
+        if d >= 0:
+            psi += cost[j - home] - cost[since - home]
+            home, since = j - d, j
+    return float(beta - (psi + (cost[last - home] - cost[since - home])))
+
+
+@njit(cache=True)
+def _relay(placed: NDArray[np.int64], suppressed: NDArray[np.int64], last: int) -> None:
+    """One more event of a value for the last snapshot (formula 3); something of it must be suppressed."""
+    home = _latest(suppressed, last)
+    suppressed[home] -= 1
+    for j in range(home + 1, last):
+        d = _later(placed, j, home)
+        if d >= 0:
+            placed[j, j - home] += 1
+            placed[j, d] -= 1
+            home = j - d
+    placed[last, last - home] += 1
+
+
+@njit(cache=True)
+def _copy(
+    placed: NDArray[np.int64],
+    suppressed: NDArray[np.int64],
+    to_placed: NDArray[np.int64],
+    to_suppressed: NDArray[np.int64],
+) -> None:
+    for t in range(suppressed.shape[0]):
+        to_suppressed[t] = suppressed[t]
+        for d in range(suppressed.shape[0]):
+            to_placed[t, d] = placed[t, d]
+
+
+def loss(
+    placed: NDArray[np.int64], suppressed: NDArray[np.int64], cost: NDArray[np.float64], beta: NDArray[np.float64]
+) -> float:
+    """The loss of a window (formula 2), counting what its snapshots hold and what of them is suppressed."""
+    return float(placed.sum(axis=(0, 1)) @ cost[: placed.shape[2]] + suppressed.sum(axis=1) @ beta)

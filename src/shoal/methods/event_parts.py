@@ -1,0 +1,76 @@
+"""What making events diverse shares: one snapshot in plain columns, and snapshots put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.model import EventTables
+from shoal.model.event_kinds import plain_types
+from shoal.model.event_tables import TIME
+
+
+class Snapshot(NamedTuple):
+    """The events that are published at one instant."""
+
+    frame: pl.DataFrame
+    """`time`, quasi-identifiers, sensitive value."""
+    codes: NDArray[np.int64]
+    """Sensitive values as numbers from 0, in their order."""
+    n_values: int
+
+    @staticmethod
+    def of(events: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> Snapshot:
+        """Plain columns of an l-eligible snapshot; any other is refused."""
+        frame = plain_types(events.select(TIME, *quasi, sensitive))
+        if frame[TIME].n_unique() != 1:
+            raise InputError(f"A snapshot has one time; this table of {len(frame)} events has other than one.")
+        codes, n_values = value_codes(frame[sensitive])
+        most = int(np.bincount(codes).max())
+        if most * l > len(frame):
+            raise ParameterError(
+                f"A snapshot of {len(frame)} events is not eligible for l={l}: one sensitive value has {most} of them, "
+                f"and may have {len(frame) // l}. Reposition events first, or lower l."
+            )
+        return Snapshot(frame, codes, n_values)
+
+
+def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
+    """Where each value stands among the different ones, missing first, and how many they are."""
+    ranks = column.rank("dense")
+    codes = (
+        ranks.fill_null(0).to_numpy().astype(np.int64) if ranks.null_count() else ranks.to_numpy().astype(np.int64) - 1
+    )
+    return codes, int(codes.max()) + 1
+
+
+def concat(parts: Sequence[EventTables]) -> EventTables:
+    """One release of several snapshots, in order of time.
+
+    Parameters
+    ----------
+    parts
+        At least one; all bucketised or all generalised, of the same columns, each of other instants.
+    """
+    if not parts:
+        raise InputError("There is no snapshot to publish.")
+    first = parts[0]
+    for part in parts:
+        if (part.records.schema, part.quasi, part.sensitive) != (first.records.schema, first.quasi, first.sensitive):
+            raise InputError("Snapshots of one release need the same columns of the same types.")
+    records = pl.concat([part.records for part in parts])
+    if records[TIME].n_unique() != sum(part.n_snapshots for part in parts):
+        raise InputError("Two parts of a release have a snapshot of the same time.")
+    counts = [part.counts for part in parts if part.counts is not None]
+    # Stable: inside a snapshot rows stay sorted by all columns.
+    return EventTables(
+        records.sort(TIME, maintain_order=True),
+        pl.concat(counts).sort(TIME, maintain_order=True) if counts else None,
+        first.quasi,
+        first.sensitive,
+    )

@@ -1,0 +1,182 @@
+"""The reposition window: snapshots enter, and leave l-eligible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.reposition import advance, retire
+from shoal.methods.first_window import first_window
+
+
+@dataclass(frozen=True, eq=False)
+class Departure:
+    """A snapshot that may be published, by rows of the snapshots its events came from.
+
+    Rows are numbered within their home snapshot, whose events are sorted by sensitive value.
+    """
+
+    number: int
+    rows: tuple[tuple[int, NDArray[np.int64]], ...]
+    """Home snapshot and rows, the home itself first, then the ones before it."""
+    suppressed: NDArray[np.int64]
+    """Rows of this snapshot's own events that are never published."""
+
+    @property
+    def moved(self) -> dict[int, int]:
+        """How many events came from how many snapshots before; 0 for those that stayed."""
+        return {self.number - home: len(rows) for home, rows in self.rows}
+
+
+class RelayWindow:
+    """Takes in how many events of each sensitive value a snapshot has, and says which may leave.
+
+    The first window is solved as an integer program, every later snapshot enters by the linear step. A snapshot leaves
+    when `window` others have entered after it, or by `flush`.
+
+    Parameters
+    ----------
+    l
+        No value may be more than 1/l of a snapshot that leaves.
+    cost
+        What it costs to publish an event 0, 1, ... window - 1 snapshots late.
+    """
+
+    def __init__(self, l: int, cost: NDArray[np.float64]) -> None:
+        self.l = l
+        self.cost = cost
+        self.optimal_start: bool | None = None
+        """Whether the first window was solved to the optimum; None before that."""
+        self._left = 0
+        self._waiting: list[NDArray[np.int64]] = []
+        self._placed = np.zeros((0, self.window, self.window), dtype=np.int64)
+        self._suppressed = np.zeros((0, self.window), dtype=np.int64)
+        self._homes: dict[int, _Home] = {}
+        self._entered = 0
+
+    @property
+    def window(self) -> int:
+        """How many snapshots it holds."""
+        return len(self.cost)
+
+    @property
+    def entered(self) -> int:
+        """How many snapshots were pushed."""
+        return self._entered
+
+    @property
+    def homes(self) -> tuple[int, ...]:
+        """Snapshots with events that may still be published."""
+        return tuple(self._homes)
+
+    def push(self, counts: NDArray[np.int64], beta: NDArray[np.float64]) -> Departure | None:
+        """A snapshot arrives with `counts` events of each value; suppressing one costs `beta`.
+
+        Values may be added at the end from one push to the next.
+        """
+        self._homes[self._entered] = _Home(counts)
+        self._entered += 1
+        self._widen(len(counts))
+        if self.optimal_start is None:
+            self._waiting.append(counts)
+            if len(self._waiting) == self.window:
+                self._begin(beta)
+            return None
+        return self._departure(*advance(self._placed, self._suppressed, counts, self.l, self.cost, beta))
+
+    def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
+        """Everything that is still in the window; nothing may be pushed after it."""
+        if self.optimal_start is None and self._waiting:
+            self._begin(beta)
+        while self._left < self._entered:
+            yield self._departure(*retire(self._placed, self._suppressed))
+
+    def _begin(self, beta: NDArray[np.float64]) -> None:
+        n_values = len(self._placed)
+        counts = np.zeros((len(self._waiting), n_values), dtype=np.int64)
+        for row, waiting in zip(counts, self._waiting, strict=True):
+            row[: len(waiting)] = waiting
+        self._waiting = []
+        n = len(counts)
+        placed, suppressed, self.optimal_start = first_window(counts, self.l, self.cost[:n], beta)
+        self._placed[:, :n, :n] = placed
+        self._suppressed[:, :n] = suppressed
+
+    def _departure(self, published: NDArray[np.int64], lost: NDArray[np.int64]) -> Departure:
+        number = self._left
+        self._left += 1
+        rows = tuple(
+            (number - late, self._homes[number - late].take(published[:, late]))
+            for late in np.flatnonzero(published.any(axis=0)).tolist()
+        )
+        suppressed = self._homes[number].last(lost)
+        # An event of a snapshot this far back has left, or never will.
+        self._homes.pop(number - self.window + 1, None)
+        return Departure(number, rows, suppressed)
+
+    def _widen(self, n_values: int) -> None:
+        if n_values > len(self._placed):
+            more = n_values - len(self._placed)
+            self._placed = np.pad(self._placed, ((0, more), (0, 0), (0, 0)))
+            self._suppressed = np.pad(self._suppressed, ((0, more), (0, 0)))
+
+    def state(self) -> dict[str, Any]:
+        """Everything, as JSON knows it."""
+        return {
+            "left": self._left,
+            "entered": self._entered,
+            "optimal_start": self.optimal_start,
+            "waiting": [counts.tolist() for counts in self._waiting],
+            "placed": self._placed.tolist(),
+            "suppressed": self._suppressed.tolist(),
+            "homes": {str(number): home.state() for number, home in self._homes.items()},
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Become what `state` was taken from; l and cost must be the same."""
+        self._left, self._entered = int(state["left"]), int(state["entered"])
+        self.optimal_start = state["optimal_start"]
+        self._waiting = [np.array(counts, dtype=np.int64) for counts in state["waiting"]]
+        self._placed = np.array(state["placed"], dtype=np.int64).reshape(-1, self.window, self.window)
+        self._suppressed = np.array(state["suppressed"], dtype=np.int64).reshape(-1, self.window)
+        self._homes = {int(number): _Home.of(home) for number, home in state["homes"].items()}
+
+
+class _Home:
+    """The events of one snapshot, sorted by value: which are still to be published."""
+
+    def __init__(self, counts: NDArray[np.int64]) -> None:
+        self.ends = np.cumsum(counts)
+        self.next = self.ends - counts
+
+    def take(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The next rows of each value."""
+        n = counts[: len(self.next)]
+        rows = _ranges(self.next, n)
+        self.next = self.next + n
+        return rows
+
+    def last(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The last rows of each value, which nobody takes."""
+        n = counts[: len(self.ends)]
+        return _ranges(self.ends - n, n)
+
+    def state(self) -> list[list[int]]:
+        return [self.ends.tolist(), self.next.tolist()]
+
+    @classmethod
+    def of(cls, state: list[list[int]]) -> _Home:
+        home = cls(np.zeros(0, dtype=np.int64))
+        home.ends, home.next = (np.array(part, dtype=np.int64) for part in state)
+        return home
+
+
+def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers from each start on, as many as its length."""
+    before = np.cumsum(lengths) - lengths
+    numbers: NDArray[np.int64] = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
+    return numbers
