@@ -162,8 +162,9 @@ class TestPatternRange:
             np.zeros((2, 2)), np.ones((2, 2)), levels=[2, 2], patterns=["ab", "ba"], times=[0, 1], pattern_times=[1, 5]
         )
         assert PatternRange([Difference(1, 5, 0.1, INF)]).matches(published).tolist() == [True, False]
-        with pytest.raises(ParameterError, match="asks for 1 of its 2 instants that the data does not have"):
-            PatternRange([Difference(0, 5, 0.1, INF)]).matches(published)
+        assert PatternRange([Difference(0, 5, -INF, INF)]).matches(published).tolist() == [True, True]  # estimated
+        with pytest.raises(ParameterError, match="1 of its 2 instants that the data does not have"):
+            PatternRange([Difference(3, 5, 0.1, INF)]).matches(published)
 
 
 class TestPatternSimilarity:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.attacks.possible_sets import Knowledge, PossibleSets, possible_sets
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Interval, Panel, Risk
+from shoal.model.columns import plain_column
 from shoal.model.rows import published_rows
 
 N_WORST = 10
@@ -63,7 +64,8 @@ class Linkage:
         the word and level under which the target was published, as if somebody had told: the cautious figure, and the
         paper's.
     sensitive
-        A column of the original's `sensitive`, where what is at stake is a value that several may share.
+        A column of the original's `sensitive`, where what is at stake is a value that several may share. Where the
+        release publishes that column, its values count as published; else every series is taken to show its own.
 
     Examples
     --------
@@ -113,7 +115,7 @@ class Linkage:
         """Attack every series of the original.
 
         `rows` says which original each published series is, where some were suppressed or moved; `sensitive` gives the
-        sensitive value published with each, where it is not the original one.
+        sensitive value published with each, where it is neither the one in the release nor the original one.
         """
         known, stakes = self._prepare(original, published, rows, sensitive)
         found = possible_sets(known, stakes.shown, stakes.true)
@@ -163,6 +165,8 @@ class Linkage:
         known = Knowledge.of(original, published, values=self.values, pattern=self.pattern)
         if self.pattern and self.word == "published":
             known = known.told(kept)
+        if sensitive is None and self.sensitive is not None:
+            sensitive = published.sensitive.get(self.sensitive)
         return known, self._stakes(original, kept, sensitive)
 
     def _stakes(self, original: Panel, kept: NDArray[np.int64], sensitive: ArrayLike | None) -> _Stakes:
@@ -177,8 +181,8 @@ class Linkage:
             raise ParameterError(
                 f"The original has no sensitive column {self.sensitive!r}; it has {len(original.sensitive)} of them."
             )
-        true = original.sensitive[self.sensitive]
-        shown = true[kept] if sensitive is None else np.asarray(sensitive)
+        true = plain_column(original.sensitive[self.sensitive])
+        shown = true[kept] if sensitive is None else plain_column(np.asarray(sensitive))
         if shown.shape != kept.shape:
             raise ParameterError(f"{len(kept)} series were published; give a sensitive value for each.")
         numbers: dict[Any, int] = {}

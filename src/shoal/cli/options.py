@@ -52,7 +52,7 @@ def build(cls: Any, options: dict[str, str]) -> Any:
     """A method or guarantee from the text of its options."""
     import dataclasses
 
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     fields = {f.name: f for f in dataclasses.fields(cls)}
     hints = get_type_hints(cls)
@@ -62,10 +62,12 @@ def build(cls: Any, options: dict[str, str]) -> Any:
         if name not in fields:
             raise ParameterError(f"Unknown option --{name.replace('_', '-')} for {cls.name}. It takes: {takes}.")
         try:
-            parameters[name] = TypeAdapter(hints[name]).validate_python(text)
+            # Some types are for Python only, such as a slice.
+            wanted = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
+            parameters[name] = wanted.validate_python(text)
         except ValidationError as error:
-            wanted = error.errors()[0]["msg"]
-            raise ParameterError(f"Option --{name.replace('_', '-')} of {cls.name}: {wanted}.") from None
+            reason = error.errors()[0]["msg"]
+            raise ParameterError(f"Option --{name.replace('_', '-')} of {cls.name}: {reason}.") from None
     lacking = [
         f"--{name.replace('_', '-')}"
         for name, field in fields.items()

@@ -25,5 +25,8 @@ def shape_distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDA
     # Half the squared distance: exactly 0 for equal rows, where 1 - cosine would round.
     apart = one - other
     distances: NDArray[np.float64] = np.minimum(np.einsum("it,it->i", apart, apart) / 2, 2.0)
-    distances[(one.any(axis=1) != other.any(axis=1)) & ~np.isnan(distances)] = 1.0
+    # Exactly one is constant: it is 0 throughout, so this is half the squared length of the other.
+    if len(near := np.flatnonzero(np.abs(distances - 0.5) < 1e-6)):
+        first, second = (np.broadcast_to(rows, apart.shape)[near].any(axis=1) for rows in (one, other))
+        distances[near[first != second]] = 1.0
     return distances

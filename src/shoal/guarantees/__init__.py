@@ -10,12 +10,13 @@ from shoal.errors import ParameterError
 from shoal.guarantees.aggregate_rule import AggregateRule
 from shoal.guarantees.k_anonymity import KAnonymity
 from shoal.guarantees.kp_anonymity import KPAnonymity
+from shoal.guarantees.l_diversity import LDiversity
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from shoal.model import Guarantee
 
-__all__ = ["AggregateRule", "KAnonymity", "KPAnonymity", "NLKAnonymity"]
+__all__ = ["AggregateRule", "KAnonymity", "KPAnonymity", "LDiversity", "NLKAnonymity"]
 
-_KNOWN = (AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity)
+_KNOWN = (AggregateRule, KAnonymity, KPAnonymity, LDiversity, NLKAnonymity)
 
 
 def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:

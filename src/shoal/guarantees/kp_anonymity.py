@@ -84,7 +84,7 @@ class KPAnonymity:
         elif isinstance(found, Envelopes):
             classes = envelope_classes(found)
             by_envelope = crowd_sizes(classes, found.subject_codes)
-            by_pattern = crowd_sizes(_pattern_classes(found, classes), found.subject_codes)
+            by_pattern = crowd_sizes(pattern_classes(found, classes), found.subject_codes)
         else:
             by_envelope = by_pattern = crowd_sizes(published_classes(found), found.subject_codes)
         row = int(by_envelope.argmin())
@@ -106,8 +106,10 @@ def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:
     return row_classes(np.ascontiguousarray(ends).view(np.uint64))
 
 
-def _pattern_classes(envelopes: Envelopes, classes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each series the first series with the same envelope, level and word."""
+def pattern_classes(envelopes: Envelopes, classes: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    """For each series the first series with the same envelope, level and word; `classes` are those of the envelopes."""
+    if classes is None:
+        classes = envelope_classes(envelopes)
     words = np.unique(np.array(envelopes.patterns), return_inverse=True)[1].reshape(-1)
     keys = np.stack([classes, envelopes.levels, words], axis=1)
     return row_classes(np.ascontiguousarray(keys, dtype=np.int64).view(np.uint64))

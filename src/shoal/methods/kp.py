@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.sax import MOST_LETTERS, PatternRepresentation, Sax, text
-from shoal.guarantees import KPAnonymity
+from shoal.guarantees import KPAnonymity, LDiversity
+from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.kp_clusters import split_sets
 from shoal.kernels.kp_groups import boxes_of, form_groups
 from shoal.kernels.kp_joining import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
+from shoal.methods.diversity import diversify, plain_sensitive
+from shoal.methods.instants import Instants, are_disjoint, canonical, positions
 from shoal.methods.watch import Progress, watched
 from shoal.model import Candidate, Envelopes, Panel, Private, Recipe
 
@@ -50,7 +53,12 @@ class KP:
     pairs, ties included, but for panels that have more than 50 000 subgroups (150 000 series or more, with p = 3):
     there the subgroup that joins may be up to 5 % dearer than the best, which adds less than 1 % to the value loss.
 
-    One channel and one series per subject; gaps are refused.
+    With `l`, sensitive columns are published as well, changed where a value has a share above 1/l among the series with
+    the same envelope and word, and LDiversity(l) is aimed at too. Numbers that are too frequent there are moved to near
+    ones; words and truth values are exchanged between series, so that each occurs as often as before. The recipe counts
+    both. Without `l` these columns stay behind.
+
+    One channel and one series per subject; gaps are refused, with `l` in sensitive columns too.
 
     Parameters
     ----------
@@ -62,6 +70,20 @@ class KP:
         "kapra" or "naive".
     max_level
         The most letters a word may use, up to 20. Fewer make coarser words.
+    envelope_instants
+        The instants whose ranges are published, by position from 0: "0:12,18" are the first twelve and the nineteenth;
+        in Python a sequence of positions or a slice will do. Default: all. Groups are formed on all instants anyway.
+        Fewer tell less; `shoal.queries.complete` estimates the others where there are letters.
+    pattern_instants
+        The instants whose letters are published, in the same way. At least one must have both.
+    l
+        Publish the sensitive columns, no value with a share above 1/l in any subgroup; 2 to p. Larger hides better and
+        changes more entries.
+    epsilon
+        How far a sensitive number may be moved, as a share of the standard deviation of its column; further where there
+        is no room. Smaller is closer to the truth, and tells more to whoever asks for about how much.
+    seed
+        Which of the entries that are too frequent are changed, and to what.
 
     Examples
     --------
@@ -87,6 +109,11 @@ class KP:
     p: int
     algorithm: Algorithm = "kapra"
     max_level: int = MOST_LETTERS
+    envelope_instants: Instants | None = None
+    pattern_instants: Instants | None = None
+    l: int | None = None
+    epsilon: float = 0.01
+    seed: int = 0
 
     def __post_init__(self) -> None:
         KPAnonymity(self.k, self.p)  # refuses what is impossible with its own words
@@ -100,12 +127,32 @@ class KP:
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
         Sax(int(self.max_level))
+        for name in ("envelope_instants", "pattern_instants"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, canonical(name, getattr(self, name)))
+        if are_disjoint(self.envelope_instants, self.pattern_instants):
+            raise ParameterError(
+                "envelope_instants and pattern_instants have no instant in common: nothing would tie letters to "
+                "values, and neither could be estimated from the other. Let them share some, or leave one out for all."
+            )
+        if self.l is not None:
+            LDiversity(self.l)
+            if self.l > self.p:
+                raise ParameterError(
+                    f"l={self.l} is above p={self.p}: a subgroup of p series cannot have l different values. "
+                    "Raise p or lower l."
+                )
+        if isinstance(self.epsilon, bool) or not 0.0 <= self.epsilon < float("inf"):
+            raise ParameterError("epsilon must be a number of at least 0.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise ParameterError("seed must be a whole number of at least 0.")
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same method again."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {name: int(plain[name]) for name in ("k", "p", "max_level")}
+        whole = {name: int(plain[name]) for name in ("k", "p", "max_level", "seed")}
+        return plain | whole | {"l": None if self.l is None else int(self.l), "epsilon": float(self.epsilon)}
 
     @property
     def aims_at(self) -> KPAnonymity:
@@ -120,6 +167,8 @@ class KP:
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Form groups and words; publish envelopes and patterns of all series but the suppressed ones, in row order."""
         self._refuse(panel)
+        ranges = positions("envelope_instants", self.envelope_instants, panel.n_instants)
+        spelled = positions("pattern_instants", self.pattern_instants, panel.n_instants)
         # A copy, because numba compiles everything once more for an array that is locked.
         x = np.array(panel.values.reshape(panel.n_series, panel.n_instants), order="C")
         form = self._kapra if self.algorithm == "kapra" else self._naive
@@ -128,21 +177,47 @@ class KP:
         everyone = len(kept) == panel.n_series
         groups, leaf = partition.groups[kept], partition.leaf[kept]
         low, high, sizes = boxes_of(x if everyone else x[kept], groups)
+        words = partition.words
+        if self.pattern_instants is not None:
+            words = tuple("".join(word[t] for t in spelled) for word in words)
         published = Envelopes(
-            low=low[groups],
-            high=high[groups],
+            low=low[:, ranges][groups],
+            high=high[:, ranges][groups],
             levels=partition.levels[leaf],
-            patterns=tuple(map(partition.words.__getitem__, leaf.tolist())),
-            times=panel.times,
+            patterns=tuple(map(words.__getitem__, leaf.tolist())),
+            times=panel.times[ranges],
+            pattern_times=panel.times[spelled],
+            word_instants=panel.n_instants,
             timezone=panel.timezone,
         )
         figures = {"groups": len(sizes), "series_suppressed": panel.n_series - len(kept)}
+        if self.l is not None:
+            published, changes = self._with_sensitive(panel, kept, published)
+            figures |= changes
         return Candidate(
             published=published,
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
             private=Private(original=panel, groups=partition.groups, rows=None if everyone else kept),
+            further=() if self.l is None else (LDiversity(int(self.l)),),
         )
+
+    def _with_sensitive(
+        self, panel: Panel, kept: NDArray[np.int64], published: Envelopes
+    ) -> tuple[Envelopes, dict[str, int]]:
+        """Section 5.4, on the groups of what is published: cut words and ranges may have joined some."""
+        assert self.l is not None
+        envelopes = envelope_classes(published)
+        columns, figures = diversify(
+            panel,
+            kept,
+            pattern_classes(published, envelopes),
+            envelopes,
+            l=int(self.l),
+            epsilon=float(self.epsilon),
+            seed=int(self.seed),
+        )
+        return replace(published, sensitive=columns), figures
 
     def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.2: groups of near values, then a tree for each."""
@@ -216,6 +291,8 @@ class KP:
                 f"kp needs a panel without gaps; {panel.n_missing} values are missing. "
                 "Read it with missing='drop-series' or 'interpolate:2h'."
             )
+        if self.l is not None:
+            plain_sensitive(panel)
 
 
 def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArray[np.int64]) -> Leaves:

@@ -58,12 +58,20 @@ class Candidate:
         Method and parameters.
     private
         The original panel and the group labels, apart from the rest.
+    further
+        What the method aims at beyond that.
     """
 
     published: Published
     guarantee: Guarantee
     recipe: Recipe
     private: Private
+    further: tuple[Guarantee, ...] = ()
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Everything the method aims at; all of it must hold."""
+        return (self.guarantee, *self.further)
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -72,13 +80,15 @@ class Candidate:
 
     @property
     def originals(self) -> Panel:
-        """The original series that are published, in the order of what is published."""
+        """The original series that are published, in the order of what is published, at its instants."""
         original, rows = self.private.original, self.private.rows
-        if rows is None:
+        columns = np.isin(original.times, self.published.times)
+        if rows is None and columns.all():
             return original
+        rows = np.arange(original.n_series) if rows is None else rows
         return Panel(
-            original.values[rows],
-            times=original.times,
+            original.values[rows][:, columns],
+            times=original.times[columns],
             subjects=original.subject_codes[rows],
             channels=original.channels,
             timezone=original.timezone,
@@ -109,8 +119,10 @@ class Candidate:
         )
 
     def check(self) -> Verdict:
-        """Judge the guarantee on the published values."""
-        return self.guarantee.check(self)
+        """Judge every guarantee on the published values: the first that does not hold, else the one aimed at first."""
+        verdict = self.guarantee.check(self)
+        others = (guarantee.check(self) for guarantee in self.further)
+        return next((found for found in others if not found.holds), verdict) if verdict.holds else verdict
 
     def __repr__(self) -> str:
         return f"Candidate({self.recipe.method}, {self.published!r})"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.model.columns import plain_column
 from shoal.model.panel import Panel
 
 
@@ -29,12 +31,18 @@ class Envelopes:
         The instants of the ranges.
     pattern_times
         The instants of the words, where they differ. Default: `times`.
+    word_instants
+        How many instants the words were formed over: letters say where a value lies among those of its series.
+        Default: as many as `times` and `pattern_times` are together.
     subjects
         The person or household behind each series, for the check and not for the release. Default: every row its own.
     ids
         One name per series, unique. Default: positions.
     timezone
         As in a Panel.
+    sensitive
+        Sensitive columns that are published with the series, one entry per series: a mapping from name to array.
+        Numbers and truth values stay what they are, everything else becomes text.
     """
 
     low: NDArray[np.float64]
@@ -43,9 +51,11 @@ class Envelopes:
     patterns: tuple[str, ...]
     times: NDArray[Any]
     pattern_times: NDArray[Any] | None = None
+    word_instants: int | None = None
     subjects: Sequence[Any] | None = None
     ids: Sequence[Any] | None = None
     timezone: str | None = None
+    sensitive: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A panel of each bound checks everything that envelopes share with panels.
@@ -67,19 +77,30 @@ class Envelopes:
         )
         if any(len(word) != len(times) for word in self.patterns):
             raise InputError(f"Every pattern needs one letter for each of its {len(times)} instants.")
+        n_known = len(np.union1d(low.times, times))
+        n_words = n_known if self.word_instants is None else int(self.word_instants)
+        if n_words < n_known:
+            raise InputError(f"Words cannot be formed over {n_words} instants, where {n_known} are published.")
         levels.setflags(write=False)
-        fields = {
+        found = {
             "low": low.values,
             "high": high.values,
             "levels": levels,
             "patterns": tuple(self.patterns),
             "times": low.times,
             "pattern_times": times,
+            "word_instants": n_words,
             "subjects": low.subject_codes,
             "ids": low.ids,
+            "sensitive": _locked(self.sensitive, n),
         }
-        for name, value in fields.items():
+        for name, value in found.items():
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A locked mapping cannot be pickled; workers of an engine need envelopes.
+        arguments = [getattr(self, f.name) for f in fields(self)]
+        return (Envelopes, tuple(dict(a) if isinstance(a, Mapping) else a for a in arguments))
 
     @property
     def n_series(self) -> int:
@@ -114,10 +135,15 @@ class Envelopes:
 
     def digest(self) -> str:
         """SHA-256 of everything that would be published."""
-        state = hashlib.sha256(repr((self.low.shape, self.timezone, self.patterns)).encode())
+        state = hashlib.sha256(repr((self.low.shape, self.timezone, self.word_instants, self.patterns)).encode())
         assert self.pattern_times is not None
         for array in (self.low, self.high, self.levels, self.times.view(np.int64), self.pattern_times.view(np.int64)):
             state.update(np.ascontiguousarray(array).data)
+        for name, column in self.sensitive.items():
+            # Lengths and types keep ("ab", "c") and ("a", "bc") apart, and 1 and "1".
+            for entry in (name, *column.tolist()):
+                text = f"{type(entry).__name__} {entry}".encode()
+                state.update(len(text).to_bytes(8, "little") + text)
         return state.hexdigest()
 
     def __len__(self) -> int:
@@ -125,3 +151,14 @@ class Envelopes:
 
     def __repr__(self) -> str:
         return f"Envelopes({self.n_series} series, {self.n_instants} instants, {len(set(self.patterns))} patterns)"
+
+
+def _locked(columns: Mapping[str, Any], n_series: int) -> Mapping[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    for name, column in columns.items():
+        plain = plain_column(np.asarray(column))
+        if plain.shape != (n_series,):
+            raise InputError(f"Column {name!r} has {plain.size} entries for {n_series} series. Give one per series.")
+        plain.setflags(write=False)
+        found[str(name)] = plain
+    return MappingProxyType(found)

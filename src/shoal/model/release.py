@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import InputError
 from shoal.model.candidate import Published
+from shoal.model.event_tables import EventTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +25,18 @@ class Release:
     certificate
         The content of `release.json`.
     published
-        The published series under their pseudonyms, or the profiles of groups, in the order of the file.
+        The published series under their pseudonyms, the profiles of groups, or events, in the order of the file.
     """
 
     path: Path
     certificate: dict[str, Any]
-    published: Published
+    published: Published | EventTables
 
     @property
     def values(self) -> NDArray[np.float64]:
         """The published array, rows in the order of the file."""
+        if isinstance(self.published, EventTables):
+            raise InputError("Events have no array of values. Their tables are published.records and published.counts.")
         return self.published.values
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -90,10 +90,15 @@ def _type_name(hint: Any) -> str:
     if origin is Literal:
         return "|".join(str(choice) for choice in get_args(hint))
     if origin in (Union, UnionType):
-        return "|".join(_type_name(part) for part in get_args(hint) if part is not NoneType)
+        return "|".join(_type_name(part) for part in get_args(hint) if _can_be_typed(part))
     if origin is Callable:
         return "function"
     return hint.__name__ if isinstance(hint, type) else str(hint)
+
+
+def _can_be_typed(part: Any) -> bool:
+    """Whether a part of a union is for the command line; others are for Python, beside a text for the same."""
+    return part not in (NoneType, slice) and get_origin(part) is not Sequence
 
 
 def _meanings(doc: str) -> dict[str, str]:

@@ -88,7 +88,7 @@ def random_queries(
 
 
 class _Drawing:
-    """One stream of random queries. `QueryError` draws the same stream as arrays; a test holds the two together."""
+    """One stream of random queries."""
 
     def __init__(
         self, panel: Panel, rng: np.random.Generator, selectivity: float, most_conditions: int, tolerance: float

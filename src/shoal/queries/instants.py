@@ -39,6 +39,6 @@ def find_instants(wanted: Iterable[Instant], times: NDArray[Any]) -> list[int]:
     if lacking := sum(key not in places for key in keys):
         raise ParameterError(
             f"The query asks for {lacking} of its {len(keys)} instants that the data does not have. "
-            "Ask for instants that are there; where only some were published, estimate the others first."
+            "Ask for instants of which something is published."
         )
     return [places[key] for key in keys]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,11 @@ class PatternSimilarity(Query):
                 f"The sequence has {len(self.sequence)} values, the shapes of the data have "
                 f"{len(ready.pattern_times)} instants. Give one value for each."
             )
-        return shape_distances(ready.directions, unit_rows(np.array([self.sequence])))
+        return shape_distances(ready.directions, self._direction)
+
+    @cached_property
+    def _direction(self) -> NDArray[np.float64]:
+        return unit_rows(np.array([self.sequence]))
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
         """For each row whether its shape is similar enough."""

@@ -13,6 +13,7 @@ from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
 from shoal.features.shapes import unit_rows
 from shoal.model import Envelopes, Panel, Profiles
+from shoal.queries.estimation import complete
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,8 @@ class Prepared:
     Parameters
     ----------
     data
-        A panel (originals, or published values), envelopes, or group profiles; one channel.
+        A panel (originals, or published values), envelopes, or group profiles; one channel. Ranges and letters that
+        were not published are estimated, see `complete`.
     """
 
     data: Panel | Envelopes | Profiles
@@ -35,6 +37,8 @@ class Prepared:
                 f"A query reads one value at each instant, the data has {self.data.n_channels} channels. "
                 "Make a panel of one of them."
             )
+        if isinstance(self.data, Envelopes):
+            object.__setattr__(self, "data", complete(self.data, open_ends="series"))
 
     @property
     def times(self) -> NDArray[Any]:

@@ -71,7 +71,8 @@ class RangeCount(Query):
         result = np.ones(len(low))
         places = find_instants((time for time, _, _ in self.ranges), ready.times)
         for place, (_, lo, hi) in zip(places, self.ranges, strict=True):
-            result *= overlap_shares(low[:, place], high[:, place], lo, hi)
+            column = low[:, place]
+            result *= overlap_shares(column, column if low is high else high[:, place], lo, hi)
         return result
 
     def matches(self, data: Data) -> NDArray[np.bool_]:
@@ -85,13 +86,13 @@ class RangeCount(Query):
 
 def overlap_shares(low: NDArray[np.float64], high: NDArray[np.float64], lo: float, hi: float) -> NDArray[np.float64]:
     """The share of each [low, high] that lies in [lo, hi]; 0 or 1 where it is a single value, 0 where it is missing."""
+    single = ((lo <= low) & (low <= hi)).astype(np.float64)
+    if low is high:
+        return single
     width = high - low
-    inside = np.minimum(high, hi) - np.maximum(low, lo)
-    single = (lo <= low) & (low <= hi)
-    share: NDArray[np.float64] = np.where(
-        width > 0.0, np.maximum(inside, 0.0) / np.where(width > 0.0, width, 1.0), single
-    )
-    return share
+    inside = np.maximum(np.minimum(high, hi) - np.maximum(low, lo), 0.0)
+    np.divide(inside, width, out=single, where=width > 0.0)
+    return single
 
 
 def as_range(lo: float, hi: float) -> tuple[float, float]:

@@ -77,7 +77,8 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     if lacking := len(asked) - int(answer[1]):
         raise ParameterError(
             f"The query asks for {lacking} of its {len(asked)} instants that the data does not have. "
-            "Ask for instants that are there; where only some were published, estimate the others first."
+            "Ask for instants that are there; ranges that were not published are estimated in memory only, by "
+            "query.count(load_release(...).published)."
         )
     return float(answer[0])
 

@@ -11,11 +11,15 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 FILE_NAME = "release.json"
 
-FormName = Literal["values", "profiles", "envelopes"]
+FormName = Literal["values", "profiles", "envelopes", "events"]
+
+# Counts that only one kind of release has.
+_OF_SERIES = ("series", "subjects", "instants", "channels", "missing")
+_OF_EVENTS = ("events", "snapshots", "suppressed")
 
 
 class _Part(BaseModel):
@@ -52,18 +56,30 @@ class GuaranteePart(_Part):
 
 
 class CountsPart(_Part):
-    """How much was published. Groups are series published alike throughout, or at an instant, then counted at each."""
+    """How much was published. Groups are series published alike throughout, or at an instant, then counted at each.
 
-    series: int
-    subjects: int
-    instants: int
-    channels: int
-    missing: int
+    Of events there are `events`, `snapshots` and `suppressed` in the place of the first five; what does not apply is
+    not written.
+    """
+
+    series: int = 0
+    subjects: int = 0
+    instants: int = 0
+    channels: int = 0
+    missing: int = 0
+    events: int | None = None
+    snapshots: int | None = None
+    suppressed: int | None = None
     grouped: Literal["series", "instants"] = "series"
     groups: int
     smallest_group: int
     largest_group: int
     group_sizes: dict[str, int]
+
+    @model_serializer(mode="wrap")
+    def _without_the_others(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        others = _OF_SERIES if self.events is not None else _OF_EVENTS
+        return {name: value for name, value in write(self).items() if name not in others}
 
 
 class TimePart(_Part):
@@ -85,15 +101,37 @@ class InputPart(_Part):
     panel_sha256: str | None
 
 
+ColumnType = Literal["integer", "number", "boolean", "text"]
+
+
+class EventColumnsPart(_Part):
+    """How events were published, and the type of each column in the order of the tables, for readers of CSV."""
+
+    publish: Literal["bucketised", "generalised"]
+    quasi: tuple[str, ...]
+    sensitive: str
+    types: dict[str, str]
+
+
 class ColumnsPart(_Part):
     """Which columns left and how many that had a role stayed. Only profiles have bands, and only envelopes
-    pattern times, where their words are of other instants than the ranges."""
+    pattern times, where their words are of other instants than the ranges, and the number of instants that words were
+    formed over, where not all of them are published. Sensitive columns stand in the attributes, with these types."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)
     bands: tuple[str, ...] = ()
     pattern_times: tuple[str, ...] = ()
+    word_instants: int | None = None
+    sensitive: dict[str, ColumnType] = {}
     withheld: int
+    events: EventColumnsPart | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # What came later is not written where it does not apply: earlier certificates keep their bytes.
+        later = ("word_instants", "sensitive", "events")
+        return {name: value for name, value in write(self).items() if name not in later or value}
 
 
 class FilePart(_Part):

@@ -1,4 +1,7 @@
-"""The published tables of envelopes and patterns: `id,time,low,high` and `id,level,pattern`, sorted by pseudonym."""
+"""The published tables of envelopes and patterns, sorted by pseudonym.
+
+`id,time,low,high` and `id,level,pattern`; where sensitive columns are published, `id` and these.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from shoal.errors import InputError
 from shoal.guarantees.crowds import crowd_sizes
 from shoal.guarantees.kp_anonymity import envelope_classes
 from shoal.model import Envelopes, Private
+from shoal.release.attributes import column_names, column_types, read_attributes, refuse_columns, write_attributes
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
 from shoal.release.files import (
     FileFormat,
@@ -49,7 +53,7 @@ class EnvelopesForm:
         if (values < published.low).any() or (values > published.high).any():
             row = int(((values < published.low) | (values > published.high)).any(axis=1).argmax())
             return f"Series position {row} does not lie in its envelope."
-        return None
+        return refuse_columns(published.sensitive, original.sensitive)
 
     def names_needed(self, published: Envelopes, private: Private) -> list[Any]:
         """Every published series has a name of its own."""
@@ -77,18 +81,21 @@ class EnvelopesForm:
         )
 
     def columns(self, published: Envelopes, withheld: int) -> ColumnsPart:
-        """`id,time,low,high`."""
+        """`id,time,low,high`, `level,pattern`, and sensitive columns."""
         times = np.asarray(published.pattern_times)
         other = not np.array_equal(times, published.times)
+        more = published.word_instants != len(np.union1d(times, published.times))
         return ColumnsPart(
-            published=("id", "time", "low", "high", "level", "pattern"),
+            published=("id", "time", "low", "high", "level", "pattern", *column_names(published.sensitive)),
             channels=("value",),
             pattern_times=tuple(str(t) for t in times) if other else (),
-            withheld=withheld,
+            word_instants=published.word_instants if more else None,
+            sensitive=column_types(published.sensitive),
+            withheld=withheld - len(published.sensitive),
         )
 
     def write(self, published: Envelopes, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
-        """Both tables in the order of the pseudonyms."""
+        """All tables in the order of the pseudonyms."""
         order = np.argsort(np.array(names))
         sorted_names = np.array(names)[order]
         n_instants = published.n_instants
@@ -110,7 +117,12 @@ class EnvelopesForm:
         )
         write_blocks(iter([ends]), data, file_format)
         write_blocks(iter([words]), patterns, file_format)
-        return [data, patterns]
+        if not published.sensitive:
+            return [data, patterns]
+        attributes = folder / f"attributes.{file_format}"
+        sorted_columns = {name: column[order] for name, column in published.sensitive.items()}
+        write_attributes(sorted_names.tolist(), sorted_columns, attributes, file_format)
+        return [data, patterns, attributes]
 
     def renamed(self, published: Envelopes, names: list[str]) -> Envelopes:
         """The same order and names as in the file."""
@@ -123,6 +135,12 @@ class EnvelopesForm:
             patterns=tuple(published.patterns[i] for i in order),
             subjects=None,
             ids=[names[i] for i in order],
+            sensitive={
+                published_name: column[order]
+                for published_name, column in zip(
+                    column_names(published.sensitive), published.sensitive.values(), strict=True
+                )
+            },
         )
 
     def read(self, folder: Path, certificate: Certificate) -> Envelopes:
@@ -134,6 +152,7 @@ class EnvelopesForm:
         low, high = (column_numbers(data, table, name).reshape(clock.shape) for name in ("low", "high"))
         if words["id"].to_list() != ids:
             raise NotAPanelError(f"{patterns.name} does not name the series of {data.name} in their order.")
+        sensitive = read_attributes(folder, certificate, ids)
         try:
             return Envelopes(
                 low,
@@ -142,8 +161,10 @@ class EnvelopesForm:
                 patterns=tuple(words["pattern"].to_list()),
                 times=clock[0],
                 pattern_times=_pattern_times(certificate.columns.pattern_times, clock.dtype),
+                word_instants=certificate.columns.word_instants,
                 ids=ids,
                 timezone=certificate.time.timezone,
+                sensitive=sensitive,
             )
         except InputError as error:
             raise NotAPanelError(f"{data.name} and {patterns.name} no longer fit: {error}") from None
@@ -164,8 +185,12 @@ class EnvelopesForm:
         return _group_sizes(published) if counts.subjects == counts.series else None
 
     def describe(self, published: Envelopes, row: int, data_file: str) -> str:
-        """Its first row in the file, and its row among the patterns."""
-        return f"series {row} ({data_file} row {row * published.n_instants}, patterns row {row}; all counted from 0)"
+        """Its first row in the file, and its row among the patterns and the attributes."""
+        further = f", attributes row {row}" if published.sensitive else ""
+        return (
+            f"series {row} ({data_file} row {row * published.n_instants}, patterns row {row}{further}; "
+            "all counted from 0)"
+        )
 
 
 def _group_sizes(envelopes: Envelopes) -> dict[str, int]:

@@ -57,12 +57,13 @@ def _csv(block: pa.Table) -> pl.DataFrame:
 
 
 def read_labels(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
-    """Read a table without figures back, its columns of the given polars types, none of them empty."""
+    """Read a table without instants back, its columns of the given polars types, none of them empty."""
     try:
         frame = pl.read_csv(path, schema_overrides=columns) if path.suffix == ".csv" else pl.read_parquet(path)
-        if frame.columns != list(columns) or any(frame[name].null_count() for name in columns):
+        # Types as they were written: to turn them into others might turn unequal entries into equal ones.
+        if list(frame.schema.items()) != list(columns.items()) or any(frame[name].null_count() for name in columns):
             raise KeyError
-        return frame.with_columns(pl.col(name).cast(kind) for name, kind in columns.items())
+        return frame
     except (OSError, pl.exceptions.PolarsError, KeyError):
         raise unreadable(path) from None
 

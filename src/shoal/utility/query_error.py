@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
-from math import ceil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features.shapes import shape_distances, unit_rows
 from shoal.model import Envelopes, Panel, Score
-from shoal.utility.pattern_loss import kept_rows, published_shapes, shape_times
-
-Kind = Literal["range", "pattern-range", "pattern-similarity", "combined"]
-
-MOST_CONDITIONS = 4
-SELECTIVITY = 0.05
-_COLUMNS_KEPT = 128  # sorted columns, so that short panels sort each one once
+from shoal.queries import Kind, Query, prepare, random_queries
+from shoal.utility.pattern_loss import PatternLoss, kept_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +52,9 @@ class QueryError:
     needs no bound against division by 0. Where E is empty the precision is 0. Precision alone rewards a release that
     finds little: `answers` has the recall too.
 
-    Values are taken to lie anywhere in their envelope with the same chance. Suppressed series count among the
-    originals and cannot be found. Published values (a panel) are measured as well.
+    Values are taken to lie anywhere in their envelope with the same chance; ranges and letters that were not published
+    are estimated, see `shoal.queries.complete`. Suppressed series count among the originals and cannot be found.
+    Published values (a panel) are measured as well.
 
     Parameters
     ----------
@@ -124,139 +117,50 @@ class QueryError:
     ) -> Answers:
         """What each query found, in the order they were drawn."""
         kept = kept_rows(original, published, rows)
-        if self.kind in ("pattern-range", "combined") and original.n_instants < 2:
-            raise ParameterError(f"kind={self.kind!r} needs at least two instants, the panel has 1.")
-        before, after = _Columns.of(original), _Columns.of(published, original.times)
         tolerance = self.tolerance
-        if tolerance is None:
-            tolerance = float(shape_distances(before.directions[kept], after.directions).mean())
-        # Series published alike answer alike: each such cell is asked once.
-        after, cell = after.distinct()
-        members = np.bincount(cell).astype(np.float64)
-        result = np.empty((3, self.n_queries))
-        for place, question in enumerate(_questions(self.kind, before, self.n_queries, self.seed, tolerance)):
-            actual, shares = question.shares(before, before), question.shares(after, before)
-            result[:, place] = actual.sum(), shares @ members, shares @ np.bincount(cell, weights=actual[kept])
-        return Answers(*result)
+        if tolerance is None and self.kind in ("pattern-similarity", "combined"):
+            tolerance = PatternLoss().measure(original, published, rows=kept).value
+        asked = random_queries(original, self.n_queries, self.kind, self.seed, tolerance=tolerance)
+        return ask(asked, original, published, rows=kept)
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Originals or a release as queries read them: by instant, (instants, series), but for the directions."""
+def ask(
+    queries: Sequence[Query], original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
+) -> Answers:
+    """What each query finds among the originals and in the release.
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    shapes: NDArray[np.float64]
-    directions: NDArray[np.float64]
-    flat: NDArray[np.bool_]
-
-    @staticmethod
-    def of(data: Envelopes | Panel, times: NDArray[Any] | None = None) -> _Columns:
-        """The columns of the data, in the order of the times of the original."""
-        values, shape = (
-            [slice(None)] * 2 if times is None else [_columns(own, times) for own in (data.times, shape_times(data))]
-        )
-        shapes = published_shapes(data)[:, shape]
-        directions = unit_rows(shapes)
-        if isinstance(data, Panel):
-            low = high = np.ascontiguousarray(data.rows[:, values].T)
-            shapes = directions * np.sqrt(directions.shape[1])
-        else:
-            low, high = (np.ascontiguousarray(bound[:, values].T) for bound in (data.low, data.high))
-        return _Columns(low, high, np.ascontiguousarray(shapes.T), directions, np.logical_not(directions.any(axis=1)))
-
-    def distinct(self) -> tuple[_Columns, NDArray[np.int64]]:
-        """One of each kind of series, and which kind each series is."""
-        everything = np.concatenate([self.low, self.high, self.shapes]).T
-        _, one, cell = np.unique(everything, axis=0, return_index=True, return_inverse=True)
-        single = self.low is self.high
-        low = np.ascontiguousarray(self.low[:, one])
-        high = low if single else np.ascontiguousarray(self.high[:, one])
-        shapes = np.ascontiguousarray(self.shapes[:, one])
-        return _Columns(low, high, shapes, self.directions[one], self.flat[one]), cell.reshape(-1)
-
-
-@dataclass(frozen=True)
-class _Question:
-    """Conditions (instant, lo, hi) on values and (first, second, lo, hi) on shapes, or a series and a distance."""
-
-    ranges: list[tuple[int, float, float]] = field(default_factory=list)
-    differences: list[tuple[int, int, float, float]] = field(default_factory=list)
-    similar: tuple[int, float] | None = None
-
-    def shares(self, data: _Columns, originals: _Columns) -> NDArray[np.float64]:
-        """For each series how likely it meets all conditions."""
-        share = np.ones(data.low.shape[1])
-        for instant, lo, hi in self.ranges:
-            low, high = data.low[instant], data.high[instant]
-            single = (lo <= low) & (low <= hi)
-            if data.low is data.high:
-                share *= single
-                continue
-            width = high - low
-            inside = np.maximum(np.minimum(high, hi) - np.maximum(low, lo), 0.0)
-            share *= np.divide(inside, width, out=single.astype(np.float64), where=width > 0.0)
-        for first, second, lo, hi in self.differences:
-            feature = data.shapes[second] - data.shapes[first]
-            share *= (lo <= feature) & (feature <= hi)
-        if self.similar is not None:
-            row, within = self.similar
-            apart = data.directions - originals.directions[row]
-            near = np.einsum("it,it->i", apart, apart) / 2 <= within
-            near[data.flat != originals.flat[row]] = within >= 1.0
-            share *= near
-        return share
-
-
-def _columns(published: NDArray[Any], times: NDArray[Any]) -> list[int]:
-    """Where the instants of the original are in the release: queries may ask for any."""
-    places = {time: place for place, time in enumerate(published.tolist())}
-    if lacking := sum(time not in places for time in times.tolist()):
+    Examples
+    --------
+    >>> from shoal.queries import RangeCount
+    >>> original = Panel([[1.0], [2.0], [5.0]])
+    >>> published = Envelopes([[1.0]] * 3, [[5.0]] * 3, levels=[1] * 3, patterns=["a"] * 3, times=[0])
+    >>> found = ask([RangeCount({0: (1.0, 3.0)})], original, published)
+    >>> found.actual.tolist(), found.estimated.tolist()
+    ([2.0], [1.5])
+    """
+    kept = kept_rows(original, published, rows)
+    # Series published alike answer alike: each such cell is asked once.
+    cells, cell = _cells(published)
+    if lacking := len(set(original.times.tolist()).difference(cells.times.tolist())):
         raise ParameterError(
-            f"The release lacks {lacking} of the {len(times)} instants of the original. Estimate the missing ranges "
-            "and letters first, or take these instants out of the original."
+            f"The release lacks {lacking} of the {original.n_instants} instants of the original. Take them out of the "
+            "original."
         )
-    return [places[time] for time in times.tolist()]
+    before, after, members = prepare(original), prepare(cells), np.bincount(cell).astype(np.float64)
+    result = np.empty((3, len(queries)))
+    for place, query in enumerate(queries):
+        actual, shares = query.shares(before), query.shares(after)
+        result[:, place] = actual.sum(), shares @ members, shares @ np.bincount(cell, weights=actual[kept])
+    return Answers(*result)
 
 
-def _questions(kind: Kind, data: _Columns, n: int, seed: int, tolerance: float) -> Iterator[_Question]:
-    """The stream that `shoal.queries.random_queries` draws, as arrays. A test holds the two together."""
-    rng = np.random.default_rng(seed)
-    first, second = np.triu_indices(len(data.low), 1)
-    n_series = data.low.shape[1]
-    value_column = lru_cache(_COLUMNS_KEPT)(lambda t: np.sort(data.low[t]))
-    difference_column = lru_cache(_COLUMNS_KEPT)(lambda p: np.sort(data.shapes[second[p]] - data.shapes[first[p]]))
-
-    def windows(
-        n_columns: int, column: Callable[[int], NDArray[np.float64]], own: Callable[[int], float]
-    ) -> list[tuple[int, float, float]]:
-        n_conditions = int(rng.integers(1, min(MOST_CONDITIONS, n_columns) + 1))
-        chosen = rng.choice(n_columns, n_conditions, replace=False).tolist()
-        size = max(1, ceil(SELECTIVITY ** (1.0 / n_conditions) * n_series))
-        found = []
-        for place in chosen:
-            ordered = column(place)
-            rank = int(np.searchsorted(ordered, own(place)))
-            start = int(rng.integers(max(0, rank - size + 1), min(rank, n_series - size) + 1))
-            found.append((place, float(ordered[start]), float(ordered[start + size - 1])))
-        return found
-
-    def on_values(row: int) -> list[tuple[int, float, float]]:
-        return windows(len(data.low), value_column, lambda t: float(data.low[t, row]))
-
-    def on_differences(row: int) -> list[tuple[int, int, float, float]]:
-        shape = data.shapes[:, row]
-        found = windows(len(first), difference_column, lambda p: float(shape[second[p]] - shape[first[p]]))
-        return [(int(first[p]), int(second[p]), lo, hi) for p, lo, hi in found]
-
-    for _ in range(n):
-        row = int(rng.integers(n_series))
-        ranges = []
-        if kind in ("range", "combined"):
-            ranges = on_values(row)
-        if kind == "range":
-            yield _Question(ranges)
-        elif kind == "pattern-similarity" or (kind == "combined" and rng.random() < 0.5):
-            yield _Question(ranges, similar=(row, rng.uniform(1.0, 10.0) * tolerance))
-        else:
-            yield _Question(ranges, on_differences(row))
+def _cells(published: Envelopes | Panel) -> tuple[Envelopes | Panel, NDArray[np.int64]]:
+    """One of each kind of series, and which kind each series is; ranges and letters not published are estimated."""
+    ready = prepare(published)
+    everything = np.concatenate([*ready.bounds, ready.shapes], axis=1)
+    _, one, cell = np.unique(everything, axis=0, return_index=True, return_inverse=True)
+    low, high = (bound[one] for bound in ready.bounds)
+    if not isinstance(ready.data, Envelopes):
+        return Panel(low, times=ready.times), cell.reshape(-1)
+    words = tuple(ready.data.patterns[row] for row in one.tolist())
+    return Envelopes(low, high, ready.data.levels[one], words, ready.times), cell.reshape(-1)

@@ -1,0 +1,182 @@
+"""l-diversity of published sensitive values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.guarantees.crowds import published_classes, what_is_published
+from shoal.guarantees.event_groups import event_groups
+from shoal.guarantees.kp_anonymity import pattern_classes
+from shoal.guarantees.numbers import refuse_unless_whole
+from shoal.model import Envelopes, EventsCandidate, EventTables, Judged, Profiles, Verdict
+from shoal.model.columns import missing_entries, plain_column
+
+_DIGITS = 10_000  # the measured figure is cut to four decimals, never rounded up
+
+
+@dataclass(frozen=True)
+class LDiversity:
+    """In every published group each sensitive value belongs to at most one in l members.
+
+    A group are the series that nobody can tell apart: those with the same envelope, level and word, or the same values,
+    bit for bit; of events, those of one bucket of a snapshot, or those with the same coarse quasi-identifiers in it.
+    For every group G, every published sensitive column and every value v
+
+        l * #{ i in G : v is published with i }  <=  #G
+
+    in series, and where subjects have several series in different subjects as well. A missing entry may be any value,
+    so it counts towards all of them, unless the whole group has none. Columns are judged each on its own.
+
+    Whoever knows values or shapes of a target is left with some of these groups, as a whole. The sums of both sides
+    over them keep the order, so that in series the share is at most 1/l in every such possible set as well, unless
+    groups without any entry are in it.
+
+    Values are the same when they are equal; numbers that differ in the last digit are two values. Where no sensitive
+    value is published there is nothing to judge, and the guarantee does not hold.
+
+    Parameters
+    ----------
+    l
+        One value may belong to one in l members of its group at most. Larger hides better.
+
+    Examples
+    --------
+    >>> from shoal import LDiversity, Panel
+    >>> alike = [[1.0, 2.0]] * 4
+    >>> LDiversity(2).check(Panel(alike, sensitive={"illness": ["flu", "flu", "cold", "none"]})).holds
+    True
+    >>> LDiversity(3).check(Panel(alike, sensitive={"illness": ["flu", "flu", "cold", "none"]})).measured
+    2.0
+
+    References
+    ----------
+    L. Shou, X. Shang, K. Chen, G. Chen, C. Zhang, "Supporting pattern-preserving anonymization for time-series data",
+    2013, section 5.4.
+    """
+
+    name: ClassVar[str] = "l-diversity"
+
+    l: int
+
+    def __post_init__(self) -> None:
+        refuse_unless_whole("l", self.l, 2, "with 1 a group may have one value only.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same guarantee again."""
+        return {"l": int(self.l)}
+
+    @property
+    def statement(self) -> str:
+        """The promise in one plain sentence."""
+        return f"In every published group each sensitive value belongs to at most one in {self.l} members."
+
+    @property
+    def needs_originals(self) -> bool:
+        """Anyone who has the release can check it."""
+        return False
+
+    def check(self, published: Judged) -> Verdict:
+        """Count values in every group; measured is the size of a group over its most frequent value, at the least."""
+        if isinstance(published, EventsCandidate | EventTables):
+            return self._judge_events(published if isinstance(published, EventTables) else published.published)
+        found = what_is_published(published)
+        if isinstance(found, Profiles) or not found.sensitive:
+            return Verdict(
+                False, None, int(self.l), None, "no sensitive column is published, so there is none to judge"
+            )
+        classes = pattern_classes(found) if isinstance(found, Envelopes) else published_classes(found)
+        verdicts = [self._judge(name, column, classes, found.subject_codes) for name, column in found.sensitive.items()]
+        judged = [verdict for verdict in verdicts if verdict is not None]
+        if not judged:
+            return Verdict(False, None, int(self.l), None, "no sensitive value is published, so there is none to judge")
+        return min(judged, key=lambda verdict: (verdict.holds, verdict.measured))
+
+    def _judge_events(self, tables: EventTables) -> Verdict:
+        """The verdict on all groups of all snapshots; the witness is the first record of the worst."""
+        groups = event_groups(tables)
+        least = int((groups.sizes / groups.largest).argmin())
+        holds = bool((groups.largest * int(self.l) <= groups.sizes).all())
+        row = int(groups.rows[least])
+        measured = int(groups.sizes[least]) * _DIGITS // int(groups.largest[least]) / _DIGITS
+        if holds:
+            return Verdict(
+                True, measured, int(self.l), None, "size of a group over its most frequent value, at the least"
+            )
+        note = groups.note or "one sensitive value has too large a share of a group"
+        return Verdict(False, measured, int(self.l), row if row >= 0 else None, note)
+
+    def _judge(
+        self, name: str, column: NDArray[Any], classes: NDArray[np.int64], subjects: NDArray[np.int64]
+    ) -> Verdict | None:
+        """The verdict on one column; None where all of it is missing."""
+        groups, values = np.unique(classes, return_inverse=True)[1].reshape(-1), value_codes(column)
+        ways = [np.arange(len(groups))]
+        if len(np.unique(subjects)) < len(subjects):
+            ways.append(subjects)
+        found = [largest_counts(groups, values, members) for members in ways]
+        sizes, largest = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        at = np.flatnonzero(largest)
+        if not len(at):
+            return None
+        least = int(at[(sizes[at] / largest[at]).argmin()])
+        size, most = int(sizes[least]), int(largest[least])
+        holds = bool((largest * int(self.l) <= sizes).all())
+        note = f"size of a group over its most frequent value, at the least; column {name!r}"
+        if not holds:
+            note = f"one value of column {name!r} has too large a share of a group"
+        group = least % (int(groups.max()) + 1)
+        witness = None if holds else _first_carrier(groups == group, values)
+        return Verdict(holds, size * _DIGITS // most / _DIGITS, int(self.l), witness, note)
+
+
+def largest_counts(
+    groups: NDArray[np.int64], values: NDArray[np.int64], members: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each group its number of different members, and of those that carry its most frequent value.
+
+    Groups and members are numbers from 0, values too, or -1 where missing: such a member may carry any value of its
+    group. The count is 0 for a group where all are missing.
+    """
+    n_groups = int(groups.max()) + 1
+    pairs, pair = np.unique(groups * (int(members.max()) + 1) + members, return_inverse=True)
+    pair = pair.reshape(-1)
+    group_of = np.empty(len(pairs), dtype=np.int64)
+    group_of[pair] = groups
+    sizes = np.bincount(group_of, minlength=n_groups)
+    known = values >= 0
+    anything = np.bincount(pair[~known], minlength=len(pairs)) > 0
+    sure = known & ~anything[pair]
+    n_values = int(values.max()) + 2
+    carriers = np.unique(pair[sure] * n_values + values[sure])
+    counted, counts = np.unique(group_of[carriers // n_values] * n_values + carriers % n_values, return_counts=True)
+    largest = np.zeros(n_groups, dtype=np.int64)
+    np.maximum.at(largest, counted // n_values, counts)
+    largest += np.bincount(group_of[anything], minlength=n_groups)
+    largest[np.bincount(groups[known], minlength=n_groups) == 0] = 0
+    return sizes.astype(np.int64), largest
+
+
+def value_codes(column: NDArray[Any]) -> NDArray[np.int64]:
+    """The value of each row as a number from 0; -1 where it is missing."""
+    plain = plain_column(column)
+    missing = missing_entries(plain)
+    codes = np.full(len(plain), -1, dtype=np.int64)
+    if plain.dtype.kind == "O":
+        numbers: dict[Any, int] = {}
+        codes[~missing] = [numbers.setdefault(entry, len(numbers)) for entry in plain[~missing].tolist()]
+    else:
+        present = plain[~missing]
+        # 0.0 and -0.0 are one value to whoever reads them; telling them apart would err towards "holds".
+        codes[~missing] = np.unique(present + 0.0 if plain.dtype.kind == "f" else present, return_inverse=True)[1]
+    return codes
+
+
+def _first_carrier(inside: NDArray[np.bool_], values: NDArray[np.int64]) -> int:
+    """The first row of a group that carries its most frequent value."""
+    rows = np.flatnonzero(inside & (values >= 0))
+    return int(rows[(values[rows] == np.bincount(values[rows]).argmax()).argmax()])

@@ -1,0 +1,78 @@
+"""Some instants of a panel, chosen by position: `0:12,18` are the first twelve and the nineteenth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+
+Instants = str | Sequence[int] | slice
+"""Positions counted from 0: as text with ranges that leave out their end, as whole numbers, or as a slice."""
+
+_PART = re.compile(r"(\d+)|(\d*):(\d+)")
+_MOST = 10_000_000  # positions; a mistyped end must not fill the memory
+
+
+def canonical(name: str, chosen: Instants) -> str:
+    """The one spelling of a choice: sorted, each position once, neighbours as a range.
+
+    Examples
+    --------
+    >>> canonical("envelope_instants", [18, 0, 1, 2, 1]), canonical("envelope_instants", slice(6, 24))
+    ('0:3,18', '6:24')
+    """
+    found = _positions(name, chosen)
+    if not len(found):
+        raise ParameterError(f"{name} chooses no instant. Name at least one, such as 0:12, or leave it out for all.")
+    starts = np.flatnonzero(np.diff(found, prepend=found[0] - 2) > 1)
+    runs = zip(found[starts].tolist(), (found[np.append(starts[1:], len(found)) - 1] + 1).tolist(), strict=True)
+    return ",".join(str(first) if end == first + 1 else f"{first}:{end}" for first, end in runs)
+
+
+def positions(name: str, chosen: Instants | None, n_instants: int) -> NDArray[np.int64]:
+    """The positions that a choice stands for in a panel of so many instants; None chooses all."""
+    if chosen is None:
+        return np.arange(n_instants)
+    found = _positions(name, chosen)
+    if found[-1] >= n_instants:
+        raise ParameterError(
+            f"{name}={chosen} goes up to position {found[-1]}; the panel has {n_instants} instants, "
+            f"0 to {n_instants - 1}."
+        )
+    return found
+
+
+def are_disjoint(one: Instants | None, other: Instants | None) -> bool:
+    """Whether two choices have no instant in common; None chooses all."""
+    if one is None or other is None:
+        return False
+    return not len(np.intersect1d(_positions("", one), _positions("", other)))
+
+
+def _positions(name: str, chosen: Instants) -> NDArray[np.int64]:
+    if isinstance(chosen, slice):
+        if chosen.stop is None or min(chosen.start or 0, chosen.stop) < 0 or chosen.step not in (None, 1):
+            raise ParameterError(f"{name} as a slice needs an end, and takes no step: slice(6, 24).")
+        chosen = f"{chosen.start or 0}:{chosen.stop}"
+    if not isinstance(chosen, str):
+        numbers = np.asarray(chosen)
+        if numbers.ndim != 1 or (numbers.size and (numbers.dtype.kind not in "iu" or (numbers < 0).any())):
+            raise ParameterError(f"{name} takes positions counted from 0, whole numbers; or text such as 0:12,18.")
+        return np.unique(numbers.astype(np.int64))
+    ranges = []
+    for part in filter(None, (part.strip() for part in chosen.split(","))):
+        found = _PART.fullmatch(part)
+        if found is None:
+            raise ParameterError(
+                f"{name} must be written as positions counted from 0, such as 0:12,18 (0 to 11, and 18)."
+            )
+        first = int(found[1] or found[2] or 0)
+        end = first + 1 if found[1] else int(found[3])
+        if end > _MOST:
+            raise ParameterError(f"{name} goes beyond position {_MOST}.")
+        ranges.append(np.arange(first, end))
+    return np.unique(np.concatenate(ranges)) if ranges else np.empty(0, dtype=np.int64)
