@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from shoal import Panel, attacks, guarantees, methods, utility
+from shoal import Events, Panel, attacks, guarantees, methods, simulate, utility
 from shoal.errors import ParameterError, ShoalError
 from shoal.guarantees import build_guarantee
 from shoal.guarantees.crowds import published_classes
@@ -30,12 +30,16 @@ def example(cls):
     return cls(**{f.name: SMALLER.get(f.name, K) for f in required})
 
 
+def methods_of(what):
+    return [getattr(methods, n) for n in methods.__all__ if getattr(getattr(methods, n), "reads", "series") == what]
+
+
 def methods_and_panels():
     return [
-        pytest.param(getattr(methods, method), panel, id=f"{method}-{name}")
-        for method in methods.__all__
+        pytest.param(method, panel, id=f"{method.name}-{name}")
+        for method in methods_of("series")
         for name, panel in PANELS.items()
-        if name not in REFUSED.get(getattr(methods, method).name, ())
+        if name not in REFUSED.get(method.name, ())
     ]
 
 
@@ -44,6 +48,7 @@ def exported(room):
 
 
 ALL = [*exported(methods), *exported(guarantees), *exported(attacks), *exported(utility)]
+EVENTS = simulate.events(days=6, per_day=30, seed=2)
 rng = np.random.default_rng(11)
 PANELS = {
     "plain": Panel(rng.normal(size=(20, 8))),
@@ -119,16 +124,50 @@ def test_what_a_method_cannot_do_it_refuses(method, name):
         example(cls).anonymize(PANELS[name])
 
 
-@pytest.mark.parametrize("cls", exported(methods))
+@pytest.mark.parametrize("cls", methods_of("events"))
+class TestMethodsForEvents:
+    def test_it_aims_at_a_guarantee_that_then_checks(self, cls):
+        method = example(cls)
+        candidate = method.anonymize(EVENTS)
+        assert candidate.guarantee == method.aims_at
+        assert candidate.guarantees == (method.aims_at,)
+        assert candidate.check().holds
+        assert candidate.check() == method.aims_at.check(candidate.published)
+
+    def test_it_repeats_with_a_seed_and_leaves_its_input_untouched(self, cls):
+        before = EVENTS.frame
+        first, second = (dataclasses.replace(example(cls), seed=1).anonymize(EVENTS).published for _ in range(2))
+        assert first.records.equals(second.records)
+        assert EVENTS.frame.equals(before)
+
+    def test_no_identifier_is_in_what_would_be_published(self, cls):
+        published = example(cls).anonymize(EVENTS).published
+        assert "id" not in published.records.columns
+        assert published.quasi == EVENTS.quasi
+
+    def test_it_refuses_series_and_events_that_are_too_few(self, cls):
+        with pytest.raises(ParameterError, match="needs events"):
+            example(cls).anonymize(PANELS["plain"])
+        with pytest.raises(ParameterError, match="the events have 1"):
+            example(cls).anonymize(Events(EVENTS.frame.head(1), sensitive="diagnosis"))
+
+
+@pytest.mark.parametrize("cls", methods_of("series"))
 def test_a_method_refuses_a_panel_that_is_too_small(cls):
     with pytest.raises(ParameterError, match="the panel has 2"):
         example(cls).anonymize(Panel(np.ones((2, 3))))
 
 
+def sixty_in_groups_of_twenty():
+    """A candidate with a sensitive column, for guarantees that judge one."""
+    candidate = methods.Microaggregation(k=20).anonymize(Panel(np.random.default_rng(0).random((60, 4)) + 1))
+    return dataclasses.replace(candidate, published=Panel(candidate.values, sensitive={"illness": np.arange(60)}))
+
+
 @pytest.mark.parametrize("cls", exported(guarantees))
 class TestGuarantees:
     def test_it_checks_a_panel_and_a_candidate(self, cls):
-        candidate = methods.Microaggregation(k=20).anonymize(Panel(np.random.default_rng(0).random((60, 4)) + 1))
+        candidate = sixty_in_groups_of_twenty()
         for subject in (candidate, candidate.published):
             verdict = example(cls).check(subject)
             assert bool(verdict) is verdict.holds
@@ -136,11 +175,10 @@ class TestGuarantees:
         assert example(cls).check(candidate).holds
 
     def test_sabotage_is_refused_with_a_witness(self, cls):
-        panel = Panel(np.random.default_rng(0).random((60, 4)) + 1)
-        candidate = methods.Microaggregation(k=20).anonymize(panel)
+        candidate = sixty_in_groups_of_twenty()
         values = candidate.values.copy()
         values[17, 1:3] += 0.5
-        spoiled = dataclasses.replace(candidate, published=Panel(values))
+        spoiled = dataclasses.replace(candidate, published=Panel(values, sensitive=candidate.published.sensitive))
         verdict = example(cls).check(spoiled)
         assert not verdict.holds
         assert verdict.witness == 17 or verdict.witness["series"] == 17
@@ -181,6 +219,15 @@ class TestMeasures:
         order = np.random.default_rng(3).permutation(panel.n_series)
         shuffled = example(cls).measure(Panel(panel.values[order]), Panel(published.values[order]))
         assert shuffled.value == pytest.approx(example(cls).measure(panel, published).value)
+
+
+@pytest.mark.parametrize("cls", measures_of("events"))
+def test_a_measure_of_events_is_in_its_range_and_repeats(cls):
+    published = methods.Reposition(l=2, window=2, seed=1).anonymize(EVENTS).published
+    score = example(cls).measure(EVENTS, published)
+    assert score.range[0] <= score.value <= score.range[1]
+    assert example(cls).measure(EVENTS, published) == score
+    assert cls.meaning
 
 
 @pytest.mark.parametrize("cls", measures_of("values"))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from shoal import Microaggregation, Panel, publish
+from shoal import KP, Microaggregation, Panel, load_release, publish
 from shoal.cli.app import run
 from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, RangeCount
 
@@ -53,6 +53,49 @@ def test_a_person_gets_a_table(capsys, released):
     assert code == 0
     assert "count    40 (number among 40 published)" in out
     assert "share    100 %" in out
+
+
+class TestWhatIsNotPublished:
+    @pytest.fixture
+    def customised(self, tmp_path, rng):
+        panel = Panel(rng.gamma(2.0, size=(80, 6)), times=TIMES)
+        method = KP(k=6, p=3, envelope_instants="0:3", pattern_instants="2:5")
+        publish(method.anonymize(panel), tmp_path / "kp")
+        return tmp_path / "kp"
+
+    def test_published_ranges_are_counted_in_the_table(self, capsys, customised):
+        _, out, _ = ask(capsys, customised, "--range", f"{EIGHT}=1..2.5", "--json")
+        answer = json.loads(out)
+        assert (answer["by"], answer["estimated"]) == ("duckdb", False)
+        assert answer["count"] == pytest.approx(
+            RangeCount({EIGHT: (1.0, 2.5)}).count(load_release(customised).published), rel=1e-9
+        )
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["--range", f"{NINE}=1..2.5"],
+            ["--difference", f"2024-01-01T00:00,{NINE}=0.."],
+            ["--like", "1,2,3,4,5", "--within", "0.5"],
+            ["--range", f"{NINE}=1..2.5", "--difference", f"{EIGHT},{NINE}=0.."],
+        ],
+    )
+    def test_others_are_estimated_and_the_answer_says_so(self, capsys, customised, options):
+        code, out, _ = ask(capsys, customised, *options)
+        assert code == 0
+        assert "estimated  some ranges or letters asked for are not published" in out
+        _, out, _ = ask(capsys, customised, *options, "--json")
+        answer = json.loads(out)
+        assert (answer["by"], answer["estimated"]) == ("memory", True)
+
+    def test_published_letters_are_not(self, capsys, customised):
+        _, out, _ = ask(capsys, customised, "--difference", f"{EIGHT},{NINE}=0..", "--json")
+        assert json.loads(out)["estimated"] is False
+
+    def test_an_instant_of_which_nothing_is_published_is_refused(self, capsys, customised):
+        code, _, error = ask(capsys, customised, "--range", "2024-01-01T05:00=1..2.5")
+        assert code == 2
+        assert "Ask for instants of which something is published" in error
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ To add one: a frozen dataclass with `name`, `meaning`, `parameters` and a verb `
 was published, and gives a `Risk`.
 """
 
+from shoal.attacks.homogeneity import Homogeneity, HomogeneityRisk
 from shoal.attacks.linkage import Linkage, LinkageRisk
 
-__all__ = ["Linkage", "LinkageRisk"]
+__all__ = ["Homogeneity", "HomogeneityRisk", "Linkage", "LinkageRisk"]

@@ -113,19 +113,62 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
         note = f" ({verdict['note']})" if verdict["note"] else ""
         rows.append((guarantee["name"], f"{state}: {figures}{note}"))
+    if certificate["form"] == "events":
+        return [*rows, *_event_rows(certificate), *_report_row(path, certificate)]
     what = f"{counts['series']} series of {counts['subjects']} subjects"
     if certificate["form"] == "profiles":
         what = f"{counts['groups']} group profiles of {counts['subjects']} subjects"
     rows += [
-        ("published", f"{what}, {counts['instants']} instants"),
+        ("published", f"{what}, {_instants(certificate)}"),
         ("groups", f"{counts['groups']}{' over all instants' if counts['grouped'] == 'instants' else ''}"),
         ("smallest group", f"{counts['smallest_group']} subject{'s' * (counts['smallest_group'] != 1)}"),
     ]
+    if certificate["columns"].get("sensitive"):
+        rows.append(("sensitive", _sensitive(certificate)))
     loss = certificate["utility"]["information-loss"]  # the other measures are in the certificate and the report
     rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
-    if "report.html" in certificate["files"]:
-        rows.append(("report", str(path / "report.html")))
-    return rows
+    return rows + _report_row(path, certificate)
+
+
+def _report_row(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("report", str(path / "report.html"))] if "report.html" in certificate["files"] else []
+
+
+def _event_rows(certificate: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was done to events, and what became of it."""
+    counts, figures = certificate["counts"], certificate["method"]["figures"]
+    moved = {int(distance): n for distance, n in figures.get("moved", {}).items() if distance != "0"}
+    late = f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
+    error, risk = certificate["utility"]["window-error"], certificate["risk"]["homogeneity"]
+    return [
+        ("published", f"{counts['events']} events in {counts['snapshots']} snapshots"),
+        ("moved", late),
+        ("suppressed", str(counts["suppressed"])),
+        ("groups", f"{counts['groups']} over all snapshots, the smallest of {counts['smallest_group']} events"),
+        ("window-error", f"{error['value']:.3g} ({error['meaning']})"),
+        ("homogeneity", f"{risk['highest']:.3g} at worst, {risk['before_highest']:.3g} before ({risk['meaning']})"),
+    ]
+
+
+def _instants(certificate: dict[str, Any]) -> str:
+    n_instants, n_letters = certificate["counts"]["instants"], len(certificate["columns"]["pattern_times"])
+    return f"ranges of {n_instants} instants, letters of {n_letters}" if n_letters else f"{n_instants} instants"
+
+
+def _sensitive(certificate: dict[str, Any]) -> str:
+    """Which sensitive columns are published, and how much of them was changed."""
+    names = ", ".join(certificate["columns"]["sensitive"])
+    figures = certificate["method"]["figures"]
+    changes = [
+        f"{figures[key]} {what}"
+        for key, what in (
+            ("sensitive_perturbed", "entries perturbed"),
+            ("sensitive_beyond_epsilon", "of them by more than epsilon"),
+            ("sensitive_exchanged", "entries exchanged"),
+        )
+        if figures.get(key)
+    ]
+    return f"{names} ({', '.join(changes) or 'nothing had to be changed'})"
 
 
 def _figure(number: float | int | None) -> str:

@@ -1,4 +1,4 @@
-"""`shoal query`: ask a release how many series are such and such."""
+"""`shoal query`: ask a release how many series or events are such and such."""
 
 from __future__ import annotations
 
@@ -29,9 +29,19 @@ def query(
         str | None, typer.Option(metavar="NUMBERS", help="A shape, one number for each instant, with commas.")
     ] = None,
     within: Annotated[float | None, typer.Option(help="How far from --like a shape may be, such as 0.1.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help="Of events: the first instant. Default: all.")
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Of events: the last instant.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUES", help="Of events: VALUE,VALUE or LOW..HIGH of a column; repeat for others."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
-    """Count the series of a release that meet all conditions; over envelopes the expected number.
+    """Count the series or events of a release that meet all conditions; where it is blurred, the expected number.
 
     An end of a range may be left out: 2024-01-01T07:00=2.. asks for at least 2.
     """
@@ -44,16 +54,20 @@ def query(
         differences=[(times[0], times[1], low, high) for times, low, high in pairs],
         like=None if like is None else [_number(text) for text in like.split(",")],
         within=within,
+        start=start,
+        end=end,
+        where=where or (),
     )
     if as_json:
         print_json({"release": str(folder), **asdict(answer), "share": answer.share})
         return
-    exact = "expected number" if answer.form == "envelopes" else "number"
+    exact = "expected number" if answer.form in ("envelopes", "events") else "number"
     print_table(
         [
             ("release", str(folder)),
             ("count", f"{answer.count:.6g} ({exact} among {answer.of} published)"),
             ("share", f"{100 * answer.share:.3g} %"),
+            *[("estimated", "some ranges or letters asked for are not published")] * answer.estimated,
         ]
     )
 

@@ -7,5 +7,6 @@ it up.
 from shoal.methods.kp import KP
 from shoal.methods.microaggregation import Microaggregation
 from shoal.methods.nlk import NLK
+from shoal.methods.reposition import Reposition
 
-__all__ = ["KP", "NLK", "Microaggregation"]
+__all__ = ["KP", "NLK", "Microaggregation", "Reposition"]

@@ -6,22 +6,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.model import Release
+from shoal.errors import ParameterError
+from shoal.model import Events, Release
 from shoal.process.publishing import publish
 from shoal.process.steps import Steps, silent
-from shoal.read import read_panel
+from shoal.read import read_events, read_panel
 from shoal.release import check_target
 
 
 def anonymize_source(
     source: Any, method: Any, to: Path, settings: Mapping[str, Any], *, steps: Steps = silent, **publishing: Any
 ) -> Release:
-    """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`."""
+    """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
+
+    A method for events gets events: of the settings only those of `read_events` may be given.
+    """
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
     steps.start("reading")
-    panel = read_panel(source, **settings)
-    steps.start("grouping")
-    candidate = method.anonymize(panel, progress=steps.advance)
+    of_events = getattr(method, "reads", "series") == "events"
+    data = _events(source, settings) if of_events else read_panel(source, **settings)
+    steps.start("moving" if of_events else "grouping")
+    candidate = method.anonymize(data, progress=steps.advance)
     steps.start("checking and writing")
     return publish(candidate, to, **publishing)
+
+
+def _events(source: Any, settings: Mapping[str, Any]) -> Events:
+    """Events, from the settings that make sense for them."""
+    ours = ("id", "time", "quasi", "sensitive", "timezone", "sql")
+    usual = {"layout": "auto", "missing": "fail", "align": "exact"}
+    for name, value in settings.items():
+        if name not in ours and value not in (None, (), usual.get(name)):
+            raise ParameterError(f"--{name} is about series; this method reads events, which have none.")
+    sensitive: tuple[str, ...] = tuple(settings.get("sensitive") or ())
+    if len(sensitive) != 1:
+        raise ParameterError(f"Events need one sensitive column, {len(sensitive)} are named. Give --sensitive COLUMN.")
+    given: dict[str, Any] = {name: settings.get(name) for name in ours if name != "sensitive"}
+    return read_events(source, sensitive=sensitive[0], **given)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.model import Envelopes, EventTables
+from shoal.process.asking_events import window_query
 from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, Query, RangeCount, count_in_table
 from shoal.queries.instants import Instant, as_instant
 from shoal.release import load_release
@@ -16,12 +21,14 @@ Range = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class Answer:
-    """How many series of a release meet some conditions, and of how many."""
+    """How many series or events of a release meet some conditions, and of how many."""
 
     count: float
     of: int
     form: str
     by: str
+    estimated: bool = False
+    """Whether instants were asked for whose ranges or letters are not published."""
 
     @property
     def share(self) -> float:
@@ -36,19 +43,51 @@ def ask(
     differences: Sequence[tuple[str, str, float, float]] = (),
     like: Sequence[float] | None = None,
     within: float | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    where: Sequence[str] = (),
 ) -> Answer:
     """Count the series of a release whose values lie in `ranges` and whose shape is as asked.
 
-    Ranges alone are counted by DuckDB in the table itself; with a condition on the shape the release is read.
+    Of a release of events, count those from `start` to `end` that meet the conditions `where`.
+
+    Ranges alone are counted by DuckDB in the table itself. For a condition on the shape, and for instants whose ranges
+    are estimated, the release is read.
     """
     release = load_release(folder)
     counts, form = release.certificate["counts"], str(release.certificate["form"])
+    if isinstance(release.published, EventTables):
+        if ranges or differences or like is not None or within is not None:
+            raise ParameterError(
+                "This release has events, which have no ranges or shapes: ask with --from, --to, --where."
+            )
+        found = window_query(release.published, start, end, where).count(release.published)
+        return Answer(found, int(counts["events"]), form, "memory")
+    if where or start is not None or end is not None:
+        raise ParameterError("--from, --to and --where are for releases of events; this one has series.")
     query = _query(ranges, differences, like, within)
     of = int(counts["subjects"] if form == "profiles" else counts["series"])
     table = Path(folder) / "data.parquet"
-    if isinstance(query, RangeCount) and table.is_file() and counts["channels"] == 1:
+    estimated = isinstance(release.published, Envelopes) and _estimated(query, release.published)
+    if isinstance(query, RangeCount) and table.is_file() and counts["channels"] == 1 and not estimated:
         return Answer(count_in_table(table, query), of, form, "duckdb")
-    return Answer(query.count(release.published), of, form, "memory")
+    return Answer(query.count(release.published), of, form, "memory", estimated)
+
+
+def _estimated(query: Query, published: Envelopes) -> bool:
+    """Whether the query needs ranges or letters of instants that have none."""
+    ranged, lettered = (set(np.asarray(times).tolist()) for times in (published.times, published.pattern_times))
+    if isinstance(query, Combined):
+        return any(_estimated(part, published) for part in (query.values, query.pattern))
+    if isinstance(query, RangeCount):
+        return any(_plain(time) not in ranged for time, _, _ in query.ranges)
+    if isinstance(query, PatternRange):
+        return any(_plain(time) not in lettered for part in query.conditions for time in (part.first, part.second))
+    return not ranged <= lettered
+
+
+def _plain(time: Instant) -> Any:
+    return time if isinstance(time, int) else time.item()
 
 
 def _query(

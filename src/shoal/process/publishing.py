@@ -8,17 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 
+from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.model import Candidate, Guarantee, Panel, Release
+from shoal.model import Candidate, EventsCandidate, Guarantee, Panel, Release
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import load_release, release_candidate, verify
 from shoal.report import render, summarise
-from shoal.utility import InformationLoss, NormalizedDivergence
+from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
 
 def publish(
-    candidate: Candidate,
+    candidate: Candidate | EventsCandidate,
     to: str | Path,
     *,
     require: Sequence[Guarantee] = (),
@@ -39,7 +40,7 @@ def publish(
     to
         The folder to write. It appears whole or not at all.
     require
-        Guarantees asked for beyond the one the method aims at, for example `AggregateRule()`.
+        Guarantees asked for beyond those the method aims at, for example `AggregateRule()`.
     format
         "parquet", or "csv" for readers without a Parquet library.
     pseudonyms
@@ -59,18 +60,13 @@ def publish(
     >>> publish(candidate, "out")  # doctest: +SKIP
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
-    original, curves = candidate.originals, candidate.curves
-    measures = (InformationLoss(), NormalizedDivergence())
-    alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
-    # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
-    crowd = max(alike, int(candidate.guarantee.parameters.get("k", 0)))
+    figures = _event_figures(candidate) if isinstance(candidate, EventsCandidate) else _series_figures(candidate)
     return release_candidate(
         candidate,
         to,
         summary=summary_of(find_method(candidate.recipe.method)),
         require=require,
-        scores={m.name: (m.measure(original, curves), m.meaning) for m in measures},
-        figures=summarise(_shown(original, curves), curves, crowd),
+        **figures,
         page=render,
         file_format=format,
         pseudonyms=pseudonyms,
@@ -78,6 +74,27 @@ def publish(
         overwrite=overwrite,
         insecure_seed=insecure_seed,
     )
+
+
+def _series_figures(candidate: Candidate) -> dict[str, Any]:
+    original, curves = candidate.originals, candidate.curves
+    measures = (InformationLoss(), NormalizedDivergence())
+    alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
+    # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
+    crowd = max(alike, int(candidate.guarantee.parameters.get("k", 0)))
+    return {
+        "scores": {m.name: (m.measure(original, curves), m.meaning) for m in measures},
+        "figures": summarise(_shown(original, curves), curves, crowd),
+    }
+
+
+def _event_figures(candidate: EventsCandidate) -> dict[str, Any]:
+    original, published = candidate.private.original, candidate.published
+    measure, attack = WindowError(), Homogeneity(window=int(candidate.recipe.parameters.get("window", 1)))
+    return {
+        "scores": {measure.name: (measure.measure(original, published), measure.meaning)},
+        "risks": {attack.name: (attack.attack(original, published), attack.meaning)},
+    }
 
 
 def _shown(original: Panel, published: Panel) -> Panel:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from shoal.model import Private
 from shoal.release.certificate import Certificate, ColumnsPart, CountsPart, FormName
 from shoal.release.files import FileFormat
 
@@ -15,16 +14,16 @@ class Form(Protocol):
 
     name: ClassVar[FormName]
 
-    def refuse(self, published: Any, private: Private) -> str | None:
+    def refuse(self, published: Any, private: Any) -> str | None:
         """Why the crowd of this candidate cannot be counted, or None."""
 
-    def names_needed(self, published: Any, private: Private) -> list[Any]:
+    def names_needed(self, published: Any, private: Any) -> list[Any]:
         """What gets a pseudonym each."""
 
-    def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
+    def name_of_each_series(self, private: Any, names: list[str]) -> list[str]:
         """Under which pseudonym each original series is published, for the publisher's own map."""
 
-    def counts(self, published: Any, private: Private) -> CountsPart:
+    def counts(self, published: Any, private: Any) -> CountsPart:
         """How much is published."""
 
     def columns(self, published: Any, withheld: int) -> ColumnsPart:

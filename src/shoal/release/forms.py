@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from shoal.model import Envelopes, Panel, Profiles, Published
+from shoal.model import Envelopes, EventTables, Panel, Profiles, Published
 from shoal.release.envelopes import EnvelopesForm
+from shoal.release.events import EventsForm
 from shoal.release.form import Form
 from shoal.release.profiles import ProfilesForm
 from shoal.release.values import ValuesForm
 
-_BY_TYPE: dict[type, Form] = {Panel: ValuesForm(), Profiles: ProfilesForm(), Envelopes: EnvelopesForm()}
+_BY_TYPE: dict[type, Form] = {
+    Panel: ValuesForm(),
+    Profiles: ProfilesForm(),
+    Envelopes: EnvelopesForm(),
+    EventTables: EventsForm(),
+}
 
 
-def form_of(published: Published) -> Form:
+def form_of(published: Published | EventTables) -> Form:
     """How something of this type is released."""
     return _BY_TYPE[type(published)]
 

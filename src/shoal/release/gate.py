@@ -6,19 +6,34 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Candidate, Guarantee, Panel, Published, Release, Role, Score, Verdict
+from shoal.model import (
+    Candidate,
+    Events,
+    EventsCandidate,
+    EventTables,
+    Guarantee,
+    Panel,
+    Published,
+    Release,
+    Risk,
+    Role,
+    Score,
+    Verdict,
+)
 from shoal.release import certificate as cert
+from shoal.release.event_originals import refuse_late
 from shoal.release.files import FileFormat
 from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
-from shoal.release.openness import enough_is_open
+from shoal.release.openness import enough_is_open, enough_pairs_are_open
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
 from shoal.release.verification import positions, verify
@@ -28,12 +43,13 @@ _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 
 def release_candidate(
-    candidate: Candidate,
+    candidate: Candidate | EventsCandidate,
     to: str | Path,
     *,
     summary: str,
     require: Sequence[Guarantee] = (),
     scores: Mapping[str, tuple[Score, str]] | None = None,
+    risks: Mapping[str, tuple[Risk, str]] | None = None,
     figures: Mapping[str, Any] | None = None,
     page: Callable[[Mapping[str, Any]], str] | None = None,
     file_format: FileFormat = "parquet",
@@ -55,9 +71,11 @@ def release_candidate(
     summary
         The method in one sentence, for the certificate.
     require
-        Guarantees asked for beyond the one the method aims at.
+        Guarantees asked for beyond those the method aims at.
     scores
         Utility figures for the certificate, each with its meaning in words.
+    risks
+        What attacks achieved, likewise.
     figures
         Aggregates for the report.
     page
@@ -80,13 +98,16 @@ def release_candidate(
         raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
     check_target(target, overwrite=overwrite)
     form = form_of(candidate.published)
-    if why := form.refuse(candidate.published, candidate.private):
+    why = form.refuse(candidate.published, candidate.private)
+    if isinstance(candidate, EventsCandidate):
+        why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
+    if why:
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
-    guarantees = (candidate.guarantee, *require)
+    guarantees = (*candidate.guarantees, *require)
     verdicts = [guarantee.check(candidate) for guarantee in guarantees]
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
-            raise GuaranteeNotMetError(refusal(guarantee, verdict))
+            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
     names = _names(form, candidate, target, pseudonyms, private, insecure_seed)
     aside = None
     if private is not None:
@@ -96,6 +117,7 @@ def release_candidate(
         draft = _certify(form, candidate, guarantees, verdicts, summary, scores or {}, figures or {})
         draft = draft.model_copy(
             update={
+                "risk": {name: _risk(risk, meaning) for name, (risk, meaning) in (risks or {}).items()},
                 "pseudonyms": "insecure" if insecure_seed is not None else pseudonyms,
                 "files": {table.name: cert.digest_file(table) for table in tables},
             }
@@ -118,11 +140,12 @@ def release_candidate(
     return Release(path=Path(to), certificate=final.as_dict(), published=form.renamed(candidate.published, names))
 
 
-def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
+def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
     """Why the gate stays shut, in one line."""
     where = ""
     if isinstance(verdict.witness, int):
-        where = f", first at series position {verdict.witness}"
+        what = "event row" if of_events else "series position"
+        where = f", first at {what} {verdict.witness}"
     elif verdict.witness:
         where = f", first at {positions(verdict.witness)}"
     why = f" ({verdict.note})" if verdict.note else ""
@@ -134,7 +157,7 @@ def refusal(guarantee: Guarantee, verdict: Verdict) -> str:
 
 def _names(
     form: Form,
-    candidate: Candidate,
+    candidate: Candidate | EventsCandidate,
     target: Path,
     kind: Literal["random", "keyed"],
     private: str | Path | None,
@@ -143,7 +166,7 @@ def _names(
     ids = form.names_needed(candidate.published, candidate.private)
     if kind == "keyed" and form.name != "values":
         raise ParameterError(
-            "Keyed pseudonyms keep the names of series, and group profiles have none. Use random ones."
+            f"Keyed pseudonyms are for releases of values, this one is of {form.name}. Use random ones."
         )
     if private is None:
         return Pseudonyms(kind, insecure_seed=insecure_seed).of(ids)
@@ -155,7 +178,7 @@ def _names(
 
 def _certify(
     form: Form,
-    candidate: Candidate,
+    candidate: Candidate | EventsCandidate,
     guarantees: Sequence[Guarantee],
     verdicts: Sequence[Verdict],
     summary: str,
@@ -165,7 +188,11 @@ def _certify(
     original, published = candidate.private.original, candidate.published
     origin = original.origin
     # Where the release leaves little open, originals could be found by trying out which have this digest.
-    unguessable = enough_is_open(candidate.originals, candidate.curves)
+    unguessable = (
+        enough_pairs_are_open(candidate.published)
+        if isinstance(candidate, EventsCandidate)
+        else enough_is_open(candidate.originals, candidate.curves)
+    )
     recipe = candidate.recipe
     return cert.Certificate(
         shoal=importlib.metadata.version("shoal"),
@@ -192,7 +219,7 @@ def _certify(
             sha256=origin.sha256 if origin and unguessable else (),
             rows=origin.n_rows if origin else None,
             reading=dict(origin.reading) if origin else {},
-            panel_sha256=original.digest() if unguessable else None,
+            panel_sha256=original.digest() if unguessable and isinstance(original, Panel) else None,
         ),
         columns=form.columns(published, _withheld(original)),
         pseudonyms="random",
@@ -209,14 +236,26 @@ def _certify(
     )
 
 
-def _withheld(original: Panel) -> int:
+def _risk(risk: Risk, meaning: str) -> dict[str, Any]:
+    """What an attack achieved, in three digits and without the targets."""
+    plain = {name: figure for name, figure in asdict(risk).items() if name != "worst"}
+    ends = ("interval", "baseline_interval")
+    rough = {name: _rough(figure) if isinstance(figure, float) else figure for name, figure in plain.items()}
+    return (
+        rough | {name: {end: _rough(plain[name][end]) for end in plain[name]} for name in ends} | {"meaning": meaning}
+    )
+
+
+def _withheld(original: Panel | Events) -> int:
     """How many columns stay behind: every one that is not a time or a value."""
+    if isinstance(original, Events):
+        return len(original.roles.columns(Role.IDENTIFIER))
     if original.roles:
         return sum(role not in (Role.VALUE, Role.TIME) for role in original.roles.values())
     return 1 + (original.subjects is not None) + len(original.attributes) + len(original.sensitive)
 
 
-def _time(published: Published) -> cert.TimePart:
+def _time(published: Published | EventTables) -> cert.TimePart:
     times = published.times
     steps = np.unique(np.diff(times))
     step = _duration(steps[0]) if len(steps) == 1 else None

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from shoal.errors import ReleaseError
-from shoal.model import Candidate
-from shoal.release.folder import sync
+from shoal.model import Candidate, EventsCandidate, Role
+from shoal.streams.durable import sync
 
 _KEY = "pseudonym.key"
 
@@ -36,11 +36,29 @@ def load_or_make_key(folder: Path) -> bytes:
     return path.read_bytes().strip()
 
 
-def keep_aside(folder: Path, candidate: Candidate, names: list[str]) -> Path:
+def keep_aside(folder: Path, candidate: Candidate | EventsCandidate, names: list[str]) -> Path:
     """Write who is who beside its place, to be kept when the release is there."""
+    table = _whereabouts(candidate) if isinstance(candidate, EventsCandidate) else _who_is_who(candidate, names)
+    partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
+    _write(partial, b"")
+    table.write_parquet(partial)
+    sync(partial)
+    return partial
+
+
+def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:
+    """Every original event in the order of time, and the snapshot it is published in; none where it is suppressed."""
+    original, places = candidate.private.original, pl.Series(candidate.private.snapshots)
+    times = original.frame[original.time].unique().sort()
+    published = times.gather(places.replace(-1, None))
+    names = original.roles.columns(Role.IDENTIFIER)
+    return original.frame.select(*names, original.time).with_columns(published.alias("published"))
+
+
+def _who_is_who(candidate: Candidate, names: list[str]) -> pl.DataFrame:
     original = candidate.private.original
     subjects = original.subjects if original.subjects is not None else original.ids
-    table = pl.DataFrame(
+    return pl.DataFrame(
         {
             "id": [str(i) for i in original.ids],
             "subject": [str(s) for s in subjects],
@@ -48,11 +66,6 @@ def keep_aside(folder: Path, candidate: Candidate, names: list[str]) -> Path:
             "group": pl.Series(candidate.private.groups.tolist()),  # a list where groups are formed at each instant
         }
     )
-    partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
-    _write(partial, b"")
-    table.write_parquet(partial)
-    sync(partial)
-    return partial
 
 
 def keep(partial: Path, data_sha256: str) -> None:

@@ -104,6 +104,8 @@ def _alike(certificate: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
     """What it means to be in a group."""
     if certificate.get("form") == "profiles":
         return "A group is published as one row."
+    if certificate.get("form") == "events":
+        return "Groups are formed in each snapshot, and counted over all of them."
     if counts.get("grouped") == "instants":
         return "Groups are formed at each instant, and counted over all of them: members are published alike there."
     return "Series of one group are published alike."
@@ -113,8 +115,9 @@ def _lead(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
     what = [words.plural(counts[key], key.removesuffix("s")) for key in ("subjects",) if key in counts]
     if "series" in counts:
         what.append(words.plural(counts["series"], "series"))
-    if "instants" in counts:
-        what.append(words.plural(counts["instants"], "instant"))
+    what += [
+        words.plural(counts[key], key.removesuffix("s")) for key in ("instants", "events", "snapshots") if key in counts
+    ]
     name = words.clipped(method.get("name", ""), 80)
     return " · ".join([*what, *([name] if name else [])])
 
@@ -158,6 +161,8 @@ def _steps(
     }.get(str(certificate.get("pseudonyms")))
     if certificate.get("form") == "profiles":
         pseudonyms = "They were left out: a row stands for a whole group, under a fresh random name, in random order."
+    if certificate.get("form") == "events":
+        pseudonyms = "They were left out, and the rows were sorted by what they hold: their order tells nothing."
     if pseudonyms:
         steps.append(("Identifiers", pseudonyms))
     steps.append(("Method", _changing(counts, method)))
@@ -174,6 +179,9 @@ def _reading(certificate: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
         if time.get("step"):
             text += f", one {words.every(time['step'])}"
         text += "."
+    if "events" in counts:
+        snapshots = words.plural(counts.get("snapshots"), "snapshot")
+        text = f"Events, of which {words.number(counts['events'])} in {snapshots} were published."
     if time.get("first") is not None and time.get("last") is not None:
         text += f" From {words.moment(time['first'])} to {words.moment(time['last'])}"
         text += f", time zone {words.clipped(time['timezone'], 60)}." if time.get("timezone") else "."
@@ -204,7 +212,8 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
     if settings := _settings(used):
         text += f" Here {settings}."
     if counts.get("groups") is not None:
-        over = " over all instants" if counts.get("grouped") == "instants" else ""
+        whole = "snapshots" if "snapshots" in counts else "instants"
+        over = f" over all {whole}" if counts.get("grouped") == "instants" else ""
         text += f" This made {words.plural(counts['groups'], 'group')}{over}"
         if counts.get("smallest_group") is not None:
             text += f" of {words.number(counts['smallest_group'])}"
@@ -213,6 +222,7 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
             text += " members"
         text += "."
     figures = _mapping(method.get("figures"))
+    text += _diversity(figures) + _repositioned(figures)
     gap = figures.get("at_most_above_best")
     if _is_finite(gap):
         text += (
@@ -225,6 +235,37 @@ def _changing(counts: Mapping[str, Any], method: Mapping[str, Any]) -> str:
         )
         text += "measured."
     return text
+
+
+def _diversity(figures: Mapping[str, Any]) -> str:
+    """What was done to sensitive columns so that no group has too many of one value."""
+    text = ""
+    if perturbed := figures.get("sensitive_perturbed"):
+        text += f" {_entries(perturbed)} to a number near the true one."
+    if exchanged := figures.get("sensitive_exchanged"):
+        text += (
+            f" {_entries(exchanged)} by exchange between subjects: each value occurs as often as before, but not with "
+            "the same subjects."
+        )
+    return text
+
+
+def _repositioned(figures: Mapping[str, Any]) -> str:
+    """How many events were published late, and how many not at all."""
+    moved = {d: n for d, n in _mapping(figures.get("moved")).items() if d != "0" and _is_finite(n)}
+    text = ""
+    if moved:
+        farthest = max((int(d) for d in moved if str(d).isdigit()), default=0)
+        text += (
+            f" {words.plural(sum(moved.values()), 'event')} moved to a later snapshot, at most {farthest} further on."
+        )
+    if lost := figures.get("suppressed"):
+        text += f" {words.plural(lost, 'event')} found no place and {'was' if lost == 1 else 'were'} suppressed."
+    return text
+
+
+def _entries(count: Any) -> str:
+    return "1 sensitive entry was changed" if count == 1 else f"{words.number(count)} sensitive entries were changed"
 
 
 def _axis_note(axis: Mapping[str, Any] | None) -> str:
@@ -267,9 +308,26 @@ def _risks(risk: Any) -> list[dict[str, str]]:
                 "success": _share(figures.get("success"), figures.get("interval")),
                 "baseline": _share(figures.get("baseline"), figures.get("baseline_interval")),
                 "targets": words.number(figures.get("n_targets")),
+                "meaning": words.clipped(figures.get("meaning", "")),
+                "remarks": _remarks(figures),
             }
         )
     return risks
+
+
+def _remarks(risk: Mapping[str, Any]) -> str:
+    """What an attack found beyond its mean, as far as it says so."""
+    remarks = []
+    if _is_finite(risk.get("highest")):
+        before: Any = risk.get("before_highest")
+        without = f"; without protection it would be {words.percent(before)}" if _is_finite(before) else ""
+        remarks.append(f"for the target most at risk {words.percent(risk['highest'])}{without}.")
+    if (missing := risk.get("n_unmatched")) and _is_finite(risk.get("unmatched")):
+        remarks.append(
+            f"{words.plural(missing, 'target')} can be seen to be missing, which tells something, as only frequent "
+            f"values are suppressed: a guess is right with {words.percent(risk['unmatched'])}."
+        )
+    return " ".join(remarks)
 
 
 def _share(share: Any, interval: Any) -> str:

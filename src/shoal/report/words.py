@@ -171,6 +171,8 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
         ],
         "l-diversity": [
             "That a sensitive value belongs to any one record of its group.",
+            "That the members of a group differ much: values count as different however near they are, so about how "
+            "large a number is, or what its values have in common, may be the same for all of them.",
             "That it withstands somebody who can rule out sensitive values from knowledge of their own.",
         ],
         "aggregate-rule": [

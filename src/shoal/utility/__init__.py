@@ -2,7 +2,8 @@
 
 A measure that `judges` "values" compares each published value with its original, and nothing can beat publishing the
 originals. One that judges "groups" asks how well the series published alike belong together; the published values
-matter only in that they show the groups. One that judges "envelopes" is for releases of envelopes and patterns.
+matter only in that they show the groups. One that judges "envelopes" is for releases of envelopes and patterns, and one
+that judges "events" for events.
 """
 
 from shoal.utility.davies_bouldin import DaviesBouldin
@@ -15,6 +16,7 @@ from shoal.utility.pattern_loss import PatternLoss
 from shoal.utility.query_error import QueryError
 from shoal.utility.silhouette import Silhouette
 from shoal.utility.value_loss import ValueLoss
+from shoal.utility.window_error import WindowError
 
 __all__ = [
     "DaviesBouldin",
@@ -27,4 +29,5 @@ __all__ = [
     "QueryError",
     "Silhouette",
     "ValueLoss",
+    "WindowError",
 ]

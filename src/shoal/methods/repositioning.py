@@ -1,0 +1,134 @@
+"""Events through the reposition window, snapshot after snapshot: what both whole tables and streams do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.methods.relay_window import Departure, RelayWindow
+
+_HOME = "__home"
+
+
+@dataclass(frozen=True, eq=False)
+class Eligible:
+    """An l-eligible snapshot that may be published."""
+
+    number: int
+    time: Any
+    """Its own instant, which its events get."""
+    events: pl.DataFrame
+    """Columns as they arrived, with their own times; there may be none."""
+    moved: dict[int, int]
+    """How many of them came from how many snapshots before; 0 for those that stayed."""
+    suppressed: pl.DataFrame
+    """Events that arrived with this snapshot and are never published."""
+
+
+class Repositioning:
+    """The window with the events in it.
+
+    Events of one sensitive value are interchangeable for the window, and chance decides which of them stay, move or are
+    suppressed: the order of arrival decides nothing.
+
+    Parameters
+    ----------
+    window
+        The window on counts.
+    sensitive, time
+        Names of two of the columns.
+    price
+        Gives the costs of suppression for sensitive values, written as text.
+    seed
+        For the chance; each snapshot draws from its own child.
+    """
+
+    def __init__(
+        self,
+        window: RelayWindow,
+        *,
+        time: str,
+        sensitive: str,
+        price: Callable[[Iterable[str]], NDArray[np.float64]],
+        seed: int,
+    ) -> None:
+        self.window = window
+        self.time, self.sensitive = time, sensitive
+        self.seed = seed
+        self._price = price
+        self._codes: dict[str, int] = {}
+        self._beta = np.zeros(0)
+        self._frames: dict[int, pl.DataFrame] = {}
+        self._times: dict[int, Any] = {}
+
+    def push(self, snapshot: pl.DataFrame) -> Eligible | None:
+        """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
+        if snapshot.is_empty():
+            raise InputError("A snapshot without events has no place in the window. Leave it out.")
+        number = self.window.entered
+        time = snapshot[self.time][0]
+        if not snapshot[self.time].eq(time).all():
+            raise InputError(
+                f"The snapshot at position {number} has events of several times; push one instant at once."
+            )
+        if self._times and time <= self._times[number - 1]:
+            raise InputError(f"The snapshot at position {number} is not later than the one before.")
+        codes = self._encode(snapshot[self.sensitive])
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 0)))
+        shuffled = rng.permutation(len(codes))
+        self._frames[number] = snapshot[shuffled[np.argsort(codes[shuffled], kind="stable")]]
+        self._times[number] = time
+        counts = np.bincount(codes, minlength=len(self._codes)).astype(np.int64)
+        departure = self.window.push(counts, self._beta)
+        return None if departure is None else self._leave(departure)
+
+    def flush(self) -> list[Eligible]:
+        """All snapshots that are still there."""
+        return [self._leave(departure) for departure in self.window.flush(self._beta)]
+
+    def _encode(self, values: pl.Series) -> NDArray[np.int64]:
+        text = values.cast(pl.String)
+        for value in text.unique().sort().to_list():
+            self._codes.setdefault(value, len(self._codes))
+        if len(self._codes) > len(self._beta):
+            self._beta = self._price(self._codes)
+        return text.replace_strict(self._codes, return_dtype=pl.Int64).to_numpy().copy()
+
+    def _leave(self, departure: Departure) -> Eligible:
+        number = departure.number
+        own = self._frames[number]
+        parts = [self._frames[home][rows] for home, rows in departure.rows]
+        eligible = Eligible(
+            number,
+            self._times[number],
+            pl.concat(parts) if parts else own.head(0),
+            departure.moved,
+            own[departure.suppressed],
+        )
+        kept = self.window.homes
+        self._frames = {home: self._frames[home] for home in kept}
+        # The last time stays, to tell whether the next is later.
+        self._times = {home: t for home, t in self._times.items() if home > number}
+        return eligible
+
+    def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
+        """The events that are there, and the rest as JSON knows it."""
+        frames = [frame.with_columns(pl.lit(home).alias(_HOME)) for home, frame in self._frames.items()]
+        facts = {"seed": self.seed, "values": list(self._codes), "window": self.window.state()}
+        return (pl.concat(frames) if frames else pl.DataFrame()), facts
+
+    def restore(self, rows: pl.DataFrame, facts: dict[str, Any]) -> None:
+        """Become what `state` was taken from."""
+        self.seed = int(facts["seed"])
+        self._codes = {value: code for code, value in enumerate(facts["values"])}
+        self._beta = self._price(self._codes)
+        self.window.restore(facts["window"])
+        homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)
+        self._frames = {int(part[_HOME][0]): part.drop(_HOME) for part in homes}
+        self._times = {home: frame[self.time][0] for home, frame in self._frames.items()}

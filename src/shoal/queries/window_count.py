@@ -1,0 +1,184 @@
+"""How many events of a stretch of time are such and such."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from shoal.errors import ParameterError
+from shoal.model import Events, EventTables
+from shoal.model.event_tables import COUNT, GROUP, TIME
+
+
+class Between(NamedTuple):
+    """A range of values, ends included."""
+
+    low: Any
+    high: Any
+
+
+Condition = Any
+"""One value, a collection of values, or a `Between`."""
+
+
+@dataclass(frozen=True)
+class WindowCount:
+    """Count events from `start` to `end`, both included, that meet all conditions.
+
+    Over original events the answer is exact. Over bucketised events it is the usual estimate: inside a group every
+    sensitive value is taken to belong to each record with the same chance. Over generalised ones a value is taken to
+    lie anywhere in its coarse range, or among its listed words, with the same chance. Moved events count where they are
+    published.
+
+    Parameters
+    ----------
+    start, end
+        The interval: dates, datetimes, integers, or text such as "2024-01-31", as the events have them.
+    where
+        For some columns, quasi-identifiers or the sensitive one, a condition: a value, a collection of values, or
+        `Between(low, high)`.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"time": [0, 0, 1], "age": [30, 41, 52], "result": ["no", "yes", "no"]})
+    >>> events = Events(table, sensitive="result", quasi=["age"])
+    >>> WindowCount(0, 1, {"age": Between(40, 60), "result": "no"}).count(events)
+    1.0
+    """
+
+    start: Any
+    end: Any
+    where: Mapping[str, Condition]
+
+    def count(self, data: Events | EventTables) -> float:
+        """How many events meet the conditions: exact for events, else the expected number."""
+        if isinstance(data, Events):
+            self._refuse(data.quasi, data.sensitive)
+            frame = data.frame
+            found = frame.filter(self._inside(frame, data.time), *(_holds(c, v) for c, v in self.where.items()))
+            return float(len(found))
+        self._refuse(data.quasi, data.sensitive)
+        return self._in_buckets(data, data.counts) if data.counts is not None else self._in_coarse(data)
+
+    def _in_buckets(self, data: EventTables, counts: pl.DataFrame) -> float:
+        """For each group how many records match, times the share of its sensitive values that do."""
+        records = data.records.filter(self._inside(data.records, TIME))
+        counts = counts.filter(self._inside(counts, TIME))
+        conditions = [_holds(c, v) for c, v in self.where.items() if c != data.sensitive]
+        like = pl.all_horizontal(conditions).sum() if conditions else pl.len()
+        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("size"), like.cast(pl.Float64).alias("like"))
+        wanted = _holds(data.sensitive, self.where[data.sensitive]) if data.sensitive in self.where else pl.lit(True)
+        found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("found"))
+        both = sizes.join(found, on=[TIME, GROUP])
+        return float((both["like"] * both["found"] / both["size"]).sum())
+
+    def _in_coarse(self, data: EventTables) -> float:
+        """For each record the chance that its value lies where it is asked for, times that of the others."""
+        records = data.records.filter(self._inside(data.records, TIME))
+        if data.sensitive in self.where:
+            records = records.filter(_holds(data.sensitive, self.where[data.sensitive]))
+        share = pl.Series([1.0] * len(records), dtype=pl.Float64)
+        for column, condition in self.where.items():
+            if column != data.sensitive:
+                share = share * coarse_share(records, column, condition)
+        return float(share.sum())
+
+    def _inside(self, frame: pl.DataFrame, column: str) -> pl.Expr:
+        kind = frame[column].dtype
+        return pl.col(column).is_between(_moment(self.start, kind), _moment(self.end, kind))
+
+    def _refuse(self, quasi: tuple[str, ...], sensitive: str) -> None:
+        unknown = [column for column in self.where if column not in (*quasi, sensitive)]
+        if unknown:
+            raise ParameterError(
+                f"The events have no column {unknown[0]!r}. Conditions can be on: {', '.join((*quasi, sensitive))}."
+            )
+
+
+def coarse_share(records: pl.DataFrame, column: str, condition: Condition) -> pl.Series:
+    """For each record the chance that a coarse quasi-identifier meets a condition; 0 where it is missing."""
+    if f"{column}_low" not in records.columns:
+        distinct = records[column].unique().to_list()
+        shares = {text: _share_of_list(json.loads(text), condition) for text in distinct}
+        return records[column].replace_strict(shares, return_dtype=pl.Float64)
+    low, high = records[f"{column}_low"], records[f"{column}_high"]
+    if isinstance(condition, Between):
+        return _overlap(low, high, condition.low, condition.high)
+    parts = [_overlap(low, high, value, value) for value in _values(condition)]
+    return sum(parts, start=pl.Series([0.0] * len(records), dtype=pl.Float64))
+
+
+def _overlap(low: pl.Series, high: pl.Series, start: Any, end: Any) -> pl.Series:
+    """The share of each range that lies between two values: of whole numbers by counting them.
+
+    A range without a low end, as some of its group have no value, is taken to begin where the lowest of all does.
+    """
+    frame = pl.DataFrame({"low": low.cast(pl.Float64), "high": high.cast(pl.Float64)})
+    lowest = pl.min_horizontal(pl.col("low").min(), "high")
+    frame = frame.with_columns(
+        pl.when(pl.col("high").is_null()).then(None).otherwise(pl.col("low").fill_null(lowest)).alias("low")
+    )
+    one = 1.0 if low.dtype.is_integer() else 0.0
+    first, last = pl.max_horizontal("low", pl.lit(float(start))), pl.min_horizontal("high", pl.lit(float(end)))
+    if one:
+        first, last = first.ceil(), last.floor()
+    width, covered = pl.col("high") - pl.col("low") + one, last - first + one
+    point = pl.col("low").is_between(float(start), float(end)).cast(pl.Float64)
+    share = pl.when(width > 0).then(covered.clip(0.0) / width).otherwise(point)
+    return frame.select(share.fill_null(0.0).alias("share"))["share"]
+
+
+def _share_of_list(listed: list[Any], condition: Condition) -> float:
+    if isinstance(condition, Between):
+        low, high = _as_listed(condition.low), _as_listed(condition.high)
+        met = [v is not None and low <= v <= high for v in listed]
+    else:
+        wanted = [_as_listed(value) for value in _values(condition)]
+        met = [v is not None and v in wanted for v in listed]
+    return float(sum(met)) / len(met)
+
+
+def _as_listed(value: Any) -> Any:
+    """A value as a coarse list has it: dates and datetimes are ISO text."""
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def _holds(column: str, condition: Condition) -> pl.Expr:
+    """A missing value meets no condition."""
+    if isinstance(condition, Between):
+        return pl.col(column).is_between(condition.low, condition.high).fill_null(False)
+    return pl.col(column).is_in(_values(condition)).fill_null(False)
+
+
+def _values(condition: Condition) -> list[Any]:
+    if isinstance(condition, Collection) and not isinstance(condition, str | bytes):
+        return list(condition)
+    return [condition]
+
+
+def _moment(time: Any, kind: pl.DataType) -> Any:
+    """A point of time as the column has it."""
+    if kind.is_integer():
+        try:
+            return int(time)
+        except (TypeError, ValueError):
+            raise ParameterError("The times of these events are whole numbers; give the window so.") from None
+    try:
+        moment = dt.datetime.fromisoformat(time) if isinstance(time, str) else time
+    except ValueError:
+        raise ParameterError("A window must be given as dates or datetimes, such as 2024-01-31.") from None
+    if not isinstance(moment, dt.date):
+        raise ParameterError("The times of these events are dates or datetimes; give the window so.")
+    if kind == pl.Date:
+        return moment.date() if isinstance(moment, dt.datetime) else moment
+    if not isinstance(moment, dt.datetime):
+        moment = dt.datetime.combine(moment, dt.time())
+    zone = getattr(kind, "time_zone", None)
+    if zone is None:
+        return moment.replace(tzinfo=None)
+    return pl.lit(moment.replace(tzinfo=None)).dt.replace_time_zone(zone) if moment.tzinfo is None else pl.lit(moment)

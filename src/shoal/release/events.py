@@ -1,0 +1,128 @@
+"""The published tables of events: `time,group,…` with `time,group,<sensitive>,count`, or `time,…,<sensitive>` alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from shoal.errors import InputError, ReleaseError
+from shoal.guarantees.event_groups import event_groups
+from shoal.model import EventTables, PrivateEvents
+from shoal.model.event_kinds import kind_of
+from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, EventColumnsPart, FormName
+from shoal.release.event_files import read_table, write_table
+from shoal.release.event_originals import refuse_events
+from shoal.release.files import FileFormat, find_data, unreadable
+from shoal.release.values import count_groups, tally
+
+
+class EventsForm:
+    """One row per event, and one per group and sensitive value where these are published apart."""
+
+    name: ClassVar[FormName] = "events"
+
+    def refuse(self, published: EventTables, private: PrivateEvents) -> str | None:
+        """Published events must be the originals that went there."""
+        return refuse_events(published, private)
+
+    def names_needed(self, published: EventTables, private: PrivateEvents) -> list[Any]:
+        """Events have no names."""
+        return []
+
+    def name_of_each_series(self, private: PrivateEvents, names: list[str]) -> list[str]:
+        """Events have no names."""
+        return [""] * private.original.n_events
+
+    def counts(self, published: EventTables, private: PrivateEvents) -> CountsPart:
+        """Groups are formed in each snapshot."""
+        return count_groups(
+            tally(event_groups(published).sizes),
+            "instants",
+            events=published.n_events,
+            snapshots=published.n_snapshots,
+            suppressed=int((private.snapshots < 0).sum()),
+        )
+
+    def columns(self, published: EventTables, withheld: int) -> ColumnsPart:
+        """The columns of both tables, each once. What is measured over time is the sensitive value."""
+        schema = dict(published.records.schema)
+        if published.counts is not None:
+            schema |= {name: published.counts.schema[name] for name in (published.sensitive, COUNT)}
+        types = {name: kind_of(dtype) for name, dtype in schema.items()}
+        return ColumnsPart(
+            published=tuple(types),
+            channels=(published.sensitive,),
+            withheld=withheld,
+            events=EventColumnsPart(
+                publish="bucketised" if published.bucketised else "generalised",
+                quasi=published.quasi,
+                sensitive=published.sensitive,
+                types={name: kind for name, kind in types.items() if kind is not None},
+            ),
+        )
+
+    def write(self, published: EventTables, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
+        """Rows sorted by all columns, whatever their order was: it could be that of arrival."""
+        tables = self.renamed(published, names)
+        data = folder / f"data.{file_format}"
+        write_table(tables.records, data, file_format)
+        if tables.counts is None:
+            return [data]
+        sensitive = folder / f"sensitive.{file_format}"
+        write_table(tables.counts, sensitive, file_format)
+        return [data, sensitive]
+
+    def renamed(self, published: EventTables, names: list[str]) -> EventTables:
+        """The same order as in the files."""
+        counts = published.counts
+        return replace(
+            published,
+            records=published.records.sort(published.records.columns),
+            counts=None if counts is None else counts.sort(counts.columns),
+        )
+
+    def read(self, folder: Path, certificate: Certificate) -> EventTables:
+        """The published tables, with the types the certificate names."""
+        said = certificate.columns.events
+        if said is None:
+            raise ReleaseError(f"{FILE_NAME} does not say how events were published.")
+        data = find_data(folder, certificate.files)
+        types = dict(said.types)
+        try:
+            if said.publish == "generalised":
+                records = read_table(data, types, (TIME, said.sensitive))
+                return EventTables(records, None, said.quasi, said.sensitive)
+            names = [TIME, GROUP, *said.quasi], [TIME, GROUP, said.sensitive, COUNT]
+            paths = data, find_data(folder, certificate.files, "sensitive")
+            records, counts = (
+                read_table(path, {name: types[name] for name in columns}, (TIME, GROUP, said.sensitive, COUNT))
+                for path, columns in zip(paths, names, strict=True)
+            )
+            return EventTables(records, counts, said.quasi, said.sensitive)
+        except (InputError, KeyError):
+            raise unreadable(data) from None
+
+    def findings(self, published: EventTables, certificate: Certificate) -> list[str]:
+        """Counts of events and snapshots, and the order of rows."""
+        counts = certificate.counts
+        if (published.n_events, published.n_snapshots) != (counts.events, counts.snapshots):
+            return [
+                f"the data has {published.n_events} events in {published.n_snapshots} snapshots, "
+                f"{FILE_NAME} says {counts.events} in {counts.snapshots}"
+            ]
+        tables = self.renamed(published, [])
+        if not published.records.equals(tables.records) or (
+            published.counts is not None and tables.counts is not None and not published.counts.equals(tables.counts)
+        ):
+            return ["rows are not sorted by all their columns: their order might say when events arrived"]
+        return []
+
+    def sizes(self, published: EventTables, certificate: Certificate) -> dict[str, int] | None:
+        """As the tables say."""
+        return tally(event_groups(published).sizes)
+
+    def describe(self, published: EventTables, row: int, data_file: str) -> str:
+        """The group of a row in the file."""
+        return f"the group of the event in {data_file} row {row} (counted from 0)"

@@ -1,0 +1,113 @@
+"""Events from a table to a release, and questions to it, as a user would call them."""
+
+import json
+
+import polars as pl
+import pytest
+
+from shoal.cli.app import run
+
+OPTIONS = ["--method", "reposition", "--l", "3", "--window", "3", "--sensitive", "diagnosis"]
+QUASI = ["--quasi", "age", "--quasi", "sex", "--quasi", "region", "--id", "id"]
+
+
+@pytest.fixture(scope="module")
+def register(tmp_path_factory):
+    """A table of 12 days of events."""
+    path = tmp_path_factory.mktemp("register") / "x.parquet"
+    assert run(["simulate", "events", "-o", str(path), "--n", "40", "--days", "12", "--seed", "1"]) == 0
+    return path
+
+
+@pytest.fixture
+def anonymize(register, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *more: run(["anonymize", str(register), *OPTIONS, *QUASI, *more])
+
+
+@pytest.mark.parametrize("publish", ["bucketised", "generalised"])
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_anonymize_verify_and_query(anonymize, tmp_path, capsys, publish, form):
+    assert anonymize("-o", "out", "--publish", publish, "--format", form) == 0
+    shown = capsys.readouterr().out
+    assert "l-diversity" in shown
+    assert "events in 12 snapshots" in shown
+    apart = {f"sensitive.{form}"} if publish == "bucketised" else set()
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {f"data.{form}", "release.json", "report.html"} | apart
+    assert run(["verify", "out"]) == 0
+    capsys.readouterr()
+    assert run(["query", "out", "--json"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    assert everything["count"] == pytest.approx(everything["of"])
+    window = ["--from", "2024-01-02", "--to", "2024-01-09"]
+    assert run(["query", "out", *window, "--where", "age=..50", "--where", "diagnosis=asthma,gout", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert 0 < answer["count"] < answer["of"]
+
+
+def test_no_identifier_leaves_and_the_publisher_keeps_where_each_event_went(anonymize, register, tmp_path):
+    assert anonymize("-o", "out", "--private", "keep") == 0
+    ids = pl.read_parquet(register)["id"].cast(pl.String).to_list()
+    assert "id" not in pl.read_parquet("out/data.parquet").columns
+    (kept,) = (tmp_path / "keep").glob("pseudonyms-*.parquet")
+    table = pl.read_parquet(kept)
+    assert sorted(table["id"].cast(pl.String)) == sorted(ids)
+    certificate = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert table["published"].null_count() == certificate["counts"]["suppressed"]
+    assert "seed" not in certificate["method"]["parameters"]
+    assert certificate["columns"]["withheld"] == 1
+    risk = certificate["risk"]["homogeneity"]
+    assert risk["highest"] <= 0.334
+    assert risk["before_highest"] == 1.0
+    assert "worst" not in risk
+
+
+def test_an_edited_count_exits_1(anonymize, capsys):
+    assert anonymize("-o", "out") == 0
+    table = pl.read_parquet("out/sensitive.parquet")
+    table.with_columns(count=table["count"].scatter(0, 2)).write_parquet("out/sensitive.parquet")
+    assert run(["verify", "out"]) == 1
+    assert "sensitive.parquet was changed" in capsys.readouterr().out
+
+
+def test_the_report_says_what_became_of_events(anonymize, tmp_path):
+    assert anonymize("-o", "out") == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    for words in ("12 snapshots", "moved to a later snapshot", "Homogeneity", "without protection it would be 100 %"):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--value", "age"], "--value is about series"),
+        (["--missing", "drop-series"], "--missing is about series"),
+        (["--sensitive", "region"], "2 are named"),
+        (["--require", "k-anonymity:k=3"], "judged by l-diversity"),
+        (["--l", "11"], "the events have 10"),
+        (["--cost", "cubic"], "linear, quadratic"),
+        (["--pseudonyms", "keyed", "--private", "keep"], "this one is of events"),
+    ],
+)
+def test_what_makes_no_sense_for_events_is_refused(anonymize, tmp_path, capsys, wrong, message):
+    assert anonymize("-o", "out", *wrong) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--where", "zip=3"], "no column 'zip'"),
+        (["--where", "age"], "COLUMN=VALUE"),
+        (["--where", "age=old"], "cannot have"),
+        (["--where", "sex=f..m"], "numbers and dates"),
+        (["--where", "age=1", "--where", "age=2"], "two conditions"),
+        (["--range", "0=1..2"], "ask with --from"),
+        (["--from", "soon"], "dates or datetimes"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(anonymize, capsys, asked, message):
+    assert anonymize("-o", "out") == 0
+    assert run(["query", "out", *asked]) == 2
+    assert message in capsys.readouterr().err
