@@ -151,10 +151,10 @@ def test_words_are_the_series_own_unless_naive_joins_or_nobody_could_be_suppress
         return np.array(words) == np.array(candidate.published.patterns)
 
     x = walks(300, 5, 6)
-    assert own(x, KP(k=6, p=3).anonymize(Panel(x))).all()
-    assert not own(x, KP(k=6, p=3, algorithm="naive").anonymize(Panel(x))).all()
+    assert own(x, KP(words="own", k=6, p=3).anonymize(Panel(x))).all()
+    assert not own(x, KP(words="own", k=6, p=3, algorithm="naive").anonymize(Panel(x))).all()
     few = np.array([[1.0, 2.0, 3.0]] * 3 + [[3.0, 2.0, 1.0]])
-    assert not own(few, KP(k=4, p=2).anonymize(Panel(few))).all()
+    assert not own(few, KP(words="own", k=4, p=2).anonymize(Panel(few))).all()
 
 
 @pytest.mark.parametrize("times", [TIMES, np.arange(8)])
@@ -175,8 +175,8 @@ def test_a_release_is_written_verified_read_back_and_asked(tmp_path, times, file
 
 def test_attacks_and_measures_take_it():
     panel = Panel(walks(120))
-    candidate = KP(k=6, p=3, envelope_instants="0:4", pattern_instants="2:8").anonymize(panel)
-    whole = KP(k=6, p=3).anonymize(panel)
+    candidate = KP(words="own", k=6, p=3, envelope_instants="0:4", pattern_instants="2:8").anonymize(panel)
+    whole = KP(words="own", k=6, p=3).anonymize(panel)
     rows = candidate.private.rows
     risks = [Linkage().attack(panel, c.published, rows=rows) for c in (candidate, whole)]
     assert risks[0].highest <= 1 / 3

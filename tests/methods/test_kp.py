@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from naive.kp import naive_kapra, naive_kp_anonymous, naive_naive, naive_shape, naive_similarity
 from shoal import KPAnonymity, Panel
 from shoal.errors import ParameterError
-from shoal.features.sax import parse
+from shoal.features.sax import letters, parse, text
 from shoal.methods.kp import KP
 from strategies import panels_with_k
 
@@ -97,7 +97,7 @@ def panels_with_k_and_p(draw):
 @given(case=panels_with_k_and_p(), max_level=st.sampled_from([1, 2, 3, 7, 20]))
 def test_the_candidate_is_that_of_the_listings(algorithm, case, max_level):
     x, k, p = case
-    candidate = KP(k=k, p=p, algorithm=algorithm, max_level=max_level).anonymize(Panel(x))
+    candidate = KP(words="own", k=k, p=p, algorithm=algorithm, max_level=max_level).anonymize(Panel(x))
     expected = ALGORITHMS[algorithm](x.tolist(), k, p, max_level)
     assert as_listed(candidate) == [None if e is None else e[:4] for e in expected]
     assert_sound(x, candidate, k, p, algorithm)
@@ -109,7 +109,7 @@ def test_the_candidate_is_that_of_the_listings(algorithm, case, max_level):
 def test_candidates_of_larger_panels_are_those_of_the_listings(algorithm, kind, n, k, p):
     for seed in range(2):
         x = kind(n, seed)
-        candidate = KP(k=k, p=p, algorithm=algorithm).anonymize(Panel(x))
+        candidate = KP(words="own", k=k, p=p, algorithm=algorithm).anonymize(Panel(x))
         expected = ALGORITHMS[algorithm](x.tolist(), k, p)
         assert as_listed(candidate) == [None if e is None else e[:4] for e in expected]
 
@@ -181,20 +181,47 @@ def value_loss(candidate):
 @pytest.mark.parametrize(("k", "p"), [(10, 3), (10, 5), (6, 6)])
 def test_kapra_keeps_patterns_and_naive_keeps_values(kind, k, p):
     panel = Panel(kind(1000, 11))
-    kapra, naive = (KP(k=k, p=p, algorithm=algorithm).anonymize(panel) for algorithm in ALGORITHMS)
+    kapra, naive = (KP(words="own", k=k, p=p, algorithm=algorithm).anonymize(panel) for algorithm in ALGORITHMS)
     assert pattern_loss(kapra) < pattern_loss(naive)
     if p < k:
         assert value_loss(naive) < value_loss(kapra)
 
 
+@BOTH
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("k", "p"), [(10, 3), (6, 6), (4, 2)])
+def test_words_of_means_lose_less_under_the_same_envelopes(algorithm, kind, k, p):
+    """Only words change, none for the worse: over each subgroup the distance to the shapes is never larger."""
+    panel = Panel(kind(300, 5))
+    own, mean = (KP(k=k, p=p, algorithm=algorithm, words=w).anonymize(panel) for w in ("own", "mean"))
+    assert_array_equal(own.values, mean.values)
+    assert_array_equal(own.private.groups, mean.private.groups)
+    assert mean.check().holds
+    assert pattern_loss(mean) <= pattern_loss(own) + 1e-12
+    changed = np.array([a != b for a, b in zip(own.published.patterns, mean.published.patterns, strict=True)])
+    assert (mean.published.levels[changed] == 20).all()
+    if kind is walks:
+        assert pattern_loss(mean) < 0.8 * pattern_loss(own)
+
+
+def test_the_word_of_a_mean_is_the_word_of_the_mean_of_the_shapes():
+    """Four series, no two with the same word at any level above 1, in one subgroup."""
+    x = np.array([[0.0, 1.0, 5.0, 2.0], [0.0, 2.0, 9.0, 5.0], [1.0, 0.5, 4.0, 3.9], [3.0, 3.1, 9.0, 4.0]])
+    published = KP(k=4, p=4).anonymize(Panel(x)).published
+    shapes = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+    expected = text(letters(shapes.mean(axis=0, keepdims=True), 20))[0]
+    assert set(published.patterns) == {expected}
+    assert published.levels.tolist() == [20] * 4
+
+
 def test_the_eight_incomes():
-    kapra = KP(k=4, p=2).anonymize(Panel(INCOMES))
+    kapra = KP(words="own", k=4, p=2).anonymize(Panel(INCOMES))
     assert kapra.check().holds
     # The words of figure 3 and table 3 are drawn, not computed: Lily's third year is below her mean, so her word at
     # level 2 is aaaabb, which she has alone.
     assert np.flatnonzero(kapra.private.groups < 0).tolist() == [5]
     assert kapra.published.patterns == ("aaabbb", "aaabbb", "bbbaaa", "aaabbb", "ffdcaa", "ffdcaa", "bbbaaa")
-    naive = KP(k=4, p=2, algorithm="naive").anonymize(Panel(INCOMES))
+    naive = KP(words="own", k=4, p=2, algorithm="naive").anonymize(Panel(INCOMES))
     assert naive.check().holds
     assert naive.private.groups.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]  # table 2
     assert naive.published.low[0].tolist() == [98, 120, 125, 132, 125, 112]

@@ -66,7 +66,7 @@ def own_words(x, published, rows):
 
 
 def published_of(x, k, p, ranges, words, algorithm="kapra"):
-    method = KP(k=k, p=p, algorithm=algorithm, envelope_instants=ranges, pattern_instants=words)
+    method = KP(words="own", k=k, p=p, algorithm=algorithm, envelope_instants=ranges, pattern_instants=words)
     candidate = method.anonymize(Panel(x))
     rows = np.arange(len(x)) if candidate.private.rows is None else candidate.private.rows
     return candidate.published, rows
@@ -277,7 +277,7 @@ def test_words_of_fewer_instants_than_are_published_are_refused():
 def test_everything_else_of_a_release_is_kept():
     times = np.datetime64("2024-01-01") + np.arange(6) * np.timedelta64(1, "h")
     panel = Panel(walks(40, 2), times=times, timezone="Europe/Paris")
-    published = KP(k=4, p=2, envelope_instants="0:4", pattern_instants="3:6").anonymize(panel).published
+    published = KP(words="own", k=4, p=2, envelope_instants="0:4", pattern_instants="3:6").anonymize(panel).published
     whole = complete(published)
     assert_array_equal(whole.times, panel.times)
     assert whole.timezone == "Europe/Paris"
@@ -308,7 +308,7 @@ def test_an_instant_of_which_nothing_is_published_is_refused():
 class TestQuality:
     def test_letters_are_better_than_chance_and_values_inside(self):
         panel = simulate.meters(300, days=1, step="3h", start="2024-01-08", seed=7)
-        method = KP(k=6, p=3, envelope_instants="0:5", pattern_instants="2:8")
+        method = KP(words="own", k=6, p=3, envelope_instants="0:5", pattern_instants="2:8")
         candidate = method.anonymize(panel)
         found = judge_estimation(panel, candidate.published, rows=candidate.private.rows)
         assert (found.ranges, found.letters) == (3 * len(candidate.published), 2 * len(candidate.published))

@@ -18,19 +18,22 @@ from shoal.kernels.kp_joining import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
+from shoal.methods.mean_words import Words, with_mean_words
 from shoal.methods.watch import Progress, watched
 from shoal.model import Candidate, Envelopes, Panel, Private, Recipe
 
 Algorithm = Literal["kapra", "naive"]
+WordsOf = Literal["mean", "own"]
 
 
 class _Partition(NamedTuple):
-    """The group of each row, -1 for a suppressed one, and its leaf; of each leaf its word and level."""
+    """The group of each row, -1 for a suppressed one, and its leaf; of each leaf its word; the others' subgroups."""
 
     groups: NDArray[np.int64]
     leaf: NDArray[np.int64]
-    words: tuple[str, ...]
+    letters: NDArray[np.uint8]
     levels: NDArray[np.int64]
+    subgroups: NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,10 @@ class KP:
         "kapra" or "naive".
     max_level
         The most letters a word may use, up to 20. Fewer make coarser words.
+    words
+        "mean" gives a subgroup the word of its mean shape at the highest level, where that is nearer to its series than
+        the word they share. "own" leaves it at that, as the paper does: coarser, but every word is what the series
+        itself says, so that ranges estimated from words (`shoal.queries.complete`) are certain.
     envelope_instants
         The instants whose ranges are published, by position from 0: "0:12,18" are the first twelve and the nineteenth;
         in Python a sequence of positions or a slice will do. Default: all. Groups are formed on all instants anyway.
@@ -109,6 +116,7 @@ class KP:
     p: int
     algorithm: Algorithm = "kapra"
     max_level: int = MOST_LETTERS
+    words: WordsOf = "mean"
     envelope_instants: Instants | None = None
     pattern_instants: Instants | None = None
     l: int | None = None
@@ -127,6 +135,8 @@ class KP:
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
         Sax(int(self.max_level))
+        if self.words not in get_args(WordsOf):
+            raise ParameterError(f"words must be one of: {', '.join(get_args(WordsOf))}.")
         for name in ("envelope_instants", "pattern_instants"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, canonical(name, getattr(self, name)))
@@ -175,16 +185,18 @@ class KP:
         partition: _Partition = watched(lambda done: form(x, done), panel.n_series, progress)
         kept = np.flatnonzero(partition.groups >= 0)
         everyone = len(kept) == panel.n_series
-        groups, leaf = partition.groups[kept], partition.leaf[kept]
-        low, high, sizes = boxes_of(x if everyone else x[kept], groups)
-        words = partition.words
-        if self.pattern_instants is not None:
-            words = tuple("".join(word[t] for t in spelled) for word in words)
+        x = x if everyone else x[kept]
+        groups = partition.groups[kept]
+        low, high, sizes = boxes_of(x, groups)
+        words = Words(partition.letters, partition.levels, partition.leaf[kept])
+        if self.words == "mean":
+            words = with_mean_words(x, partition.subgroups, words, self.representation)
+        texts = text(words.letters if self.pattern_instants is None else words.letters[:, spelled])
         published = Envelopes(
             low=low[:, ranges][groups],
             high=high[:, ranges][groups],
-            levels=partition.levels[leaf],
-            patterns=tuple(map(words.__getitem__, leaf.tolist())),
+            levels=words.levels[words.of_row],
+            patterns=tuple(map(texts.__getitem__, words.of_row.tolist())),
             times=panel.times[ranges],
             pattern_times=panel.times[spelled],
             word_instants=panel.n_instants,
@@ -226,7 +238,9 @@ class KP:
         leaves = create_tree(lambda level: pr.words(x, level), groups, int(self.p), pr.max_level)
         joins = join_bad_leaves(leaves, groups, self._shapes(x, leaves), pr.similarity)
         done[0] += len(x)
-        return _Partition(groups, joins[leaves.leaf], text(self._words(x, leaves)), leaves.level)
+        leaf = joins[leaves.leaf]
+        subgroups = np.unique(groups * (int(leaf.max()) + 1) + leaf, return_inverse=True)[1].reshape(-1)
+        return _Partition(groups, leaf, self._words(x, leaves), leaves.level, subgroups)
 
     def _kapra(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.3: one tree, bad leaves recycled, subgroups put together to groups."""
@@ -236,7 +250,7 @@ class KP:
         subgroups = split_sets(x[kept], leaves.leaf[kept], int(self.p))
         groups = np.full(len(x), -1, dtype=np.int64)
         groups[kept] = form_groups(*boxes_of(x[kept], subgroups), int(self.k), done)[subgroups]
-        return _Partition(groups, leaves.leaf, text(self._words(x, leaves)), leaves.level)
+        return _Partition(groups, leaves.leaf, self._words(x, leaves), leaves.level, subgroups)
 
     def _leaves(self, x: NDArray[np.float64]) -> Leaves:
         """Leaves of equal words; bad ones are to be suppressed and have fewer than p rows in all."""

@@ -1,0 +1,53 @@
+"""The word of the mean shape of a subgroup, where that is nearer to its series than the word they have in common.
+
+The paper publishes the word that the series of a subgroup share. Where fewer than P share one of two letters or more
+that is a word of one letter, which tells nothing: of 5 000 random series of ten instants, three in four. The subgroup
+has a mean shape all the same. Its word at the highest level belongs to just as many series, so that (k, P)-anonymity
+is the same, and so are all envelopes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.features.sax import PatternRepresentation
+from shoal.features.shapes import shape_distances, unit_rows
+
+
+class Words(NamedTuple):
+    """Different words with their levels, and which of them each row has."""
+
+    letters: NDArray[np.uint8]
+    levels: NDArray[np.int64]
+    of_row: NDArray[np.int64]
+
+
+def with_mean_words(
+    x: NDArray[np.float64], subgroups: NDArray[np.int64], words: Words, representation: PatternRepresentation
+) -> Words:
+    """The same words, but for each subgroup, numbered from 0, whose mean shape is nearer to its rows its word."""
+    shapes = unit_rows(x)
+    means = _means(shapes, subgroups)
+    level = representation.max_level
+    letters = representation.words(means, level)
+    new = unit_rows(representation.reconstruct(letters, np.full(len(letters), level)))
+    own = unit_rows(representation.reconstruct(words.letters, words.levels))
+    gain = shape_distances(shapes, own[words.of_row]) - shape_distances(shapes, new[subgroups])
+    better = np.bincount(subgroups, gain) > 0.0
+    place = len(words.levels) + np.cumsum(better) - 1
+    return Words(
+        np.concatenate([words.letters, letters[better]]),
+        np.concatenate([words.levels, np.full(int(better.sum()), level)]),
+        np.where(better[subgroups], place[subgroups], words.of_row),
+    )
+
+
+def _means(shapes: NDArray[np.float64], subgroups: NDArray[np.int64]) -> NDArray[np.float64]:
+    order = np.argsort(subgroups, kind="stable")
+    starts = np.flatnonzero(np.diff(subgroups[order], prepend=-1))
+    sizes = np.diff(starts, append=len(order))
+    means: NDArray[np.float64] = np.add.reduceat(shapes[order], starts, axis=0) / sizes[:, None]
+    return means
