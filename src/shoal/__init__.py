@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import attacks, features, guarantees, methods, queries, simulate, utility
-    from shoal.guarantees import AggregateRule, KAnonymity, KPAnonymity, NLKAnonymity
-    from shoal.methods import KP, NLK, Microaggregation
+    from shoal import attacks, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal.guarantees import AggregateRule, KAnonymity, KPAnonymity, LDiversity, NLKAnonymity
+    from shoal.methods import KP, NLK, Microaggregation, Reposition
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
     from shoal.process import publish
     from shoal.read import read_events, read_panel
@@ -20,12 +20,14 @@ _HOMES = {
     "KAnonymity": "shoal.guarantees",
     "KP": "shoal.methods",
     "KPAnonymity": "shoal.guarantees",
+    "LDiversity": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
     "NLKAnonymity": "shoal.guarantees",
     "Panel": "shoal.model",
     "Profiles": "shoal.model",
     "Release": "shoal.model",
+    "Reposition": "shoal.methods",
     "Risk": "shoal.model",
     "Role": "shoal.model",
     "Roles": "shoal.model",
@@ -37,7 +39,7 @@ _HOMES = {
     "read_panel": "shoal.read",
     "verify": "shoal.release",
 }
-_ROOMS = ("attacks", "features", "guarantees", "methods", "queries", "simulate", "utility")
+_ROOMS = ("attacks", "features", "guarantees", "methods", "queries", "simulate", "streams", "utility")
 
 __all__ = [
     "KP",
@@ -47,11 +49,13 @@ __all__ = [
     "Events",
     "KAnonymity",
     "KPAnonymity",
+    "LDiversity",
     "Microaggregation",
     "NLKAnonymity",
     "Panel",
     "Profiles",
     "Release",
+    "Reposition",
     "Risk",
     "Role",
     "Roles",
@@ -67,6 +71,7 @@ __all__ = [
     "read_events",
     "read_panel",
     "simulate",
+    "streams",
     "utility",
     "verify",
 ]

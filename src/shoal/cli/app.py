@@ -18,6 +18,7 @@ from shoal.cli.options import MethodCommand
 from shoal.cli.query import query
 from shoal.cli.report import report
 from shoal.cli.simulate import simulate
+from shoal.cli.stream import stream
 from shoal.cli.verify import verify
 from shoal.errors import GuaranteeNotMetError, ShoalError
 
@@ -38,6 +39,7 @@ app.command(cls=MethodCommand)(anonymize)
 app.command()(verify)
 app.command()(report)
 app.command()(query)
+app.command(cls=MethodCommand)(stream)
 app.command()(methods)
 
 

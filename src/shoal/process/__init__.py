@@ -5,10 +5,12 @@ from shoal.process.asking import Answer, ask
 from shoal.process.catalogue import Entry, catalogue, find_guarantee, find_method
 from shoal.process.publishing import publish, render_report
 from shoal.process.simulating import run_demo, simulate_table
+from shoal.process.streaming import StreamColumns, stream_events
 
 __all__ = [
     "Answer",
     "Entry",
+    "StreamColumns",
     "anonymize_source",
     "ask",
     "catalogue",
@@ -18,4 +20,5 @@ __all__ = [
     "render_report",
     "run_demo",
     "simulate_table",
+    "stream_events",
 ]

@@ -44,7 +44,7 @@ def find_files(source: str) -> tuple[str, list[Path]]:
         # Not echoed: this long or of several lines, it is rather a query than a name.
         raise InputError("The source is not the name of a file. Give a query as sql=.")
     if is_file:
-        kind = _kind(path)
+        kind = kind_of(path)
         if kind is None:
             raise InputError(f"Cannot read {source}: its name must end in {_ACCEPTED}.")
         return kind, [path]
@@ -54,7 +54,7 @@ def find_files(source: str) -> tuple[str, list[Path]]:
         found = _matching(source, path)
     else:
         raise InputError(f"No such file: {source}")
-    by_kind = {kind: sorted(p for p in found if _kind(p) == kind) for kind in ("csv", "parquet")}
+    by_kind = {kind: sorted(p for p in found if kind_of(p) == kind) for kind in ("csv", "parquet")}
     n_csv, n_parquet = len(by_kind["csv"]), len(by_kind["parquet"])
     if n_csv and n_parquet:
         raise InputError(
@@ -74,7 +74,8 @@ def _matching(source: str, pattern: Path) -> list[Path]:
     return [path for path in found if path.is_file() and not path.name.startswith(".")]
 
 
-def _kind(path: Path) -> str | None:
+def kind_of(path: Path) -> str | None:
+    """What a file is by its name: "csv", "parquet", or None."""
     name = path.name.lower()
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from shoal.errors import ReleaseError
 from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.streams.durable import sync
 
 # A younger partial folder may belong to a writer that has not locked it yet.
 _STALE_SECONDS = 60
@@ -67,15 +68,6 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise ReleaseError(
             f"{str(target)!r} holds something other than a release and is not replaced. Choose another folder."
         )
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or folder is on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _sweep(parent: Path, prefix: str) -> None:

@@ -1,0 +1,126 @@
+"""`shoal stream`: events as they arrive, one file per published snapshot."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.options import build, method_options
+from shoal.cli.output import print_json, print_table, steps
+
+
+def stream(
+    ctx: typer.Context,
+    source: Annotated[
+        str, typer.Argument(help="A folder of CSV or Parquet files, or - for lines of JSON on standard input.")
+    ] = "-",
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help="Folder for published snapshots: new, or that of the state in --private."),
+    ] = Path("out"),
+    time: Annotated[str, typer.Option(help="Column with the time.")] = "time",
+    sensitive: Annotated[str, typer.Option(help="Column with the sensitive value.")] = "sensitive",
+    quasi: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Quasi-identifier; repeatable.")] = None,
+    id: Annotated[
+        str | None, typer.Option("--id", help="Column that tells events apart, to drop duplicates; never published.")
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(help="Length of a snapshot, such as 1d or 1h, or a whole number; without it each instant is one."),
+    ] = None,
+    lateness: Annotated[
+        str | None,
+        typer.Option(help="How long a snapshot waits for late events, such as 10min; without it not at all."),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="A sensitive value; with any given, events with others are rejected."),
+    ] = None,
+    known_file: Annotated[
+        Path | None, typer.Option(help="File with one sensitive value per line, in place of --known.")
+    ] = None,
+    private: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the state, from which a stopped or killed stream goes on. Holds raw events."),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first rejected event instead of counting it.")
+    ] = False,
+    goes_on: Annotated[
+        bool,
+        typer.Option("--continue", help="Standard input goes on after the last line consumed, not at its beginning."),
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Wait for further files, until SIGINT or SIGTERM.")] = False,
+    no_flush: Annotated[
+        bool, typer.Option("--no-flush", help="Keep what waits for the next run instead of publishing the rest.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Publish events as they arrive, repositioned so that every snapshot is l-diverse.
+
+    Parameters of reposition are options of the same name: --l 4 --window 12. `shoal methods` lists them. A snapshot
+    is published when it leaves the window. Events that are malformed, incomplete, unknown, late or duplicates are not
+    published but counted in summary.json.
+    """
+    from shoal.methods import Reposition
+    from shoal.process import StreamColumns, stream_events
+
+    method = build(Reposition, method_options(ctx))
+    with steps() as progress:
+        summary = stream_events(
+            sys.stdin.fileno() if source == "-" else Path(source),
+            method,
+            out,
+            StreamColumns(time, sensitive, tuple(quasi or ()), id),
+            every=every,
+            lateness=lateness,
+            known=_known(known, known_file),
+            private=private,
+            file_format=format,
+            strict=strict,
+            goes_on=goes_on,
+            follow=follow,
+            flush=not no_flush,
+            steps=progress,
+            tell=lambda note: print(f"shoal: {note}", file=sys.stderr),
+        )
+    if as_json:
+        print_json({"out": str(out), **summary})
+    else:
+        print_table(_rows(out, summary))
+
+
+def _known(values: list[str] | None, path: Path | None) -> list[str] | None:
+    from shoal.errors import InputError, ParameterError
+
+    if path is None:
+        return values or None
+    if values:
+        raise ParameterError("Give --known or --known-file, not both.")
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"Cannot read {str(path)!r} as text.") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
+    events, snapshots = summary["events"], summary["snapshots"]
+    moved = {distance: number for distance, number in summary["moved"].items() if distance != "0" and number}
+    by = ", ".join(f"{number} by {distance}" for distance, number in moved.items())
+    rejected = ", ".join(f"{number} {name}" for name, number in summary["rejected"].items() if number)
+    rows = [
+        ("out", str(out)),
+        ("published", f"{events['published']} events in {snapshots['published']} snapshots"),
+        ("moved", f"{sum(moved.values())}{f' ({by})' if by else ''}"),
+        ("suppressed", str(events["suppressed"])),
+        ("rejected", f"{sum(summary['rejected'].values())}{f' ({rejected})' if rejected else ''}"),
+        ("out of order", str(summary["out_of_order"])),
+    ]
+    if not summary["finished"]:
+        rows.append(("waiting", f"{events['waiting']} events"))
+    return rows

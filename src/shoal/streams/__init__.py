@@ -1,0 +1,6 @@
+"""The same methods on data that arrives: snapshots closed by a stated rule, a window, and a state that survives."""
+
+from shoal.streams.arrivals import Arrivals
+from shoal.streams.reposition import PublishedSnapshot, RepositionStream
+
+__all__ = ["Arrivals", "PublishedSnapshot", "RepositionStream"]

@@ -1,0 +1,376 @@
+"""From events as they arrive to snapshots that are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.durations import Duration
+from shoal.streams.blocks import Block, Position
+from shoal.streams.columns import TimeKind, cast_column, decide_type, read_times
+
+_BEGINNING = -(2**63)
+_CHUNKS = 64
+"""Blocks whose open events are kept apart before they are put together."""
+_SNAPSHOT, _ROW, _ID = "snapshot", "row", "id"  # columns of open events, beside c0, c1, ...
+
+
+class Fate(IntEnum):
+    """What becomes of an arriving event; the first that applies counts."""
+
+    TAKEN = 0
+    MALFORMED = 1
+    INCOMPLETE = 2
+    UNKNOWN = 3
+    LATE = 4
+    DUPLICATE = 5
+
+
+REJECTED: dict[Fate, tuple[str, str]] = {
+    Fate.MALFORMED: ("malformed", "is malformed: not a JSON object, or not as many entries as there are columns"),
+    Fate.INCOMPLETE: ("incomplete", "is incomplete: no usable time, no sensitive value, or text where numbers are due"),
+    Fate.UNKNOWN: ("unknown", "has a sensitive value that is not among the known ones"),
+    Fate.LATE: ("late", "is late: its snapshot is closed"),
+    Fate.DUPLICATE: ("duplicates", "is a duplicate: its id has occurred in its snapshot"),
+}
+"""How rejected events are counted, and what is said of one."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """How many events arrived, and what became of them."""
+
+    events: int = 0
+    rejected: dict[str, int] = field(default_factory=lambda: {name: 0 for name, _ in REJECTED.values()})
+    out_of_order: int = 0
+
+    def plus(self, fates: NDArray[np.int8], backward: NDArray[np.bool_]) -> Arrived:
+        """These counts and those of some more events."""
+        numbers = np.bincount(fates, minlength=len(Fate))
+        more = {
+            name: n + int(numbers[fate])
+            for (fate, (name, _)), n in zip(REJECTED.items(), self.rejected.values(), strict=True)
+        }
+        return Arrived(self.events + len(fates), more, self.out_of_order + int(backward.sum()))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A block with the fate of its events; `seen` is the latest time before each row and after the last."""
+
+    block: Block
+    fates: NDArray[np.int8]
+    backward: NDArray[np.bool_]
+    seen: NDArray[np.int64]
+    events: pl.DataFrame
+    """Those that are taken, each with its row."""
+
+
+class Arrivals:
+    """Sorts arriving events into snapshots and closes these by a stated rule.
+
+    An event belongs to the snapshot of its time, cut down to a multiple of `every` (counted from 0, or from 1970-01-01
+    on a clock). A snapshot closes when an event arrives whose time is at least `lateness` after the snapshot's end, or
+    without `every` later than its instant and at least `lateness` later. Events of closed snapshots are late and are
+    not taken. Events of open snapshots that come after events of later ones are taken, and counted as out of order.
+    What becomes of an event depends on the events before it alone, not on how these were cut into blocks.
+
+    Parameters
+    ----------
+    time, sensitive, quasi, id
+        Names of columns. With `id`, the second event of a snapshot with the same id is a duplicate and not taken.
+    every
+        Length of a snapshot; without it each instant is one.
+    lateness
+        How long a snapshot waits for late events. Longer loses fewer and delays all.
+    known
+        Sensitive values as text; events with others are not taken. Without it all are.
+    strict
+        Whether the first event that is not taken is an error.
+
+    Examples
+    --------
+    >>> from shoal.streams.blocks import Position, parse_lines
+    >>> lines = b'{"time": 1, "x": "a"}\\n{"time": 2, "x": "b"}\\n{"time": 1, "x": "c"}\\n'
+    >>> arrivals = Arrivals(time="time", sensitive="x", quasi=())
+    >>> [len(snapshot) for snapshot in arrivals.take(parse_lines(lines, arrivals.columns, Position()))]
+    [1]
+    >>> arrivals.arrived.rejected["late"]
+    1
+    """
+
+    def __init__(
+        self,
+        *,
+        time: str,
+        sensitive: str,
+        quasi: Sequence[str],
+        id: str | None = None,
+        every: Duration | None = None,
+        lateness: Duration | None = None,
+        known: Sequence[str] | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.time, self.sensitive, self.quasi, self.id = time, sensitive, tuple(quasi), id
+        if len(set(self.columns)) != len(self.columns):
+            raise ParameterError(
+                "A column of the events has two parts. Give each column one of time, sensitive, quasi, id."
+            )
+        self.every, self.lateness, self.strict = every, lateness, strict
+        self.known = None if known is None else pl.Series(sorted(set(known)), dtype=pl.String)
+        self.kind = TimeKind.NONE
+        self.types: tuple[str, ...] | None = None
+        self.position = Position()
+        self.arrived = Arrived()
+        self.n_closed = 0
+        self._latest = _BEGINNING
+        self._last_closed = _BEGINNING
+        # Open events of earlier blocks; those taken of the present one, and how many of its rows are consumed.
+        self._open: pl.DataFrame | None = None
+        self._newer: pl.DataFrame | None = None
+        self._n_consumed = 0
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a block that are read."""
+        return [self.time, *self.quasi, self.sensitive, *([] if self.id is None else [self.id])]
+
+    @property
+    def n_open(self) -> int:
+        """Number of events in open snapshots."""
+        events = self._open_events()
+        return 0 if events is None else len(events)
+
+    def known_values(self) -> list[Any] | None:
+        """The known sensitive values in the type of their column, once that is decided."""
+        if self.known is None or self.types is None:
+            return None
+        values, wrong = cast_column(self.known, self.types[-1])
+        if wrong.any():
+            raise ParameterError(f"{int(wrong.sum())} known values cannot be had in column {self.sensitive!r}.")
+        return list(values.to_list())
+
+    def take(self, block: Block) -> Iterator[pl.DataFrame]:
+        """Take events in and yield each snapshot that closes, with columns time, quasi-identifiers, sensitive.
+
+        At each snapshot that is yielded the state is that after the event which closed it.
+        """
+        if self.types is None and len(block):
+            if not block.untyped:
+                self._decide(block.frame, untyped=False)
+            else:
+                # Types are decided by what came before the first snapshot closed, wherever a block ends.
+                judged = self._judge(block)
+                closings = self._closings(judged)
+                if not closings:
+                    yield from self._go_through(judged)
+                    return
+                head, block = block.split(closings[0][1])
+                for _ in self._go_through(self._judge(head), closing=False):
+                    raise AssertionError("nothing closes here")
+                self._decide(self._open, untyped=True)
+        yield from self._go_through(self._judge(block))
+
+    def settle(self) -> Iterator[pl.DataFrame]:
+        """Yield what the events taken so far have closed: after a restart, which may come between two closings."""
+        if self._open is not None and self.types is not None:
+            yield from self._go_through(self._judge(self._nothing()))
+
+    def finish(self) -> Iterator[pl.DataFrame]:
+        """Close every open snapshot, in order."""
+        self._open, self._newer = self._open_events(), None
+        if self._open is None or not len(self._open):
+            return
+        if self.types is None:
+            self._decide(self._open, untyped=True)
+        for key, snapshot in self._partition(self._open):
+            self._open = self._open.filter(pl.col(_SNAPSHOT) > key)
+            self._count_closed(key)
+            yield snapshot
+
+    def state(self) -> tuple[pl.DataFrame | None, dict[str, Any]]:
+        """Open events, and what else is needed to go on."""
+        facts = {
+            "kind": int(self.kind),
+            "types": self.types,
+            "position": [self.position.number, self.position.file, self.position.n_files],
+            "arrived": [self.arrived.events, self.arrived.rejected, self.arrived.out_of_order],
+            "closed": self.n_closed,
+            "latest": self._latest,
+            "last_closed": self._last_closed,
+        }
+        return self._open_events(), facts
+
+    def restore(self, rows: pl.DataFrame | None, facts: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.kind = TimeKind(facts["kind"])
+        self.types = None if facts["types"] is None else tuple(facts["types"])
+        self.position = Position(*facts["position"])
+        self.arrived = Arrived(*facts["arrived"])
+        self.n_closed = facts["closed"]
+        self._latest, self._last_closed = facts["latest"], facts["last_closed"]
+        self._open, self._newer = rows, None
+
+    def _nothing(self) -> Block:
+        frame = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String()))
+        return Block(frame, np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64), self.position, self.position)
+
+    def _decide(self, frame: pl.DataFrame | None, *, untyped: bool) -> None:
+        assert frame is not None
+        published = [*self.quasi, self.sensitive]
+        columns = [frame[f"c{i}" if untyped else name] for i, name in enumerate(published)]
+        if untyped and self.known is not None:
+            columns[-1] = pl.concat([columns[-1].alias(self.sensitive), self.known.alias(self.sensitive)])
+        self.types = tuple(decide_type(column, untyped=untyped) for column in columns)
+        if untyped:
+            self._open = frame.with_columns(cast_column(frame[f"c{i}"], kind)[0] for i, kind in enumerate(self.types))
+
+    def _snapshots(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
+        length = self._length(self.every, "every")
+        return instants if length == 0 else instants // length * length
+
+    def _closing_times(self, snapshots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """From which time on an event closes each snapshot."""
+        length, wait = self._length(self.every, "every"), self._length(self.lateness, "lateness")
+        return snapshots + (max(1, wait) if length == 0 else length + wait)
+
+    def _length(self, duration: Duration | None, setting: str) -> int:
+        return 0 if duration is None else duration.needs(clock=self.kind.on_clock, setting=setting)
+
+    def _judge(self, block: Block) -> _Judged:
+        frame = block.frame.select(self.columns)
+        if block.untyped:
+            frame = frame.with_columns(pl.all().replace("", None))
+        instants, kinds = read_times(frame[self.time])
+        if self.kind is TimeKind.NONE and (kinds != TimeKind.NONE).any():
+            first = TimeKind(int(kinds[np.flatnonzero(kinds)[0]]))
+            self.kind = first.decide(None if self.every is None else self.every.length)
+        fates = np.zeros(len(frame), dtype=np.int8)
+        columns: list[pl.Series] = []
+        wrong = ~self.kind.accepts(kinds, None if self.every is None else self.every.length)
+        wrong |= frame[self.sensitive].is_null().to_numpy()
+        for i, name in enumerate([*self.quasi, self.sensitive]):
+            column = frame[name]
+            if self.types is not None:
+                column, unfit = cast_column(column, self.types[i])
+                wrong |= unfit
+            columns.append(column.alias(f"c{i}"))
+        if self.known is not None:
+            fates[~frame[self.sensitive].cast(pl.String).is_in(self.known.implode()).fill_null(True).to_numpy()] = (
+                Fate.UNKNOWN
+            )
+        fates[wrong] = Fate.INCOMPLETE
+        fates[block.malformed] = Fate.MALFORMED
+
+        counts = fates == Fate.TAKEN
+        seen = np.maximum.accumulate(np.concatenate([[self._latest], np.where(counts, instants, _BEGINNING)]))
+        backward = np.zeros(len(frame), dtype=bool)
+        snapshots = np.zeros(len(frame), dtype=np.int64)
+        if counts.any():
+            snapshots[counts] = self._snapshots(instants[counts])
+            before = seen[:-1]
+            closes = self._closing_times(snapshots)
+            fates[counts & ((closes <= before) | (snapshots <= self._last_closed))] = Fate.LATE
+            known = before > _BEGINNING
+            latest = np.full(len(frame), _BEGINNING)
+            latest[known] = self._snapshots(before[known])
+            backward = counts & (fates == Fate.TAKEN) & (snapshots < latest)
+        events = pl.DataFrame([pl.Series(_SNAPSHOT, snapshots), pl.Series(_ROW, np.arange(len(frame))), *columns])
+        if self.id is not None:
+            events = events.with_columns(frame[self.id].cast(pl.String).alias(_ID))
+        events = events[np.flatnonzero(fates == Fate.TAKEN)]
+        if self.id is not None:
+            again = self._duplicates(events)
+            fates[again] = Fate.DUPLICATE
+            backward[again] = False
+            events = events[np.flatnonzero(~np.isin(events[_ROW].to_numpy(), again))]
+        return _Judged(block, fates, backward, seen, events)
+
+    def _duplicates(self, events: pl.DataFrame) -> NDArray[np.int64]:
+        """Rows whose id has occurred in their snapshot, in this block or before."""
+        named = events.select(_SNAPSHOT, _ID, _ROW).drop_nulls(_ID)
+        again = named.filter(~pl.struct(_SNAPSHOT, _ID).is_first_distinct())[_ROW].to_numpy()
+        if self._open is None:
+            return again
+        earlier = named.join(self._open.select(_SNAPSHOT, _ID), on=[_SNAPSHOT, _ID], how="semi")[_ROW].to_numpy()
+        return np.union1d(again, earlier)
+
+    def _closings(self, judged: _Judged) -> list[tuple[int, int]]:
+        """Snapshots that close, in order, and how many rows of the block are consumed then."""
+        found = [frame[_SNAPSHOT].unique().to_numpy() for frame in (self._open, judged.events) if frame is not None]
+        keys = np.unique(np.concatenate(found))
+        if not len(keys):
+            return []
+        closes = self._closing_times(keys)
+        due = closes <= judged.seen[-1]
+        rows = np.searchsorted(judged.seen, closes[due], side="left")
+        return list(zip(keys[due].tolist(), rows.tolist(), strict=True))
+
+    def _go_through(self, judged: _Judged, *, closing: bool = True) -> Iterator[pl.DataFrame]:
+        """Consume the rows of a block up to each closing, then the rest."""
+        refused = int(np.argmax(judged.fates > 0)) if self.strict and (judged.fates > 0).any() else None
+        end = len(judged.block) if refused is None else refused
+        base = self.arrived
+
+        def consume(n_rows: int) -> None:
+            self.position = judged.block.position(n_rows)
+            self.arrived = base.plus(judged.fates[:n_rows], judged.backward[:n_rows])
+            self._latest = int(judged.seen[n_rows])
+            self._n_consumed = n_rows
+
+        closings = [(key, row) for key, row in self._closings(judged) if row <= end] if closing else []
+        self._newer = judged.events
+        if closings:
+            inside = pl.col(_SNAPSHOT) <= closings[-1][0]
+            older = [] if self._open is None else [self._open.filter(inside)]
+            closed = pl.concat([*older, judged.events.filter(inside).drop(_ROW)])
+            for (key, n_rows), (_, snapshot) in zip(closings, self._partition(closed), strict=True):
+                self._count_closed(key)
+                consume(n_rows)
+                yield snapshot
+        consume(end)
+        self._open, self._newer = self._open_events(), None
+        if refused is not None:
+            rule = REJECTED[Fate(int(judged.fates[refused]))][1]
+            raise InputError(
+                f"The event at {judged.block.place(refused)} {rule}. Leave out --strict to count and skip such."
+            )
+
+    def _open_events(self) -> pl.DataFrame | None:
+        """Events of open snapshots among those consumed, in the order of their arrival."""
+        is_open = pl.col(_SNAPSHOT) > self._last_closed
+        older = self._open
+        if older is not None and len(older) and older[_SNAPSHOT].min() <= self._last_closed:  # type: ignore[operator]
+            older = older.filter(is_open)
+        if self._newer is None:
+            return older
+        newer = self._newer.filter((pl.col(_ROW) < self._n_consumed) & is_open).drop(_ROW)
+        if older is None or not len(older):
+            return newer
+        both = pl.concat([older, newer])
+        return both.rechunk() if both.n_chunks() > _CHUNKS else both
+
+    def _count_closed(self, key: int) -> None:
+        self._last_closed = key
+        self.n_closed += 1
+
+    def _partition(self, events: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Snapshots in order, each with its events in the order of their arrival, as they are pushed."""
+        ordered = events.sort(_SNAPSHOT, maintain_order=True)
+        published = [*self.quasi, self.sensitive]
+        shown = ordered.select(
+            self.kind.published(ordered[_SNAPSHOT]).alias("time"),
+            *(pl.col(f"c{i}") for i in range(len(published))),
+        )
+        shown.columns = [self.time, *published]
+        keys = ordered[_SNAPSHOT].to_numpy()
+        starts = np.flatnonzero(np.diff(keys, prepend=_BEGINNING)) if len(keys) else np.zeros(0, dtype=np.int64)
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=False):
+            yield int(keys[start]), shown[start:end]

@@ -1,0 +1,152 @@
+"""The state of a stream on disk, from which a killed stream goes on.
+
+One file holds everything that waits. Writing it after every published snapshot would cost more than publishing, so most
+checkpoints are steps: files of their own with what has changed, which are repeated on top of the last whole state. Both
+are written aside, synced and renamed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import ReleaseError
+from shoal.streams.durable import Aside, write_aside
+
+FILE_NAME = "stream.state"
+STEP_NAME = "stream.step-"
+_LOCK = "stream.lock"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a stream needs to go on, or what has changed since the checkpoint before.
+
+    Parameters
+    ----------
+    number
+        Counts the checkpoints of a stream.
+    whole
+        Whether it holds everything; otherwise it is a step.
+    facts
+        Parameters, positions and counts; what JSON can hold.
+    tables
+        Events that wait, by the part of the stream they wait in. They are as they arrived: this file is private.
+    """
+
+    number: int
+    whole: bool
+    facts: dict[str, Any]
+    tables: dict[str, pl.DataFrame]
+
+    @property
+    def name(self) -> str:
+        """Its file."""
+        return FILE_NAME if self.whole else f"{STEP_NAME}{self.number:012d}"
+
+    def to_bytes(self) -> bytes:
+        """One line of JSON, then the tables as Arrow streams."""
+        parts = {}
+        for name, table in self.tables.items():
+            buffer = io.BytesIO()
+            table.write_ipc_stream(buffer, compression="lz4")
+            parts[name] = buffer.getvalue()
+        lengths = {name: len(part) for name, part in parts.items()}
+        head = {"version": _VERSION, "number": self.number, "facts": self.facts, "tables": lengths}
+        return b"".join([json.dumps(head, allow_nan=False).encode(), b"\n", *parts.values()])
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, whole: bool = True) -> Checkpoint:
+        """Read one back. Raises ValueError where it is none."""
+        head_line, _, rest = content.partition(b"\n")
+        head = json.loads(head_line)
+        if head["version"] != _VERSION or sum(head["tables"].values()) != len(rest):
+            raise ValueError("another version or length")
+        tables, start = {}, 0
+        for name, length in head["tables"].items():
+            tables[name] = pl.read_ipc_stream(io.BytesIO(rest[start : start + length]))
+            start += length
+        return cls(head["number"], whole, head["facts"], tables)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a private folder holds of a stream."""
+
+    state: Checkpoint
+    steps: list[Checkpoint]
+    last_number: int
+    """The largest number in use."""
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Aside:
+    """Write a checkpoint beside its place, for its owner alone."""
+    mark = f"-{checkpoint.number}"  # two states may be written at once
+    return write_aside(folder / checkpoint.name, checkpoint.to_bytes(), mode=0o600, mark=mark)
+
+
+def remove_asides(folder: Path) -> None:
+    """Remove checkpoints that were written but never put in their place."""
+    for path in folder.glob(".stream.*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def remove_steps(folder: Path, before: int) -> None:
+    """Remove the steps that a whole state of that number covers."""
+    for number, path in _steps(folder):
+        if number < before:
+            path.unlink(missing_ok=True)
+
+
+def read_checkpoints(folder: Path) -> Kept | None:
+    """The checkpoints of a private folder, if it has any."""
+    if not (folder / FILE_NAME).exists():
+        return None
+    try:
+        state = Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
+        found = _steps(folder)
+        # Steps lead on from the state without a gap; the events behind a gap are still in the input.
+        number, steps = state.number, []
+        for place, path in found:
+            if place == number + 1:
+                steps.append(Checkpoint.from_bytes(path.read_bytes(), whole=False))
+                number = place
+        return Kept(state, steps, max([state.number, *(place for place, _ in found)]))
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+        raise ReleaseError(
+            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
+            "Begin the stream anew with new folders for --private and --out."
+        ) from None
+
+
+def _steps(folder: Path) -> list[tuple[int, Path]]:
+    return sorted((int(path.name.removeprefix(STEP_NAME)), path) for path in folder.glob(f"{STEP_NAME}*"))
+
+
+def different(kept: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Names of the settings that differ."""
+    return [name for name in given if kept.get(name) != given[name]]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other streams away from a private folder; a killed process gives its lock back."""
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ReleaseError(f"Another stream is running with the private folder {str(folder)!r}.") from None
+        yield
+    finally:
+        os.close(descriptor)

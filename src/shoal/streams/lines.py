@@ -1,0 +1,93 @@
+"""Events from a pipe: one JSON object per line, taken as they come."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator, Sequence
+
+from shoal.streams.blocks import Block, Position, parse_lines
+from shoal.streams.stopping import Stop
+
+_BLOCK = 1 << 20
+"""Bytes per block where more are waiting than that."""
+LONGEST = 1 << 24
+"""Bytes of the longest line that is read; a longer one is malformed."""
+
+
+class Lines:
+    """NDJSON from a file descriptor.
+
+    Parameters
+    ----------
+    descriptor
+        Where to read.
+    columns
+        The columns to read.
+    position
+        How many lines are consumed already.
+    skip
+        Whether the input begins at its beginning, so that these lines come again and are skipped.
+    """
+
+    name = "lines"
+
+    def __init__(self, descriptor: int, columns: Sequence[str], position: Position, *, skip: bool = True) -> None:
+        self._descriptor = descriptor
+        self._columns = list(columns)
+        self._position = position
+        self._to_skip = position.number if skip else 0
+
+    def blocks(self, stop: Stop) -> Iterator[Block]:
+        """What has arrived, again and again, until the input ends or a stop is asked for."""
+        rest: list[bytes] = []  # pieces of a line whose end has not come
+        n_rest = 0
+        while True:
+            piece = self._read(stop)
+            if piece is None:
+                return
+            cut = piece.rfind(b"\n") + 1
+            if cut or not piece:
+                whole = b"".join([*rest, piece[:cut]])
+                rest, n_rest = [], 0
+                if whole:
+                    yield from self._parse(whole)
+            if not piece:
+                return
+            if cut < len(piece):
+                # Of a line that is too long only so much is kept as shows that it is.
+                n_rest += len(piece) - cut
+                if n_rest <= LONGEST + len(piece):
+                    rest.append(piece[cut:])
+
+    def _read(self, stop: Stop) -> bytes | None:
+        """What is there now, at least a byte; nothing at the end; None when asked to stop."""
+        pieces: list[bytes] = []
+        size = 0
+        while size < _BLOCK:
+            ready, _, _ = select.select([self._descriptor, stop.descriptor], [], [], 0 if pieces else None)
+            if stop.asked:
+                # What was taken from the pipe but not consumed is not in the position either.
+                return None
+            if self._descriptor not in ready:
+                break
+            piece = os.read(self._descriptor, _BLOCK - size)
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
+
+    def _parse(self, raw: bytes) -> Iterator[Block]:
+        if self._to_skip:
+            n_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
+            if n_lines <= self._to_skip:
+                self._to_skip -= n_lines
+                return
+            raw = raw.split(b"\n", self._to_skip)[-1]
+            self._to_skip = 0
+        if len(raw) > LONGEST:
+            raw = b"\n".join(line if len(line) <= LONGEST else b"-" for line in raw.split(b"\n"))
+        block = parse_lines(raw, self._columns, self._position)
+        self._position = block.after
+        yield block

@@ -1,0 +1,110 @@
+"""Published snapshots as files, and the running summary beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import polars as pl
+
+from shoal.errors import ReleaseError
+from shoal.model import EventTables
+from shoal.model.event_kinds import as_text, from_text
+from shoal.streams.durable import Aside, write_aside
+
+if TYPE_CHECKING:
+    from shoal.streams.reposition import PublishedSnapshot
+
+FileFormat = Literal["parquet", "csv"]
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What was published so far."""
+
+    snapshots: int = 0
+    events: int = 0
+    suppressed: int = 0
+    moved: dict[int, int] = field(default_factory=dict)
+    """How many published events were moved by how many snapshots; 0 is not moved."""
+
+    def plus(self, snapshot: PublishedSnapshot) -> Totals:
+        """These and one more snapshot."""
+        distances = sorted({*self.moved, *snapshot.moved})
+        moved = {d: self.moved.get(d, 0) + snapshot.moved.get(d, 0) for d in distances}
+        return Totals(
+            self.snapshots + 1,
+            self.events + snapshot.tables.n_events,
+            self.suppressed + snapshot.suppressed,
+            moved,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        moved = {str(distance): number for distance, number in self.moved.items()}
+        return {"snapshots": self.snapshots, "events": self.events, "suppressed": self.suppressed, "moved": moved}
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any]) -> Totals:
+        """Go on from facts."""
+        moved = {int(distance): number for distance, number in facts["moved"].items()}
+        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved)
+
+
+def check_new(folder: Path) -> None:
+    """Refuse a folder that holds something: a stream begins in a folder of its own."""
+    if not (folder.exists() or folder.is_symlink()):
+        return
+    if not folder.is_dir() or folder.is_symlink():
+        raise ReleaseError(f"{str(folder)!r} exists and is not a folder. Choose another name.")
+    if any(folder.iterdir()):
+        raise ReleaseError(
+            f"{str(folder)!r} holds something already. Choose another folder, or go on with the stream that was "
+            "written there by giving its --private folder."
+        )
+
+
+def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> list[Aside]:
+    """Write the tables of a snapshot beside their places and read them back; the names count from 1."""
+    asides: list[Aside] = []
+    for name, table in _tables(snapshot.tables).items():
+        place = folder / f"{name}-{snapshot.number + 1:08d}.{file_format}"
+        content = _to_bytes(table, file_format)
+        aside = write_aside(place, content)
+        if not _read_back(aside.path, file_format, table.schema).equals(table):
+            for written in (*asides, aside):
+                written.path.unlink()
+            raise ReleaseError(f"{place.name} does not read back as it was written. Nothing of it was published.")
+        asides.append(aside)
+    return asides
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Replace the running summary; not synced, since it can be had again from the checkpoint."""
+    content = json.dumps(summary, indent=2, allow_nan=False) + "\n"
+    write_aside(folder / SUMMARY, content.encode()).put_in_place()
+
+
+def _tables(tables: EventTables) -> dict[str, pl.DataFrame]:
+    return {"data": tables.records} if tables.counts is None else {"data": tables.records, "sensitive": tables.counts}
+
+
+def _to_bytes(table: pl.DataFrame, file_format: FileFormat) -> bytes:
+    buffer = io.BytesIO()
+    if file_format == "parquet":
+        table.write_parquet(buffer)
+    else:
+        table.with_columns(as_text(column) for column in table).write_csv(buffer)
+    return buffer.getvalue()
+
+
+def _read_back(path: Path, file_format: FileFormat, schema: Mapping[str, Any]) -> pl.DataFrame:
+    if file_format == "parquet":
+        return pl.read_parquet(path, glob=False)
+    texts = pl.read_csv(path, infer_schema=False, glob=False)
+    return pl.DataFrame([from_text(texts[name], kind) for name, kind in schema.items()])

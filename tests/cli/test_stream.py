@@ -1,0 +1,479 @@
+"""`shoal stream`: the whole way from lines and files to published snapshots, and what is refused."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from shoal import LDiversity
+from shoal.cli.app import run
+from shoal.model import EventTables
+from stream_processes import contents, events
+
+SECRETS = ["hunter2", "4711", "alice"]
+COLUMNS = ["--sensitive", "x", "--quasi", "age"]
+METHOD = ["--l", "2", "--window", "3", "--seed", "1"]
+PROGRAM = [sys.executable, "-c", "from shoal.cli.app import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(n_snapshots=6, start=0):
+    """Two events at each instant, of different values."""
+    return [
+        json.dumps({"time": t, "x": "ab"[i], "age": 30 + t + i, "name": "alice"})
+        for t in range(start, start + n_snapshots)
+        for i in range(2)
+    ]
+
+
+def stream(monkeypatch, arriving, *options, out="out", private="keep", method=METHOD):
+    """Run the command on these lines; its exit code."""
+    Path("stdin").write_text("".join(line + "\n" for line in arriving))
+    kept = [] if private is None else ["--private", private]
+    with Path("stdin").open() as file, monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", file)
+        return run(["stream", *method, *COLUMNS, *kept, "-o", out, *options])
+
+
+def summary(out="out"):
+    return json.loads(Path(out, "summary.json").read_text())
+
+
+def refusal(capsys, *words):
+    error = capsys.readouterr().err
+    assert error.startswith("shoal: ")
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+    assert "internal error" not in error
+    for word in words:
+        assert word in error
+    assert not [secret for secret in SECRETS if secret in error]
+
+
+def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(4)) == 0
+    names = sorted(path.name for path in (folder / "out").iterdir())
+    tables = [f"{kind}-{n:08d}.parquet" for kind in ("data", "sensitive") for n in range(1, 5)]
+    assert names == sorted([*tables, "summary.json"])
+    for n in range(1, 5):
+        records, counts = (pl.read_parquet(f"out/{kind}-{n:08d}.parquet") for kind in ("data", "sensitive"))
+        assert records.columns == ["time", "group", "age"]
+        assert counts.columns == ["time", "group", "x", "count"]
+        assert LDiversity(2).check(EventTables(records, counts, ("age",), "x")).holds
+    assert summary() == {
+        "method": {
+            "name": "reposition",
+            "parameters": {"l": 2, "window": 3, "cost": "linear", "suppression": None, "publish": "bucketised"},
+        },
+        "events": {"arrived": 8, "taken": 8, "published": 8, "suppressed": 0, "waiting": 0},
+        "snapshots": {"closed": 4, "published": 4},
+        "moved": {"0": 8},
+        "rejected": {"malformed": 0, "incomplete": 0, "unknown": 0, "late": 0, "duplicates": 0},
+        "out_of_order": 0,
+        "position": {"lines": 8},
+        "finished": True,
+    }
+    printed = capsys.readouterr()
+    assert "8 events in 4 snapshots" in printed.out
+    assert printed.err == ""
+
+
+def test_without_a_private_folder_this_is_said_once_and_nothing_is_kept(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(4), private=None) == 0
+    assert capsys.readouterr().err == (
+        "shoal: Without --private no state is kept: a stream that is stopped cannot go on.\n"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["out", "stdin"]
+
+
+def test_the_state_is_for_its_owner_alone_and_not_in_the_published_folder(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    assert stat.S_IMODE((folder / "keep").stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "keep" / "stream.state").stat().st_mode) == 0o600
+    assert stream(monkeypatch, lines(6), private="out2/keep", out="out2") == 2
+    refusal(capsys, "must not lie inside the release")
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "csv"], ["--publish", "generalised"]])
+def test_runs_that_hand_over_publish_what_one_run_publishes(monkeypatch, folder, options):
+    whole = lines(9)
+    assert stream(monkeypatch, whole, *options, out="one", private="one-kept") == 0
+    for end in (3, 4, 9, 14):
+        # Each time the input begins at its beginning: what is consumed is skipped.
+        assert stream(monkeypatch, whole[:end], "--no-flush", *options) == 0
+        assert summary()["position"] == {"lines": end}
+        assert not summary()["finished"]
+    assert stream(monkeypatch, whole, *options) == 0
+    assert contents(folder / "out") == contents(folder / "one")
+
+
+def test_an_input_can_go_on_after_the_last_line(monkeypatch, capsys, folder):
+    whole = lines(9)
+    assert stream(monkeypatch, whole, out="one", private="one-kept") == 0
+    assert stream(monkeypatch, whole[:7], "--no-flush") == 0
+    capsys.readouterr()
+    assert stream(monkeypatch, [], "--continue", "--no-flush", "--json") == 0
+    position = json.loads(capsys.readouterr().out)["position"]["lines"]
+    assert position == 7
+    assert stream(monkeypatch, whole[position:], "--continue") == 0
+    assert contents(folder / "out") == contents(folder / "one")
+
+
+def test_a_finished_stream_says_so_and_refuses_new_data(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(5)) == 0
+    before = contents(folder / "out")
+    capsys.readouterr()
+    assert stream(monkeypatch, lines(5)) == 0
+    assert capsys.readouterr().err == "shoal: This stream is finished; nothing was written.\n"
+    assert stream(monkeypatch, lines(6)) == 2
+    refusal(capsys, "finished", "new folders")
+    assert stream(monkeypatch, lines(1), "--continue") == 2
+    assert contents(folder / "out") == before
+
+
+def test_without_a_seed_one_is_drawn_once_and_kept(monkeypatch, folder):
+    unseeded = METHOD[:4]
+    assert stream(monkeypatch, lines(4), "--no-flush", method=unseeded) == 0
+    shutil.copytree("keep", "keep-then")
+    found = []
+    for _ in range(2):
+        # Killed before it could tell its state, a stream publishes the same bytes again.
+        assert stream(monkeypatch, lines(12), method=unseeded) == 0
+        found.append(contents(folder / "out"))
+        shutil.rmtree("keep")
+        shutil.copytree("keep-then", "keep")
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["--window", "4"], "window"),
+        (["--l", "3"], "l"),
+        (["--seed", "2"], "seed"),
+        (["--every", "2"], "every"),
+        (["--lateness", "2"], "lateness"),
+        (["--known", "a", "--known", "b"], "known"),
+        (["--id", "name"], "id"),
+        (["--quasi", "name"], "quasi"),
+        (["--format", "csv"], "format"),
+        (["-o", "elsewhere"], "out"),
+    ],
+)
+def test_a_restart_with_other_settings_is_refused_by_their_names(monkeypatch, capsys, options, name):
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    capsys.readouterr()
+    assert stream(monkeypatch, lines(6), *options) == 2
+    refusal(capsys, f"other settings than now: {name}.")
+
+
+def test_a_folder_that_holds_something_else_is_refused(monkeypatch, capsys, folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "x").write_text("")
+    assert stream(monkeypatch, lines(3)) == 2
+    refusal(capsys, "holds something already")
+    assert stream(monkeypatch, lines(3), out="stdin") == 2
+    refusal(capsys, "not a folder")
+
+
+def test_two_streams_cannot_share_a_state(monkeypatch, capsys, folder):
+    from shoal.streams.checkpoint import locked
+
+    (folder / "keep").mkdir(mode=0o700)
+    with locked(folder / "keep"):
+        assert stream(monkeypatch, lines(3)) == 2
+    refusal(capsys, "Another stream is running")
+
+
+def test_a_damaged_state_is_refused(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    state = folder / "keep" / "stream.state"
+    state.write_bytes(state.read_bytes()[:-7])
+    capsys.readouterr()
+    assert stream(monkeypatch, lines(6)) == 2
+    refusal(capsys, "cannot be read", "damaged")
+
+
+BAD = {
+    "malformed": '{"time": 3, "x": "hunter2"',
+    "incomplete": '{"time": "hunter2", "x": "a"}',
+    "unknown": '{"time": 3, "x": "hunter2"}',
+    "late": '{"time": 0, "x": "a", "age": 4711}',
+    "duplicates": '{"time": 3, "x": "a", "name": "alice", "age": 4711}',
+}
+
+
+class TestBadEvents:
+    """Counted by the stated rule, and the stream goes on; with --strict the first is an error."""
+
+    @pytest.mark.parametrize("rule", BAD)
+    def test_is_counted(self, monkeypatch, capsys, folder, rule):
+        arriving = [line.replace("alice", f"person{n}") for n, line in enumerate(lines(6))]
+        options = ["--known", "a", "--known", "b", "--id", "name"]
+        assert stream(monkeypatch, arriving, *options, out="clean", private="clean-kept") == 0
+        odd = BAD[rule].replace("alice", "person7")
+        assert stream(monkeypatch, [*arriving[:8], odd, *arriving[8:]], *options) == 0
+        assert summary()["rejected"] == {name: int(name == rule) for name in BAD}
+        same = ("data-", "sensitive-")
+        clean, found = contents(folder / "clean"), contents(folder / "out")
+        assert {n: c for n, c in found.items() if n.startswith(same)} == {
+            n: c for n, c in clean.items() if n.startswith(same)
+        }
+        published = b"".join(found.values())
+        assert not [secret for secret in (*SECRETS, "person") if secret.encode() in published]
+        capsys.readouterr()
+        assert stream(monkeypatch, [*arriving[:8], odd, *arriving[8:]], *options, "--strict", out="o", private="p") == 2
+        refusal(capsys, "The event at line 9 ")
+        # What came before it is kept, and the stream can go on without --strict.
+        assert stream(monkeypatch, [*arriving[:8], odd, *arriving[8:]], *options, out="o", private="p") == 0
+        assert contents(folder / "o") == found
+
+    def test_out_of_order_events_of_open_snapshots_are_taken(self, monkeypatch):
+        arriving = lines(6)
+        arriving[3], arriving[4] = arriving[4], arriving[3]
+        assert stream(monkeypatch, arriving, "--lateness", "2") == 0
+        assert summary()["out_of_order"] == 1
+        assert summary()["events"]["taken"] == 12
+
+    def test_snapshots_of_a_length(self, monkeypatch):
+        assert stream(monkeypatch, lines(6), "--every", "3") == 0
+        assert summary()["snapshots"]["published"] == 2
+
+    def test_a_stream_without_any_good_event_publishes_nothing(self, monkeypatch, folder):
+        assert stream(monkeypatch, ["{", "", "[]"]) == 0
+        assert sorted(path.name for path in (folder / "out").iterdir()) == ["summary.json"]
+        assert summary()["rejected"]["malformed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--known", "a"], "l=2 needs at least 2 different sensitive values, 1 are known"),
+        (["--known", "a", "--known-file", "values"], "--known or --known-file"),
+        (["--known-file", "nowhere"], "Cannot read 'nowhere'"),
+        (["--every", "soon"], "every: give a positive length"),
+        (["--every", "1h"], "every: the data has no timestamps"),
+        (["--lateness", "-1"], "lateness"),
+        (["--l", "1"], "l must be"),
+        (["--window", "0"], "window must be"),
+        (["--publish", "aloud"], "--publish"),
+        (["--format", "xlsx"], "format must be parquet or csv"),
+        (["--quasi", "x"], "two parts"),
+        (["--quasi", "group"], "Column 'group' cannot be published beside"),
+        (["--follow"], "--follow is for a folder"),
+        (["--speed", "9"], "Unknown option --speed"),
+    ],
+)
+def test_a_bad_option_is_refused_in_one_line(monkeypatch, capsys, folder, options, words):
+    (folder / "values").write_text("a\nb\n")
+    assert stream(monkeypatch, lines(3), *options) == 2
+    refusal(capsys, words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "No such folder"),
+        (["stdin"], "shoal stream - <"),
+        (["source", "--continue", "--private", "keep"], "for standard input"),
+        (["-", "--continue"], "need --private"),
+        (["-", "--no-flush"], "need --private"),
+    ],
+)
+def test_a_bad_source_is_refused_in_one_line(monkeypatch, capsys, folder, arguments, words):
+    (folder / "source").mkdir()
+    (folder / "stdin").write_text("")
+    with Path("stdin").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert run(["stream", *arguments, *METHOD, *COLUMNS]) == 2
+    refusal(capsys, words)
+
+
+def test_known_values_can_stand_in_a_file(monkeypatch, folder):
+    (folder / "values").write_text("a\n\nb \n")
+    assert stream(monkeypatch, [*lines(4), '{"time": 9, "x": "c"}'], "--known-file", "values") == 0
+    assert summary()["rejected"]["unknown"] == 1
+
+
+def write_files(source, kind, *numbers, rows=None):
+    source.mkdir(exist_ok=True)
+    for number in numbers:
+        table = pl.DataFrame([json.loads(line) for line in rows or lines(2, start=2 * number)])
+        path = source / f"part-{number}.{kind}.partial"
+        table.write_csv(path) if kind == "csv" else table.write_parquet(path)
+        path.rename(path.with_suffix(""))
+
+
+class TestFolder:
+    @pytest.mark.parametrize("kind", ["csv", "parquet"])
+    def test_runs_over_a_growing_folder_publish_what_one_run_publishes(self, folder, kind):
+        source = folder / "source"
+        options = [*METHOD, *COLUMNS]
+        for number in range(4):
+            write_files(source, kind, number)
+            (source / f"part-{number + 1}.{kind}.tmp").write_text("not yet")
+            (source / f".part-{number + 1}.{kind}").write_text("hidden")
+            more = ["--no-flush"] if number < 3 else []
+            assert run(["stream", "source", *options, "-o", "out", "--private", "keep", *more]) == 0
+            assert summary()["position"] == {"files": number + 1, "rows": 4}
+        assert run(["stream", "source", *options, "-o", "one"]) == 0
+        assert contents(folder / "out") == contents(folder / "one")
+        assert run(["stream", "source", *options, "-o", "out", "--private", "keep"]) == 0
+        write_files(source, kind, 7)
+        assert run(["stream", "source", *options, "-o", "out", "--private", "keep"]) == 2
+
+    def test_the_same_events_from_lines_and_from_files_are_published_alike(self, monkeypatch, folder):
+        write_files(folder / "source", "csv", 0, 1, 2)
+        assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "files"]) == 0
+        assert stream(monkeypatch, lines(6)) == 0
+        files, found = contents(folder / "files"), contents(folder / "out")
+        assert files.pop("summary.json") != found.pop("summary.json")
+        assert files == found
+
+    def test_rows_with_too_many_entries_are_malformed(self, folder):
+        (folder / "source").mkdir()
+        rows = ["time,x,age", "0,a,30", "0,b,31,4711", "0,b,32", "7", "1,a,", "1,b,33", "", "9"]
+        (folder / "source" / "a.csv").write_text("\n".join(rows))
+        assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "out"]) == 0
+        assert summary()["rejected"]["malformed"] == 3
+        assert summary()["events"]["taken"] == 4
+        assert summary()["position"] == {"files": 1, "rows": 7}
+        assert pl.read_parquet("out/data-00000001.parquet")["age"].sort().to_list() == [30, 32]
+
+    def test_a_file_that_comes_too_late_is_told(self, folder, capsys):
+        write_files(folder / "source", "csv", 1, 2)
+        options = ["stream", "source", *METHOD, *COLUMNS, "-o", "out", "--private", "keep", "--no-flush"]
+        assert run(options) == 0
+        write_files(folder / "source", "csv", 0)
+        assert run(options) == 0
+        assert "1 files have names before one that was read already" in capsys.readouterr().err
+        assert summary()["events"]["arrived"] == 8
+
+    def test_what_cannot_be_read_is_refused_without_naming_the_file(self, folder, capsys):
+        options = ["stream", "source", *METHOD, *COLUMNS, "-o", "out", "--private", "keep"]
+        write_files(folder / "source", "csv", 0)
+        (folder / "source" / "part-alice.csv").write_text("time,x\n1,a\n")
+        assert run(options) == 2
+        refusal(capsys, "no column 'age'")
+        (folder / "source" / "part-alice.csv").write_bytes(b"time,x,age\n1,\xff,2\n")
+        assert run(options) == 2
+        refusal(capsys, "File 2 in 'source' cannot be read")
+        (folder / "source" / "part-alice.csv").unlink()
+        (folder / "source" / "part-2.parquet").write_bytes(b"")
+        assert run(options) == 2
+        refusal(capsys, "CSV and Parquet")
+
+    def test_a_file_that_lost_rows_is_refused(self, folder, capsys):
+        options = ["stream", "source", *METHOD, *COLUMNS, "-o", "out", "--private", "keep", "--no-flush"]
+        write_files(folder / "source", "csv", 0)
+        assert run(options) == 0
+        (folder / "source" / "part-0.csv").write_text("time,x,age\n")
+        assert run(options) == 2
+        refusal(capsys, "fewer rows than were read")
+
+
+class TestStopping:
+    """Signals end a real process where its state is whole."""
+
+    def started(self, *arguments, **options):
+        kept = [*METHOD, *COLUMNS, "-o", "out", "--private", "keep"]
+        return subprocess.Popen([*PROGRAM, "stream", *arguments, *kept], stdout=subprocess.PIPE, text=True, **options)
+
+    def wait_for(self, number, process):
+        until = time.monotonic() + 120
+        while not Path(f"out/data-{number:08d}.parquet").exists():
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+    def test_a_followed_folder(self, folder, which):
+        source = folder / "source"
+        write_files(source, "csv", 0, 1, 2)
+        process = self.started("source", "--follow")
+        self.wait_for(2, process)
+        write_files(source, "csv", 3)
+        self.wait_for(4, process)
+        process.send_signal(which)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert not summary()["finished"]
+        assert summary()["position"] == {"files": 4, "rows": 4}
+        assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "out", "--private", "keep"]) == 0
+        assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "one"]) == 0
+        assert contents(folder / "out") == contents(folder / "one")
+
+    def test_a_pipe_that_stays_open(self, monkeypatch, folder):
+        whole = lines(8)
+        process = self.started(stdin=subprocess.PIPE)
+        process.stdin.write("\n".join(whole[:11]) + '\n{"half a li')
+        process.stdin.flush()
+        self.wait_for(2, process)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        process.stdin.close()
+        process.stdout.close()
+        assert process.returncode == 0
+        assert summary()["position"] == {"lines": 11}
+        assert stream(monkeypatch, whole) == 0
+        assert stream(monkeypatch, whole, out="one", private="one-kept") == 0
+        assert contents(folder / "out") == contents(folder / "one")
+
+
+def test_what_arrives_is_published_while_the_input_stays_open(folder):
+    """Delay is at most the window: no block is waited for."""
+    receiver, sender = os.pipe()
+    outcome = []
+
+    def work():
+        from shoal.methods import Reposition
+        from shoal.process import StreamColumns, stream_events
+
+        method = Reposition(l=2, window=3, seed=1)
+        outcome.append(stream_events(receiver, method, folder / "out", StreamColumns("time", "x", ("age",))))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    os.write(sender, ("\n".join(lines(5)) + "\n").encode())
+    # The fifth instant closes the fourth, and three are held back.
+    until = time.monotonic() + 120
+    while not (folder / "out" / "data-00000001.parquet").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.close(sender)
+    thread.join()
+    os.close(receiver)
+    assert outcome[0]["snapshots"]["published"] == 5
+
+
+def test_the_books_balance_on_messy_events(monkeypatch, folder):
+    arriving = events(40, 10, seed=3).splitlines()
+    Path("stdin").write_text("\n".join(arriving))
+    with Path("stdin").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        options = ["--l", "3", "--window", "4", "--sensitive", "diagnosis", "--quasi", "age", "--id", "id"]
+        assert run(["stream", *options, "-o", "out", "--format", "csv"]) == 0
+    found = summary()
+    counts = found["events"]
+    assert counts["arrived"] == sum(bool(line) for line in arriving)
+    assert (
+        counts["taken"]
+        == counts["arrived"] - sum(found["rejected"].values())
+        == (counts["published"] + counts["suppressed"])
+    )
+    assert sum(len(pl.read_csv(path)) for path in (folder / "out").glob("data-*.csv")) == counts["published"]

@@ -1,0 +1,64 @@
+"""Real `shoal stream` processes that start fast: forked from one that has the imports behind it."""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+from pathlib import Path
+
+# Only imports: a fork of a process whose libraries have started threads would not be sound.
+PRELOAD = ["scipy.optimize", "shoal.process", "numba.np.arraymath", "numba.cpython.unicode"]
+
+
+def command(arguments, stdin, errors):
+    """What the child does: the command line as it is, on its own standard input."""
+    from shoal.cli.app import main
+
+    with (
+        Path(stdin).open() as sys.stdin,
+        Path(os.devnull).open("w") as sys.stdout,
+        Path(errors).open("w") as sys.stderr,
+    ):
+        main(arguments)
+
+
+def start(arguments, stdin=os.devnull, errors=os.devnull):
+    """Start a process."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOAD)
+    process = context.Process(target=command, args=(list(map(str, arguments)), str(stdin), str(errors)))
+    process.start()
+    return process
+
+
+def finish(process):
+    """Its exit code, once it has ended by itself."""
+    process.join()
+    return process.exitcode
+
+
+def events(n_snapshots, per_snapshot, seed=0):
+    """Lines of events with everything that can be wrong with them: late, twice, backwards, incomplete, no JSON."""
+    chance = random.Random(seed)
+    lines = []
+    for number in range(n_snapshots * per_snapshot):
+        time = number // per_snapshot
+        event = {
+            "id": number,
+            "time": max(0, time - (chance.random() < 0.1)),
+            "age": chance.randrange(20, 80),
+            "region": chance.choice(["north", "south", "east"]),
+            "diagnosis": chance.choices("abcdefg", weights=range(7, 0, -1))[0],
+        }
+        lines.append(json.dumps(event))
+        if chance.random() < 0.03:
+            lines.append(lines[-1])
+        if chance.random() < 0.06:
+            lines.append(chance.choice(["{", "", '{"time": 3}', json.dumps(event | {"time": max(0, time - 5)})]))
+    return "\n".join(lines) + "\n"
+
+
+def contents(folder):
+    """The bytes of every file in a folder, hidden ones with them."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

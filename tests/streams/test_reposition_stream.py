@@ -1,0 +1,96 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import simulate
+from shoal.errors import InputError, ParameterError
+from shoal.guarantees import LDiversity
+from shoal.methods import Reposition
+from shoal.methods.event_parts import concat
+from shoal.streams import RepositionStream
+
+EVENTS = simulate.events(days=8, per_day=40, seed=4)
+COLUMNS = {"time": EVENTS.time, "sensitive": EVENTS.sensitive, "quasi": EVENTS.quasi}
+
+
+def run(stream, snapshots):
+    return [out for snapshot in snapshots for out in stream.push(snapshot)]
+
+
+@pytest.mark.parametrize("publish", ["bucketised", "generalised"])
+@pytest.mark.parametrize("window", [1, 3, 10])
+def test_a_stream_publishes_what_the_method_publishes_of_the_whole(publish, window):
+    method = Reposition(l=3, window=window, publish=publish, seed=5)
+    stream = RepositionStream(method, **COLUMNS)
+    out = run(stream, EVENTS.snapshots())
+    assert [o.number for o in out] == list(range(max(0, 8 - window)))  # each leaves when window others came
+    out += stream.flush()
+    assert [o.number for o in out] == list(range(8))
+    whole = method.anonymize(EVENTS)
+    tables = concat([o.tables for o in out if o.tables.n_events])
+    assert tables.records.equals(whole.published.records)
+    assert publish == "generalised" or tables.counts.equals(whole.published.counts)
+    assert sum(o.suppressed for o in out) == whole.recipe.figures["suppressed"]
+    for o in out:
+        assert sum(o.moved.values()) == o.tables.n_events
+        assert o.tables.n_events == 0 or LDiversity(3).check(o.tables).holds
+
+
+@pytest.mark.parametrize("publish", ["bucketised", "generalised"])
+@pytest.mark.parametrize("stop", range(0, 9, 2))
+def test_a_restored_stream_goes_on_as_if_nothing_had_happened(publish, stop):
+    method = Reposition(l=3, window=3, publish=publish)  # the seed is drawn, and must survive as well
+    snapshots = list(EVENTS.snapshots())
+    stream = RepositionStream(method, known=sorted(set(EVENTS.frame["diagnosis"])), **COLUMNS)
+    run(stream, snapshots[:stop])
+    rows, facts = stream.state()
+    again = RepositionStream.restored(method, rows, json.loads(json.dumps(facts)))
+    expected, found = (run(s, snapshots[stop:]) + s.flush() for s in (stream, again))
+    assert len(expected) == len(found)
+    for a, b in zip(expected, found, strict=True):
+        assert (a.number, a.moved, a.suppressed) == (b.number, b.moved, b.suppressed)
+        assert a.tables.records.equals(b.tables.records)
+        assert a.tables.counts is None or a.tables.counts.equals(b.tables.counts)
+
+
+def test_a_value_that_appears_late_is_taken_in():
+    rng = np.random.default_rng(0)
+    stream = RepositionStream(Reposition(l=2, window=3, seed=1), time="time", sensitive="result", quasi=())
+    out = []
+    for t in range(12):
+        words = rng.choice(["a", "b", "c", *(["d", "e"] if t > 5 else [])], 9)
+        out += stream.push(pl.DataFrame({"time": [t] * 9, "result": words}))
+    out += stream.flush()
+    assert sum(o.tables.n_events + o.suppressed for o in out) == 12 * 9
+    assert "d" in concat([o.tables for o in out]).counts["result"].to_list()
+
+
+def test_a_snapshot_of_which_nothing_is_left_has_empty_tables():
+    for publish in ("bucketised", "generalised"):
+        stream = RepositionStream(
+            Reposition(l=2, window=1, seed=1, publish=publish), time="when", sensitive="result", quasi=["age", "sex"]
+        )
+        lonely = pl.DataFrame({"when": [0, 0], "age": [1, 2], "sex": ["f", "m"], "result": ["a", "a"]})
+        full = pl.DataFrame({"when": [1, 1], "age": [1, 2], "sex": ["f", "m"], "result": ["a", "b"]})
+        out = run(stream, [lonely, full]) + stream.flush()
+        assert [o.tables.n_events for o in out] == [0, 2]
+        assert [o.suppressed for o in out] == [2, 0]
+        assert out[0].tables.records.schema == out[1].tables.records.schema
+
+
+def test_what_cannot_be_is_refused_without_values():
+    with pytest.raises(ParameterError, match="2 are known"):
+        RepositionStream(Reposition(l=3, window=2), known=["secret", "other"], **COLUMNS)
+    stream = RepositionStream(
+        Reposition(l=2, window=2), time="time", sensitive="result", quasi=(), known=["secret", "other"]
+    )
+    with pytest.raises(InputError, match="1 of 2 events") as refused:
+        stream.push(pl.DataFrame({"time": [0, 0], "result": ["secret", "stranger"]}))
+    assert "stranger" not in str(refused.value)
+    with pytest.raises(InputError, match="missing"):
+        stream.push(pl.DataFrame({"time": [0, 0], "result": ["secret", None]}))
+    stream.flush()
+    with pytest.raises(InputError, match="flushed"):
+        stream.push(pl.DataFrame({"time": [1], "result": ["secret"]}))
