@@ -24,7 +24,9 @@ def test_chances_are_those_of_looking_at_every_record(publish, window, seed):
         place = instants.index(target["time"])
         found = posterior(target, place, instants, window, records, counts, events.quasi, "result")
         if found is None:
-            chance = suppressed_guess(target, records, counts, "result", guess[target["result"]])
+            chance = suppressed_guess(
+                target, instants[place : place + window], records, counts, "result", guess[target["result"]]
+            )
         (unmatched if found is None else matched).append(chance if found is None else found)
         expected.append(chance if found is None else found)
     risk = Homogeneity(window=window).attack(events, published)

@@ -66,15 +66,19 @@ def covers(record, column, value):
     return value is None or value <= high
 
 
-def suppressed_guess(target, records, counts, sensitive, otherwise):
-    """One of the most frequent values of the target's snapshot, as far as that is published."""
-    here = {}
-    for row in records if counts is None else counts:
-        if row["time"] == target["time"]:
-            here[row[sensitive]] = here.get(row[sensitive], 0) + (1 if counts is None else row["count"])
-    if not here:
+def suppressed_guess(target, reach, records, counts, sensitive, otherwise):
+    """One of the values that are most frequent in most snapshots of `reach`, as far as these are published."""
+    often = {}
+    for time in reach:
+        here = {}
+        for row in records if counts is None else counts:
+            if row["time"] == time:
+                here[row[sensitive]] = here.get(row[sensitive], 0) + (1 if counts is None else row["count"])
+        for value, n in here.items():
+            often[value] = often.get(value, 0) + (n == max(here.values()))
+    if not often:
         return otherwise
-    top = [value for value, n in here.items() if n == max(here.values())]
+    top = [value for value, n in often.items() if n == max(often.values())]
     return (target[sensitive] in top) / len(top)
 
 

@@ -86,6 +86,18 @@ def test_random_windows_are_never_empty_and_repeat(seed):
     assert np.mean(counts) < 20
 
 
+def test_a_window_without_events_of_the_value_counts_none():
+    coarse = any_coarse(small_events(0), 0)
+    assert WindowCount(0, 9, {"sex": "f", "age": 22, "result": "nobody's"}).count(coarse) == 0.0
+
+
+def test_a_random_window_can_ask_for_everybody():
+    events = small_events(0, n=100, nulls=False)
+    for query in random_windows(events, 20, selectivity=1.0, longest=5):
+        everybody = WindowCount(query.start, query.end, {"result": query.where["result"]})
+        assert query.count(events) == everybody.count(events)
+
+
 def test_random_windows_refuse_nonsense():
     with pytest.raises(ParameterError, match="at least 1"):
         random_windows(small_events(0), 0)

@@ -50,9 +50,9 @@ class Homogeneity:
     `window` - 1 snapshots after it, as an event may have been moved, whose quasi-identifiers are the target's or cover
     them. Each is held to be the target with the same chance, and in a group of several each of its sensitive values
     with the share it has. What this gives the target's true value is the chance of success. Where no published event
-    matches, the target was suppressed, and the adversary guesses one of the most frequent values of its snapshot: a
-    method that publishes as much as it can suppresses no other. Worked out for every event, so the interval is a point.
-    The baseline knows only how frequent each value is among all events.
+    matches, the target was suppressed, and the adversary guesses the value that is most often the most frequent one of
+    a snapshot in reach: a method that publishes as much as it can suppresses no other. Worked out for every event, so
+    the interval is a point. The baseline knows only how frequent each value is among all events.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Homogeneity:
         baseline = np.array([guess[value] for value in values.to_list()])
         after, matched = self._chances(original, published, int(self.window))
         before, _ = self._chances(original, _as_they_are(original), 1)
-        chances = np.where(matched, after, _chances_of_suppressed(original, published, baseline))
+        chances = np.where(matched, after, self._chances_of_suppressed(original, published, baseline))
         mean, chance = float(chances.mean()), float(baseline.mean())
         return HomogeneityRisk(
             success=mean,
@@ -142,22 +142,29 @@ class Homogeneity:
         matched = total > 0
         return np.divide(right, total, out=np.zeros(len(frame)), where=matched), matched
 
-
-def _chances_of_suppressed(
-    original: Events, published: EventTables, baseline: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """For each original event the chance that a guess among the most frequent values of its snapshot is right."""
-    sensitive = published.sensitive
-    counts = (
-        published.counts if published.counts is not None else published.records.with_columns(pl.lit(1).alias(COUNT))
-    )
-    totals = counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum())
-    top = totals.filter(pl.col(COUNT) == pl.col(COUNT).max().over(TIME))
-    top = top.select(TIME, sensitive, chance=1.0 / pl.len().over(TIME))
-    targets = original.frame.select(pl.col(original.time).alias(TIME), sensitive)
-    guessed = targets.join(top, on=[TIME, sensitive], how="left", maintain_order="left")["chance"].fill_null(0.0)
-    there = targets[TIME].is_in(totals[TIME].implode()).to_numpy()
-    return np.where(there, guessed.to_numpy(), baseline)
+    def _chances_of_suppressed(
+        self, original: Events, published: EventTables, baseline: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """For each original event the chance that a guess at what is most frequent around it is right."""
+        sensitive, counts = published.sensitive, published.counts
+        if counts is None:
+            counts = published.records.with_columns(pl.lit(1).alias(COUNT))
+        totals = counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum())
+        top = totals.filter(pl.col(COUNT) == pl.col(COUNT).max().over(TIME)).select(TIME, sensitive)
+        instants = original.frame[original.time].unique().sort()
+        top = top.filter(pl.col(TIME).is_in(instants.implode()))
+        place = instants.search_sorted(top[TIME]).cast(pl.Int64)
+        around = pl.concat(
+            top.with_columns((place - shift).alias("home")).filter(pl.col("home") >= 0) for shift in range(self.window)
+        )
+        often = around.group_by("home", sensitive).agg(pl.len().alias("often"))
+        best = often.filter(pl.col("often") == pl.col("often").max().over("home"))
+        best = best.select("home", sensitive, chance=1.0 / pl.len().over("home"))
+        homes = instants.search_sorted(original.frame[original.time]).cast(pl.Int64)
+        targets = original.frame.select(sensitive, home=homes)
+        joined = targets.join(best, on=["home", sensitive], how="left", maintain_order="left")
+        told = homes.is_in(best["home"].implode()).to_numpy()
+        return np.where(told, joined["chance"].fill_null(0.0).to_numpy(), baseline)
 
 
 def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> pl.DataFrame:

@@ -69,8 +69,8 @@ def concat(parts: Sequence[EventTables]) -> EventTables:
     counts = [part.counts for part in parts if part.counts is not None]
     # Stable: inside a snapshot rows stay sorted by all columns.
     return EventTables(
-        records.sort(TIME, maintain_order=True),
-        pl.concat(counts).sort(TIME, maintain_order=True) if counts else None,
+        records.sort(TIME, maintain_order=True).rechunk(),
+        pl.concat(counts).sort(TIME, maintain_order=True).rechunk() if counts else None,
         first.quasi,
         first.sensitive,
     )

@@ -89,9 +89,9 @@ class _Column:
         if self.numeric:
             n = len(self.sorted)
             length = max(1, round(self.share * n))
-            rank = int(np.searchsorted(self.sorted, entry)) - int(rng.integers(0, length))
-            low = self.sorted[min(max(rank, 0), n - 1)]
-            return Between(min(low, entry), max(entry, self.sorted[min(max(rank, 0) + length, n) - 1]))
+            rank = int(np.searchsorted(self.sorted, entry))
+            first = int(rng.integers(max(0, rank - length + 1), min(rank, n - length) + 1))
+            return Between(self.sorted[first], self.sorted[first + length - 1])
         chosen, covered = [entry], self.words[entry]
         others = [word for word in self.words if word != entry]
         for place in rng.permutation(len(others)).tolist():

@@ -102,6 +102,8 @@ class WindowCount:
 
 def coarse_share(records: pl.DataFrame, column: str, condition: Condition) -> pl.Series:
     """For each record the chance that a coarse quasi-identifier meets a condition; 0 where it is missing."""
+    if records.is_empty():
+        return pl.Series([], dtype=pl.Float64)
     if f"{column}_low" not in records.columns:
         distinct = records[column].unique().to_list()
         shares = {text: _share_of_list(json.loads(text), condition) for text in distinct}
