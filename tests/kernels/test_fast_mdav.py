@@ -19,7 +19,8 @@ from shoal.kernels.leaves import (
     place_of_row,
 )
 from shoal.kernels.mdav import mdav_groups, squared_distance
-from shoal.kernels.search_index import farthest_of, find_candidates, nearest_of, room_for
+from shoal.kernels.outskirts import farthest_from_mean, n_outskirts, outskirts_of
+from shoal.kernels.search_index import farthest_of, find_candidates, measure, nearest_of, room_for
 
 
 def slow(x, k):
@@ -188,6 +189,10 @@ def test_nearest_and_farthest_equal_a_full_search_while_rows_are_dropped(kind):
         from_point = {r: squared_distance(x[r], point) for r in left}
         assert n_near == 0
         assert farthest_of(x, room.far[:n_far], point) == min(left, key=lambda r: (-from_point[r], r))
+        wanted = int(rng.choice([2, 7]))
+        n_near, n_far = find_candidates(leaves, at, -1, 0, wanted, frame.error, frame.slack, room)
+        assert n_near == 0
+        assert set(sorted(left, key=lambda r: (-from_point[r], r))[:wanted]) <= set(room.far[:n_far])
         for row in rng.choice(left, size=25, replace=False):
             drop_row(leaves, row)
             left.remove(row)
@@ -204,3 +209,40 @@ def test_few_rows_are_measured():
         n_near, n_far = find_candidates(leaves, at, row, 9, 1, frame.error, frame.slack, room)
         assert n_near <= 12
         assert n_far <= 3
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.startswith("too")])
+@pytest.mark.parametrize("n_kept", [1, 3, 40])
+def test_the_outskirts_hold_the_farthest_row_or_say_that_they_may_not(kind, n_kept):
+    rng = np.random.default_rng(n_kept)
+    x = clouds(rng, 200, kind)
+    labels = np.full(200, -1)
+    outskirts, n_known = None, 0
+    for _ in range(60):
+        left = np.flatnonzero(labels < 0)
+        mean = x[left].cumsum(axis=0)[-1] / len(left)  # summed in row order
+        distances = np.array([squared_distance(row, mean) for row in x[left]])
+        found = -1
+        if outskirts is not None:
+            found = farthest_from_mean(x, outskirts, outskirts.others, labels, mean, 0.0)
+            n_known += found >= 0
+        if found < 0:
+            close = left[distances >= np.sort(distances)[-min(n_kept, len(left))]]
+            outskirts = outskirts_of(x, close, mean, min(n_kept, len(left)))
+            found = farthest_from_mean(x, outskirts, -np.inf, labels, mean, 0.0)
+        assert found == left[distances.argmax()]
+        labels[[found, *rng.choice(left, 2)]] = 0
+    if kind == "outliers" and n_kept == 40:
+        assert n_known > 0
+
+
+def test_the_outskirts_are_a_small_share_of_what_is_left():
+    assert [n_outskirts(n) for n in (1, 127, 1000, 10**6)] == [1, 1, 8, 128]
+
+
+@pytest.mark.parametrize("n", range(10))
+def test_distances_measured_together_are_those_measured_alone(n, rng):
+    x, point = rng.normal(size=(20, 7)), rng.normal(size=7)
+    rows, found = rng.integers(20, size=n), np.empty(n)
+    measure(x, rows, point, found)
+    assert_array_equal(found, [squared_distance(x[row], point) for row in rows])

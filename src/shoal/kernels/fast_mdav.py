@@ -1,10 +1,11 @@
 """MDAV-generic by index: the groups of `mdav_groups`, bit for bit, without measuring most distances.
 
-For complete rows, one per subject. Three things are exact although they are cheap:
+For complete rows, one per subject. Four things are exact although they are cheap:
 
 - the nearest and the farthest rows come from `search_index`, which measures every row its bounds cannot rule out;
 - the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
   mean is summed again in row order, as the definition does it;
+- the row farthest from it is taken from the `outskirts` as long as these must contain it;
 - when three tenths of a large index are gone it is built anew around the rest, and the last rows go through
   `mdav_groups` itself, as do rows whose squares would leave the range of float64.
 """
@@ -25,9 +26,9 @@ from shoal.kernels.leaves import (
     place_of_row,
 )
 from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.outskirts import Outskirts, farthest_from_mean, n_outskirts, outskirts_of
 from shoal.kernels.search_index import (
     Candidates,
-    exact_distance,
     farthest_of,
     find_candidates,
     nearest_of,
@@ -88,13 +89,19 @@ def _take_pairs(
     for c in range(sizes.shape[0]):
         size += sizes[c] * sizes[c]
     size = np.sqrt(size)
+    outskirts = Outskirts(sums / n_left, np.empty(0, np.int64), np.empty(0), np.inf)
     while n_left > stop:
         mean = sums / n_left
         # How far this mean may lie from one summed in row order: both sums round once per row and column.
         error = 2.0 * n_start * _ROUNDING * size / n_left
-        place_of_point(frame, mean, at)
-        n_far = find_candidates(leaves, at, nobody, none, one, frame.error + error * frame.scale, frame.slack, room)[1]
-        centre = _farthest_from_mean(x, room.far[:n_far], labels, mean, error, n_left)
+        centre = farthest_from_mean(x, outskirts, outskirts.others, labels, mean, error)
+        if centre < 0:
+            place_of_point(frame, mean, at)
+            wide = frame.error + error * frame.scale
+            n_kept = n_outskirts(n_left)
+            n_far = find_candidates(leaves, at, nobody, none, n_kept, wide, frame.slack, room)[1]
+            outskirts = outskirts_of(x, room.far[:n_far], mean, n_kept)
+            centre = farthest_from_mean(x, outskirts, -np.inf, labels, mean, error)
         for turn in range(2):
             place_of_row(leaves, centre, at)
             n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, frame.error, frame.slack, room)
@@ -128,29 +135,6 @@ def _take(
     drop_row(leaves, row)
     for c in range(sums.shape[0]):
         sums[c] -= x[row, c]
-
-
-@njit(cache=True)
-def _farthest_from_mean(
-    x: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    labels: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    error: float,
-    n_left: int,
-) -> int:
-    """The row farthest from the mean summed in row order, given one that may be off by `error`."""
-    best = farthest_of(x, rows, mean)
-    distance = np.sqrt(exact_distance(x[best], mean)) * (1.0 - 1e-12)
-    for row in rows:
-        if np.sqrt(exact_distance(x[row], mean)) + 2.0 * error >= distance and exact_distance(x[row], x[best]) > 0.0:
-            total = np.zeros(x.shape[1])
-            for i in range(x.shape[0]):
-                if labels[i] < 0:
-                    for c in range(x.shape[1]):
-                        total[c] += x[i, c]
-            return int(farthest_of(x, rows, total / n_left))
-    return int(best)
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ Whoever widens a limit by both rules out no row wrongly. Which axes are chosen c
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,6 +28,7 @@ LONG = 64  # columns above which rows are not turned completely
 LONG_AXES = 16  # axes taken of such rows
 _LONG_SAMPLE = 64  # rows that choose the axes of long rows
 _SAMPLE = 4096  # and of short ones
+_CUT_SAMPLE = 64  # rows that choose where to cut
 _PRODUCT = 600_000  # multiplications below which a matrix product stays on one thread
 _REFIT = 4  # rows dropped from a leaf between two fits of its box
 _MANY_ROWS = 50_000  # rows from which a second thread pays
@@ -40,8 +41,8 @@ class Leaves(NamedTuple):
 
     `values` is flat: step, leaf, the axes of the step and what lies beyond, slot. An empty slot has NaN on its first
     axis, so that no comparison lets its sums through. `low` and `high` are the box of each leaf, or a little more, in
-    the values of the first step. `rows` and `full`, the float32 copy, go by place: leaf times WIDTH plus slot.
-    `place_of` is -1 for a row that is not there.
+    the values of the first step. `rows` go by place: leaf times WIDTH plus slot. `place_of` is -1 for a row that is not
+    there. `full`, the float32 copy, goes by row; it is empty where rows are short.
     """
 
     values: NDArray[np.float32]
@@ -112,6 +113,7 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
     n, n_axes = len(rows), frame.turn.shape[1]
     n_steps = n_axes // STEP
     y = np.empty((n, n_steps, STEP + 1), np.float32)
+    full = np.empty((0 if frame.complete else len(x), x.shape[1]), np.float32)
     size = max(16, _PRODUCT // (x.shape[1] * n_axes))
 
     def turn(starts: range) -> None:
@@ -119,6 +121,8 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
             points = x[rows[i : i + size]]
             points -= frame.origin
             _store(points @ frame.turn, points, frame.scale, frame.complete, y[i : i + size])
+            if not frame.complete:
+                full[rows[i : i + size]] = points * frame.scale
 
     starts = range(0, n, size)
     if threads > 1 and n >= _MANY_ROWS:
@@ -126,19 +130,27 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
             list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
     else:
         turn(starts)
-    order, ends = _cut(y)
+    order, ends = _cut(np.ascontiguousarray(y[:, 0]))
     n_leaves = len(ends)
     leaves = Leaves(
-        values=np.empty(n_leaves * n_steps * ROW, np.float32),
+        values=_aligned(n_leaves * n_steps * ROW),
         low=np.empty((STEP + 1, n_leaves), np.float32),
         high=np.empty((STEP + 1, n_leaves), np.float32),
         rows=np.full(n_leaves * WIDTH, -1),
         n_left=np.diff(ends, prepend=0),
         place_of=np.full(len(x), -1),
-        full=np.empty((0 if frame.complete else n_leaves * WIDTH, x.shape[1]), np.float32),
+        full=full,
     )
-    _fill(leaves, x, rows, frame, order, ends, y)
+    _fill(leaves, rows, order, ends, y)
     return leaves
+
+
+def _aligned(n: int) -> NDArray[np.float32]:
+    """Numbers that start on a cache line, so that no vector of them lies across two."""
+    line = 64 // np.dtype(np.float32).itemsize
+    room = np.empty(n + line, np.float32)
+    start = -(room.ctypes.data // room.itemsize) % line
+    return room[start : start + n]
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
@@ -179,12 +191,12 @@ def _store(
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def _cut(y: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Halve along the value of the first step that varies most until every part fits into a leaf.
+def _cut(first: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Halve along the value of the first step that varies most, in a sample, until every part fits into a leaf.
 
     Returns the rows in order and where in it each leaf ends.
     """
-    n = y.shape[0]
+    n = first.shape[0]
     order, keys = np.empty(n, np.int64), np.empty(n, np.float32)
     for i in range(n):
         order[i] = i
@@ -200,27 +212,29 @@ def _cut(y: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             n_todo -= 1
             continue
         widest, largest = 0, -1.0
+        apart = max(1, (end - start) // _CUT_SAMPLE)
         for j in range(STEP + 1):
-            total = squares = 0.0
-            for i in range(start, end):
-                value = y[order[i], 0, j]
+            total, squares, n_seen = 0.0, 0.0, 0
+            for i in range(start, end, apart):
+                value = first[order[i], j]
                 total += value
                 squares += value * value
-            spread = squares - total * total / (end - start)
+                n_seen += 1
+            spread = squares - total * total / n_seen
             if spread > largest:
                 widest, largest = j, spread
         for i in range(start, end):
-            keys[i] = y[order[i], 0, widest]
+            keys[i] = first[order[i], widest]
         # Whole leaves to the left, so that almost all leaves are full.
         half = -(-(end - start) // (2 * WIDTH)) * WIDTH
-        _select(keys[start:end], order[start:end], half)
+        select(keys[start:end], order[start:end], half)
         todo[n_todo] = start + half
         n_todo += 1
     return order, ends[:n_leaves]
 
 
 @njit(cache=True, nogil=True)
-def _select(keys: NDArray[np.float32], order: NDArray[np.int64], k: int) -> None:
+def select(keys: NDArray[np.floating[Any]], order: NDArray[np.int64], k: int) -> None:
     """Rearrange both so that the k lowest keys come first (Hoare 1961)."""
     low, high = 0, keys.shape[0] - 1
     while low < high:
@@ -246,13 +260,7 @@ def _select(keys: NDArray[np.float32], order: NDArray[np.int64], k: int) -> None
 
 @njit(cache=True, nogil=True)
 def _fill(
-    leaves: Leaves,
-    x: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    frame: Frame,
-    order: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    y: NDArray[np.float32],
+    leaves: Leaves, rows: NDArray[np.int64], order: NDArray[np.int64], ends: NDArray[np.int64], y: NDArray[np.float32]
 ) -> None:
     n_leaves = ends.shape[0]
     start = 0
@@ -268,9 +276,6 @@ def _fill(
             if filled:
                 leaves.rows[place] = rows[i]
                 leaves.place_of[rows[i]] = place
-                if leaves.full.shape[0] > 0:
-                    for c in range(x.shape[1]):
-                        leaves.full[place, c] = (x[rows[i], c] - frame.origin[c]) * frame.scale
         start = ends[leaf]
         _fit_box(leaves, leaf)
 
@@ -310,7 +315,7 @@ def place_of_row(leaves: Leaves, row: int, at: Place) -> None:
         step, j = i // (STEP + 1), i % (STEP + 1)
         at.values[i] = leaves.values[(step * n_leaves + leaf) * ROW + j * WIDTH + slot]
     for c in range(at.full.shape[0]):
-        at.full[c] = leaves.full[place, c]
+        at.full[c] = leaves.full[row, c]
 
 
 @njit(cache=True)

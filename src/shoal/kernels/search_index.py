@@ -60,6 +60,25 @@ def exact_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return total
 
 
+@njit(cache=True)
+def measure(
+    x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64], distances: NDArray[np.float64]
+) -> None:
+    """`exact_distance` of some rows: four sums side by side, since each waits for its own last addition."""
+    last = rows.shape[0] - 1
+    for i in range(0, last + 1, 4):
+        j, k, m = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        a, b, c, d = rows[i], rows[j], rows[k], rows[m]
+        a_total = b_total = c_total = d_total = 0.0
+        for t in range(point.shape[0]):
+            q = point[t]
+            a_total += (x[a, t] - q) * (x[a, t] - q)
+            b_total += (x[b, t] - q) * (x[b, t] - q)
+            c_total += (x[c, t] - q) * (x[c, t] - q)
+            d_total += (x[d, t] - q) * (x[d, t] - q)
+        distances[i], distances[j], distances[k], distances[m] = a_total, b_total, c_total, d_total
+
+
 @njit(cache=True, fastmath=LOOSE)
 def _about(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
     """Squared distance up to rounding."""
@@ -147,11 +166,21 @@ def _first_leaves(keys: NDArray[np.float32], n_left: NDArray[np.int64], first: N
 
 
 @njit(cache=True)
+def _insert(best: NDArray[np.float32], value: np.float32) -> bool:
+    """Sort a value in among the lowest; the last place is spare. Returns whether it is one of them."""
+    i = best.shape[0] - 1
+    while i > 0 and value < best[i - 1]:
+        best[i] = best[i - 1]
+        i -= 1
+    best[i] = value
+    return bool(i < best.shape[0] - 1)
+
+
+@njit(cache=True)
 def find_candidates(
     leaves: Leaves, at: Place, own: int, wanted: int, wanted_far: int, error: float, slack: float, room: Candidates
 ) -> tuple[int, int]:
-    """Put into `room` every row that may be among the `wanted` nearest, and, if `wanted_far`, that may be the
-    farthest.
+    """Put into `room` every row that may be among the `wanted` nearest or the `wanted_far` farthest.
 
     `error` is how far a distance may be off; the row `own` is not near to itself. Returns how many of each.
     """
@@ -160,11 +189,10 @@ def find_candidates(
     n_leaves, n_steps = lower.shape[0], at.values.shape[0] // (STEP + 1)
     beyond = (n_steps - 1) * n_leaves * ROW + STEP * WIDTH
     q = at.values[at.values.shape[0] - 1]
-    best = np.empty(wanted + 1, np.float32)
-    n_best, n_near, n_far = 0, 0, 0
+    best, best_far = np.full(wanted + 1, np.inf, np.float32), np.full(wanted_far + 1, np.inf, np.float32)
+    n_near, n_far = 0, 0
     near = np.float32(np.inf if wanted > 0 else -1.0)
     far = np.float32(-1.0 if wanted_far > 0 else np.inf)
-    farthest = far
     for turn in range(3):
         # The leaves that promise most for the nearest, then for the farthest, then all that can still matter.
         n_listed = 0
@@ -177,8 +205,8 @@ def find_candidates(
         elif turn == 2:
             for leaf in range(n_leaves):
                 listed[n_listed] = leaf
-                promising = lower[leaf] <= near or upper[leaf] >= far
-                n_listed += int(promising and lower[leaf] < np.inf and leaves.n_left[leaf] > 0)
+                promising = (lower[leaf] <= near) | (upper[leaf] >= far)  # no branches: they could not be foreseen
+                n_listed += int(promising & (lower[leaf] < np.inf) & (leaves.n_left[leaf] > 0))
         if turn < 2:
             for i in range(n_listed):
                 lower[listed[i]], upper[listed[i]] = np.inf, -2.0  # not again, not even where all is near enough
@@ -191,27 +219,19 @@ def find_candidates(
                 least, most = room.sums[place] + (length - q) ** 2, room.sums[place] + (length + q) ** 2
                 if not (least <= near or most >= far):
                     continue
-                if leaves.full.shape[0] > 0:
-                    least = most = _about(leaves.full[place], at.full)
                 row = leaves.rows[place]
+                if leaves.full.shape[0] > 0:
+                    least = most = _about(leaves.full[row], at.full)
                 if most >= far:
                     room.far[n_far], room.far_values[n_far] = row, most
                     n_far += 1
-                    if most > farthest:
-                        farthest = most
-                        far = np.float32(max(np.sqrt(most) - 2.0 * error, 0.0) ** 2 * (1.0 - slack))
+                    if _insert(best_far, -most) and best_far[wanted_far - 1] < np.inf:
+                        edge = np.sqrt(-best_far[wanted_far - 1]) - 2.0 * error
+                        far = np.float32(max(edge, 0.0) ** 2 * (1.0 - slack))
                 if least <= near and row != own:
                     room.near[n_near], room.near_values[n_near] = row, least
                     n_near += 1
-                    if n_best == wanted and least >= best[wanted - 1]:
-                        continue
-                    p = n_best if n_best < wanted else wanted - 1
-                    n_best = p + 1
-                    while p > 0 and least < best[p - 1]:
-                        best[p] = best[p - 1]
-                        p -= 1
-                    best[p] = least
-                    if n_best == wanted:
+                    if _insert(best, least) and best[wanted - 1] < np.inf:
                         near = np.float32((np.sqrt(best[wanted - 1]) + 2.0 * error) ** 2 * (1.0 + slack))
     # Limits have tightened since the first of them were let in.
     kept_near = kept_far = 0
@@ -228,9 +248,10 @@ def find_candidates(
 def nearest_of(x: NDArray[np.float64], rows: NDArray[np.int64], centre: int, found: NDArray[np.int64]) -> None:
     """Fill `found` with the rows nearest to the centre, by (distance, row); there must be enough."""
     wanted, n_found = found.shape[0], 0
-    distances = np.empty(wanted)
-    for row in rows:
-        distance = exact_distance(x[row], x[centre])
+    measured, distances = np.empty(rows.shape[0]), np.empty(wanted)
+    measure(x, rows, x[centre], measured)
+    for i in range(rows.shape[0]):
+        row, distance = rows[i], measured[i]
         p = n_found
         if n_found == wanted:
             p -= 1
@@ -248,8 +269,10 @@ def nearest_of(x: NDArray[np.float64], rows: NDArray[np.int64], centre: int, fou
 def farthest_of(x: NDArray[np.float64], rows: NDArray[np.int64], point: NDArray[np.float64]) -> int:
     """The row farthest from a point; ties go to the lowest."""
     best_row, best = -1, -1.0
-    for row in rows:
-        distance = exact_distance(x[row], point)
+    distances = np.empty(rows.shape[0])
+    measure(x, rows, point, distances)
+    for i in range(rows.shape[0]):
+        row, distance = rows[i], distances[i]
         if distance > best or (distance == best and row < best_row):
             best_row, best = row, distance
     return best_row

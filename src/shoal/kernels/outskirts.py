@@ -1,0 +1,94 @@
+"""The row farthest from a mean that moves little, without searching for it each time.
+
+Rows only ever leave, and the mean of many moves little when a few leave. So the rows farthest from it are kept for a
+while. Where the mean has moved by m since, a row that was no farther than d is now no farther than d + m: as long as
+one of the rows kept is farther than that, the farthest is among them. Where that is no longer so, they are found anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from shoal.kernels.leaves import select
+from shoal.kernels.search_index import exact_distance, farthest_of, measure
+
+_MOST = 128  # rows kept: more cost more to find and to measure, and last longer
+_SHARE = 128  # of so many left, one is kept
+
+
+class Outskirts(NamedTuple):
+    """The rows that were farthest from a mean, one of the farthest first; no other was farther than `others`."""
+
+    mean: NDArray[np.float64]
+    rows: NDArray[np.int64]
+    distances: NDArray[np.float64]
+    others: float
+
+
+@njit(cache=True)
+def n_outskirts(n_left: int) -> int:
+    """How many rows to keep."""
+    return min(_MOST, 1 + n_left // _SHARE)
+
+
+@njit(cache=True)
+def outskirts_of(x: NDArray[np.float64], rows: NDArray[np.int64], mean: NDArray[np.float64], n_kept: int) -> Outskirts:
+    """Of rows that hold the `n_kept` farthest; those that are as far as rounding can tell may be more."""
+    rows, keys = rows.copy(), np.empty(rows.shape[0])
+    measure(x, rows, mean, keys)
+    for i in range(keys.shape[0]):
+        keys[i] = -np.sqrt(keys[i])
+    select(keys, rows, n_kept)
+    others = -keys[:n_kept].max()
+    select(keys, rows, 1)
+    return Outskirts(mean, rows, -keys, others)
+
+
+@njit(cache=True)
+def farthest_from_mean(
+    x: NDArray[np.float64],
+    outskirts: Outskirts,
+    others: float,
+    labels: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    error: float,
+) -> int:
+    """The row farthest from the mean of what is left, summed in row order, given one that may be off by `error`.
+
+    -1 where a row outside of the outskirts could be farther, when none was farther than `others`.
+    """
+    rounding = 1e-12 + x.shape[1] * 2.0**-52
+    moved = np.sqrt(exact_distance(mean, outskirts.mean))
+    rows, distances = np.empty(outskirts.rows.shape[0], np.int64), np.empty(outskirts.rows.shape[0])
+    n, limit = 0, -1.0
+    for i in range(outskirts.rows.shape[0]):
+        row = outskirts.rows[i]
+        if labels[row] < 0 and (outskirts.distances[i] + moved) * (1.0 + rounding) >= limit:
+            rows[n], distances[n] = row, np.sqrt(exact_distance(x[row], mean))
+            limit = max(limit, distances[n] * (1.0 - rounding) - 2.0 * error)
+            n += 1
+    if (others + moved) * (1.0 + rounding) >= limit:
+        return -1
+    n_close = 0
+    for i in range(n):
+        rows[n_close] = rows[i]
+        n_close += int(distances[i] >= limit)
+    best = farthest_of(x, rows[:n_close], mean)
+    for row in rows[:n_close]:
+        if exact_distance(x[row], x[best]) > 0.0:
+            return int(farthest_of(x, rows[:n_close], _mean_in_order(x, labels)))
+    return int(best)
+
+
+@njit(cache=True)
+def _mean_in_order(x: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of the rows that are left as the definition sums it."""
+    total, n = np.zeros(x.shape[1]), 0
+    for i in range(x.shape[0]):
+        if labels[i] < 0:
+            n += 1
+            for c in range(x.shape[1]):
+                total[c] += x[i, c]
+    return total / n
