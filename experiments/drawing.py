@@ -1,15 +1,19 @@
-"""Plotly figures drawn to PNG by a headless Chromium; shared by the experiments."""
+"""Plotly figures in one look, drawn to PNG by a headless Chromium; shared by the experiments."""
 
 import base64
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
+from plotly.subplots import make_subplots
+
+INK, RULE = "#222222", "#DDDDDD"
+WIDTH = 860
 
 PAGE = """<!DOCTYPE html><meta charset="utf-8"><body><script>{plotly}</script><script>
 var figures = {figures};
@@ -25,6 +29,33 @@ figures.forEach(function (figure, i) {{
   }});
 }});
 </script></body>"""
+
+
+def panels(titles: Sequence[str], *, height: int, rows: int = 1, shared: bool = False) -> go.Figure:
+    """Panels side by side, in rows of as many each, with room for a legend below."""
+    figure = make_subplots(
+        rows=rows,
+        cols=len(titles) // rows,
+        subplot_titles=titles,
+        shared_yaxes="all" if shared else False,
+        horizontal_spacing=0.035 if shared else 0.09,
+        vertical_spacing=0.0 if rows == 1 else 60.0 / (height - 140),
+    )
+    figure.update_layout(
+        template="plotly_white",
+        width=WIDTH,
+        height=height,
+        font={"family": "DejaVu Sans, Arial, sans-serif", "size": 13, "color": INK},
+        margin={"l": 80, "r": 15, "t": 40, "b": 100},
+        legend={"orientation": "h", "yref": "container", "y": 0.02, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
+        legend_traceorder="reversed",
+    )
+    figure.update_annotations(font_size=14)
+    figure.update_xaxes(
+        title_font_size=13, showgrid=False, showline=True, linecolor=INK, ticks="outside", zeroline=False
+    )
+    figure.update_yaxes(title_font_size=13, gridcolor=RULE, zeroline=False)
+    return figure
 
 
 def draw(figures: Mapping[str, go.Figure], folder: Path) -> bool:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numba
+from answers import Answer, bullets, statements
 from drawing import draw
 from nlk_paper_acceptance import Acceptance, acceptances
 from nlk_paper_data import MEANINGS, Sets, load
 from nlk_paper_figures import all_figures
 from nlk_paper_findings import (
     NEAR,
-    Answer,
     on_classes,
     on_divergence,
     on_heuristics,
@@ -222,12 +222,6 @@ def acceptance_section(results: Results, accepted: dict[str, Acceptance]) -> lis
     return parts
 
 
-def statements(answers: Sequence[Answer]) -> str:
-    """Each statement of the paper and one word."""
-    lines = ["| asked | answer |", "|---|---|"]
-    return "\n".join(lines + [f"| {answer.question} | {answer.word} |" for answer in answers])
-
-
 def divergence_table(results: Results) -> str:
     """Strategies and l by k."""
     plan = results.plan
@@ -253,11 +247,6 @@ def sets_table(results: Results) -> str:
             )
             lines.append(f"| {name} | {k} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def bullets(answers: Sequence[Answer]) -> str:
-    """A list."""
-    return "\n".join(f"- {answer}" for answer in answers)
 
 
 def _header(start: str, ks: Sequence[int]) -> str:

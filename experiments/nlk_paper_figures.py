@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from drawing import panels
 from nlk_paper_measures import STRATEGIES, Results, Runs
 from plotly.colors import sample_colorscale
-from plotly.subplots import make_subplots
 
 from shoal.methods.nlk import Strategy
 
@@ -21,8 +21,6 @@ LOOKS: dict[str, tuple[str, str, str]] = {
 NAMES = {"cluster": "cluster (stage 1)", "mil": "mil", "mth": "mth", "optimal": "optimal"}
 # Where curves coincide, the broken lines must lie on top.
 BOTTOM_UP: tuple[Strategy, ...] = ("optimal", "mth", "mil", "cluster")
-INK, RULE = "#222222", "#DDDDDD"
-WIDTH = 860
 K_TITLE = "k (series per group)"
 DIVERGENCE, SHIFT = "normalised<br>divergence (%)", "shift of the<br>standard deviation (%)"
 
@@ -44,7 +42,7 @@ def all_figures(results: Results) -> dict[str, go.Figure]:
 def by_parameters(results: Results, curve: Callable[..., list[float]], title: str) -> go.Figure:
     """The paper's figures 7 and 9: by k, a panel for each l."""
     plan = results.plan
-    figure = _panels([f"({plan.n}, {plan.n + m}, k)" for m in plan.shown], height=400, shared=True)
+    figure = panels([f"({plan.n}, {plan.n + m}, k)" for m in plan.shown], height=400, shared=True)
     for column, margin in enumerate(plan.shown, start=1):
         for s in BOTTOM_UP:
             values = curve(results.main, s, plan.n, margin, plan.ks)
@@ -59,7 +57,7 @@ def synthetic_figure(results: Results, curve: Callable[..., list[float]], title:
     """A half of the paper's figure 8."""
     plan, names = results.plan, tuple(results.sets.synthetic)
     titles = [f"{name}, ({plan.n}, {plan.n + plan.middle}, k)" for name in names]
-    figure = _panels(titles, height=380)
+    figure = panels(titles, height=380)
     for column, name in enumerate(names, start=1):
         for s in BOTTOM_UP:
             values = curve(results.runs[name], s, plan.n, plan.middle, plan.ks)
@@ -73,7 +71,7 @@ def synthetic_figure(results: Results, curve: Callable[..., list[float]], title:
 def classes_figure(results: Results) -> go.Figure:
     """The paper's figure 10, a panel for each strategy."""
     plan = results.plan
-    figure = _panels([NAMES[s] for s in STRATEGIES], height=440, shared=True)
+    figure = panels([NAMES[s] for s in STRATEGIES], height=440, shared=True)
     shares = {
         s: [results.main.get(s, plan.class_n, plan.class_l, k).classes for k in plan.class_ks] for s in STRATEGIES
     }
@@ -102,7 +100,7 @@ def classes_figure(results: Results) -> go.Figure:
 def heuristics_figure(results: Results) -> go.Figure:
     """The paper's figure 11, by k and by l - n."""
     plan = results.plan
-    figure = _panels(["mean over n and l − n", "mean over n and k"], height=400, shared=True)
+    figure = panels(["mean over n and l − n", "mean over n and k"], height=400, shared=True)
     for s in BOTTOM_UP[:-1]:
         by_k, by_margin = (results.reductions(s, by=by) for by in ("k", "margin"))
         figure.add_trace(_line(plan.grid_ks, by_k, s), row=1, col=1)
@@ -121,7 +119,7 @@ def time_figure(results: Results) -> go.Figure:
     """The paper's figures 12 and 13."""
     plan = results.plan
     titles = [f"({plan.n}, {plan.n + plan.middle}, k)", f"({plan.time_n}, l, {plan.time_k})"]
-    figure = _panels(titles, height=400, shared=True)
+    figure = panels(titles, height=400, shared=True)
     for s in BOTTOM_UP:
         figure.add_trace(_line(plan.ks, results.times.by_k(s, plan), s), row=1, col=1)
         figure.add_trace(_line(plan.grid_margins, results.times.by_margin(s, plan), s, first=False), row=1, col=2)
@@ -130,30 +128,6 @@ def time_figure(results: Results) -> go.Figure:
     marks = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
     figure.update_yaxes(type="log", tickvals=marks, tickformat=",")
     figure.update_yaxes(title_text="processor time (ms)", col=1)
-    return figure
-
-
-def _panels(titles: Sequence[str], *, height: int, shared: bool = False) -> go.Figure:
-    figure = make_subplots(
-        cols=len(titles),
-        subplot_titles=titles,
-        shared_yaxes="all" if shared else False,
-        horizontal_spacing=0.035 if shared else 0.09,
-    )
-    figure.update_layout(
-        template="plotly_white",
-        width=WIDTH,
-        height=height,
-        font={"family": "DejaVu Sans, Arial, sans-serif", "size": 13, "color": INK},
-        margin={"l": 80, "r": 15, "t": 40, "b": 100},
-        legend={"orientation": "h", "yref": "container", "y": 0.02, "yanchor": "bottom", "x": 0.5, "xanchor": "center"},
-        legend_traceorder="reversed",
-    )
-    figure.update_annotations(font_size=14)
-    figure.update_xaxes(
-        title_font_size=13, showgrid=False, showline=True, linecolor=INK, ticks="outside", zeroline=False
-    )
-    figure.update_yaxes(title_font_size=13, gridcolor=RULE, zeroline=False)
     return figure
 
 

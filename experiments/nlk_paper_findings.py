@@ -1,11 +1,11 @@
 """Whether the paper's statements come out in experiments/nlk_paper.py: each answer follows from the figures."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 import numpy as np
+from answers import Answer, share_word, yes_no
 from nlk_paper_data import METERS, NEXT
 from nlk_paper_measures import STRATEGIES, Measured, Results, time_places
 
@@ -22,29 +22,6 @@ DIVERGENCES = {20: (15.0, 18.0, "between 15 and 18 %"), 10: (9.0, 11.0, "around 
 LARGEST_SHIFT = 11.0
 HEURISTICS: tuple[Strategy, ...] = ("mil", "mth")
 PAPERS: tuple[Strategy, ...] = ("cluster", "mth")  # what the paper's figures 7 to 10 show
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A question, one word and the figures it follows from."""
-
-    question: str
-    word: str
-    figures: str
-    paper: bool = True  # the paper says yes; otherwise the question is ours
-
-    def __str__(self) -> str:
-        return f"{self.question} **{self.word.capitalize()}.** {self.figures}"
-
-
-def share_word(made: int, of: int) -> str:
-    """Yes everywhere, mostly at more than half, partly at fewer, no nowhere."""
-    return "yes" if made == of else "mostly" if made > of / 2 else "partly" if made else "no"
-
-
-def yes_no(yes: bool) -> str:
-    """Where there is nothing between."""
-    return "yes" if yes else "no"
 
 
 def on_divergence(results: Results) -> list[Answer]:

@@ -81,3 +81,75 @@ def test_the_nlk_paper_draws_small_pictures(tmp_path):
         assert f"]({picture.name})" in page
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_kp_paper(out, **environment):
+    options = ["--quick", "--data", str(out / "absent"), "--walks", "150", "--uniform", "150", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "kp_paper.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "kp.md").read_text(encoding="utf-8")
+
+
+def test_the_kp_paper_answers_what_must_show_on_every_set(tmp_path):
+    page = run_kp_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "**All data here are simulated**" in page
+    assert page.count("Not drawn: Chromium was not found.") == 8
+    assert "nan" not in page
+    lines = page.partition("## What must show on every set")[2].partition("\n### ")[0].splitlines()
+    sets = [line.split("|")[1:-1] for line in lines if line.startswith("| ")][1:]
+    assert [cells[0].split(" (")[0].strip() for cells in sets] == ["walk", "uniform", "simulated meters"]
+    for _, naive, tga, breach in sets:
+        assert all(re.match(r" \*\*(yes|mostly|partly|no)\*\*, below at \d of \d", cell) for cell in (naive, tga))
+        assert breach.startswith(" **yes**, at most 1 / P")
+    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert len(answers) > 30
+    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_the_kp_paper_draws_small_pictures(tmp_path):
+    page = run_kp_paper(tmp_path)
+    pictures = sorted(tmp_path.glob("kp-*.png"))
+    assert len(pictures) == 8
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_reposition_paper(out, **environment):
+    options = ["--quick", "--data", str(out / "absent"), "--days", "28", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "reposition_paper.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "reposition.md").read_text(encoding="utf-8")
+
+
+def test_the_reposition_paper_answers_its_statements_and_says_who_is_missing(tmp_path):
+    page = run_reposition_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "**All data here are simulated.**" in page
+    assert page.count("Not drawn: Chromium was not found.") == 6
+    assert "nan" not in page
+    assert "**Who can be seen to be missing has been suppressed, and that tells the value.**" in page
+    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert len(answers) > 15
+    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+    held, of = (int(word) for word in re.search(r"(\d+) of (\d+) releases passed", page).groups())
+    assert held == of >= 8
+    gaps = page.partition("### The steps against the whole stream")[2].partition("\n## ")[0]
+    assert [line.split("|")[1].strip() for line in gaps.splitlines() if line.startswith("| ")][1:] == [
+        "small register",
+        "register",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_the_reposition_paper_draws_small_pictures(tmp_path):
+    page = run_reposition_paper(tmp_path)
+    pictures = sorted(tmp_path.glob("reposition-*.png"))
+    assert len(pictures) == 6
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000

@@ -1,4 +1,4 @@
-"""The yardsticks of experiments/: TGA and BF-P2kA keep what they promise, and do what their papers describe."""
+"""The yardsticks of experiments/: they keep what they promise, and do what their papers describe."""
 
 import importlib.util
 import math
@@ -7,15 +7,17 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from shoal import Panel
+from shoal import Events, LDiversity, Panel, simulate
 from shoal.errors import ParameterError
 from shoal.features.sax import letters, parse, text
+from shoal.queries import WindowCount, random_windows
 from shoal.utility import PatternLoss, QueryError, ValueLoss
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
@@ -297,3 +299,79 @@ def test_bfp2ka_refuses_what_it_cannot_do():
         BFP2KA.bfp2ka(Panel(np.zeros((3, 2))), k=0, level=3)
     with pytest.raises(ParameterError, match="1 channels, 2 gaps, and 2 series of 2 subjects"):
         BFP2KA.bfp2ka(Panel([[1.0, np.nan], [np.nan, 2.0]]), k=1, level=3)
+
+
+MERGING = load("reposition_yardsticks")
+COUNTS = st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3).filter(any), min_size=1, max_size=8)
+
+
+def is_eligible(counts, l):
+    totals = np.sum(counts, axis=0)
+    return totals.max() * l <= totals.sum()
+
+
+def cuts(n):
+    """All ways to cut n snapshots into intervals."""
+    for chosen in range(2 ** (n - 1)):
+        ends = [place for place in range(n - 1) if chosen >> place & 1] + [n - 1]
+        yield list(zip([0] + [end + 1 for end in ends[:-1]], ends, strict=True))
+
+
+@given(counts=COUNTS, l=st.integers(2, 3), longest=st.integers(1, 4))
+def test_merged_snapshots_are_eligible_and_with_hindsight_events_wait_least(counts, l, longest):
+    counts = np.array(counts)
+    limited = MERGING.at_most(counts, l, longest)
+    assert [place for a, b in limited for place in range(a, b + 1)] == list(range(len(counts)))
+    for first, last in limited[:-1]:
+        assert is_eligible(counts[first : last + 1], l) or last - first + 1 == longest
+        assert not any(is_eligible(counts[first:end], l) for end in range(first + 1, last + 1))
+    if not is_eligible(counts, l):
+        for rule in (MERGING.as_they_come, MERGING.with_hindsight):
+            with pytest.raises(ParameterError, match=f"not eligible for l={l}: merging alone cannot do"):
+                rule(counts, l)
+        return
+    come, hindsight = MERGING.as_they_come(counts, l), MERGING.with_hindsight(counts, l)
+    for intervals in (come, hindsight):
+        assert [place for a, b in intervals for place in range(a, b + 1)] == list(range(len(counts)))
+        assert all(is_eligible(counts[a : b + 1], l) for a, b in intervals)
+
+    def waits(intervals):
+        return sum((b - a) * counts[a : b + 1].sum() for a, b in intervals)
+
+    possible = [way for way in cuts(len(counts)) if all(is_eligible(counts[a : b + 1], l) for a, b in way)]
+    assert waits(hindsight) == min(map(waits, possible)) <= waits(come)
+
+
+def test_what_is_left_at_the_end_joins_the_interval_before():
+    assert MERGING.as_they_come(np.array([[1, 1, 1], [1, 0, 0]]), 2) == [(0, 1)]
+    assert MERGING.as_they_come(np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0]]), 2) == [(0, 0), (1, 2)]
+
+
+def test_a_window_counts_whole_intervals_and_shares_of_those_it_cuts():
+    table = {"time": [0, 0, 0, 1, 3, 3, 4, 4, 7, 8], "x": list("aabbabaabb")}
+    events = Events(pl.DataFrame(table), sensitive="x")
+    counts = MERGING.counts_of(events)
+    assert counts.tolist() == [[2, 1], [0, 1], [1, 1], [2, 0], [0, 1], [0, 1]]
+    merged = MERGING.merge(events, 2, MERGING.as_they_come(counts, 2), seed=1)
+    assert merged.intervals == [(0, 1), (2, 2), (3, 5)]
+    assert merged.candidate.recipe.figures["suppressed"] == 0
+    assert merged.mean_length == (4 * 2 + 2 * 1 + 4 * 3) / 10
+    assert merged.count(WindowCount(1, 4, {"x": "a"})) == pytest.approx(2 / 2 + 1 + 2 / 3)
+    assert merged.count(WindowCount(7, 7, {"x": "b"})) == pytest.approx(2 / 3)
+    assert merged.count(WindowCount(0, 8, {"x": "b"})) == 5.0
+
+
+def test_merged_releases_are_diverse_and_without_merging_answer_as_suppression_alone():
+    events = simulate.events(days=40, per_day=8, seed=3)
+    counts = MERGING.counts_of(events)
+    for intervals in (MERGING.as_they_come(counts, 2), MERGING.with_hindsight(counts, 2)):
+        merged = MERGING.merge(events, 2, intervals, seed=1)
+        assert merged.candidate.recipe.figures["suppressed"] == 0
+        assert LDiversity(2).check(merged.published).holds
+    limited = MERGING.merge(events, 3, MERGING.at_most(counts, 3, 2), seed=1)
+    assert LDiversity(3).check(limited.published).holds
+    assert 0 < limited.candidate.recipe.figures["suppressed"] < len(events)
+    alone = MERGING.suppression_alone(events, 3, seed=1)
+    single = MERGING.merge(events, 3, MERGING.at_most(counts, 3, 1), seed=1)
+    for query in random_windows(events, 50):
+        assert single.count(query) == pytest.approx(query.count(alone.published))
