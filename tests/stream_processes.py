@@ -11,6 +11,10 @@ from pathlib import Path
 PRELOAD = ["scipy.optimize", "shoal.process", "numba.np.arraymath", "numba.cpython.unicode"]
 
 
+PATIENCE = 120
+"""Seconds after which a process is taken to hang."""
+
+
 def command(arguments, stdin, errors):
     """What the child does: the command line as it is, on its own standard input."""
     from shoal.cli.app import main
@@ -34,7 +38,8 @@ def start(arguments, stdin=os.devnull, errors=os.devnull):
 
 def finish(process):
     """Its exit code, once it has ended by itself."""
-    process.join()
+    process.join(PATIENCE)
+    assert not process.is_alive(), "a process hangs"
     return process.exitcode
 
 

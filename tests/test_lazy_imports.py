@@ -33,6 +33,7 @@ def loaded_after(code):
         "from shoal.cli.app import run; run(['--help'])",
         "from shoal.cli.app import run; run(['anonymize', '--help'])",
         "from shoal.cli.app import run; run(['verify', '--help'])",
+        "from shoal.cli.app import run; run(['stream', '--help'])",
     ],
 )
 def test_help_loads_no_kernels_no_torch_no_spark_no_web(code):

@@ -10,7 +10,7 @@ from itertools import count
 import polars as pl
 import pytest
 
-from stream_processes import contents, events, finish, start
+from stream_processes import PATIENCE, contents, events, finish, start
 
 TRIES = 50
 OPTIONS = ["--l", 3, "--window", 4, "--seed", 5, "--sensitive", "diagnosis", "--quasi", "age", "--quasi", "region"]
@@ -47,7 +47,9 @@ class Chains:
             before = published(out)
             if chance.random() < 0.5:
                 # Some time after it has begun to write.
+                until = time.monotonic() + PATIENCE
                 while process.is_alive() and published(out) == before:
+                    assert time.monotonic() < until, "a process hangs"
                     time.sleep(0.002)
                 time.sleep(chance.random() * 0.1 * self.usual)
             else:
@@ -95,7 +97,7 @@ def kill_and_compare(arguments, stdin, folder, tries):
 @pytest.mark.timeout(300)
 def test_fifty_kills_lose_nothing_and_publish_nothing_twice(tmp_path):
     lines = tmp_path / "events.ndjson"
-    lines.write_text(events(60, 12))
+    lines.write_text(events(40, 12))
     expected = kill_and_compare(["stream", *OPTIONS, *ARRIVALS], lines, tmp_path, TRIES)
     summary = json.loads(expected["summary.json"])
     assert summary["finished"]

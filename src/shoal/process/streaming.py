@@ -27,7 +27,7 @@ from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stopping import Stop, stopping
 
-_STEPS = 50
+_STEPS = 20
 """Checkpoints that only say what has changed, before the next whole one."""
 
 

@@ -6,12 +6,13 @@ import queue
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal.errors import ReleaseError
+from shoal.model import EventTables
 from shoal.streams.checkpoint import Checkpoint, remove_asides, remove_steps, write_checkpoint
 from shoal.streams.durable import Aside, sync, sync_all
 from shoal.streams.output import FileFormat, write_snapshot, write_summary
@@ -30,6 +31,23 @@ class Commit:
     snapshots: Sequence[PublishedSnapshot]
     checkpoint: Checkpoint | None
     summary: Mapping[str, Any]
+
+    def handed_over(self) -> Commit:
+        """The same with frames of its own.
+
+        A frame that polars writes in one thread is locked, and whoever touches the same object in another holds
+        Python's lock while waiting for it: both wait for ever. A clone shares the memory and not the lock.
+        """
+        snapshots = [replace(snapshot, tables=_cloned(snapshot.tables)) for snapshot in self.snapshots]
+        if self.checkpoint is None:
+            return Commit(snapshots, None, self.summary)
+        tables = {name: table.clone() for name, table in self.checkpoint.tables.items()}
+        return Commit(snapshots, replace(self.checkpoint, tables=tables), self.summary)
+
+
+def _cloned(tables: EventTables) -> EventTables:
+    counts = None if tables.counts is None else tables.counts.clone()
+    return replace(tables, records=tables.records.clone(), counts=counts)
 
 
 @dataclass(frozen=True)
@@ -95,7 +113,7 @@ class Publisher:
     def submit(self, commit: Commit) -> None:
         """Hand over a commit. Raises what went wrong with an earlier one."""
         self._tell()
-        self._commits.put((commit, self._writers.submit(self._write, commit)))
+        self._commits.put((commit, self._writers.submit(self._write, commit.handed_over())))
 
     def _tell(self) -> None:
         if self._error is not None:
