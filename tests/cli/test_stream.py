@@ -40,9 +40,9 @@ def lines(n_snapshots=6, start=0):
     ]
 
 
-def stream(monkeypatch, arriving, *options, out="out", private="keep", method=METHOD):
-    """Run the command on these lines; its exit code."""
-    Path("stdin").write_text("".join(line + "\n" for line in arriving))
+def stream(monkeypatch, arriving, *options, out="out", private="keep", method=METHOD, end="\n"):
+    """Run the command on these lines, the last with this end; its exit code."""
+    Path("stdin").write_text("\n".join(arriving) + (end if arriving else ""))
     kept = [] if private is None else ["--private", private]
     with Path("stdin").open() as file, monkeypatch.context() as patch:
         patch.setattr("sys.stdin", file)
@@ -206,6 +206,38 @@ def test_a_damaged_state_is_refused(monkeypatch, capsys, folder):
     capsys.readouterr()
     assert stream(monkeypatch, lines(6)) == 2
     refusal(capsys, "cannot be read", "damaged")
+
+
+def test_a_state_with_one_bit_changed_is_refused(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(6), "--no-flush") == 0
+    state = folder / "keep" / "stream.state"
+    content = bytearray(state.read_bytes())
+    content[-100] ^= 1
+    state.write_bytes(bytes(content))
+    capsys.readouterr()
+    assert stream(monkeypatch, lines(6)) == 2
+    refusal(capsys, "cannot be read", "damaged")
+
+
+def test_a_published_folder_that_is_gone_is_noticed(monkeypatch, capsys, folder):
+    whole = lines(9)
+    assert stream(monkeypatch, whole[:-1], "--no-flush") == 0
+    assert summary()["snapshots"]["published"] > 0
+    shutil.rmtree(folder / "out")
+    capsys.readouterr()
+    assert stream(monkeypatch, whole) == 2
+    refusal(capsys, "is gone")
+    (folder / "out").mkdir()  # they were taken elsewhere
+    assert stream(monkeypatch, whole) == 0
+
+
+def test_a_line_that_is_cut_is_read_when_it_comes_whole(monkeypatch, folder):
+    whole = lines(9)
+    assert stream(monkeypatch, whole, out="one", private="one-kept") == 0
+    assert stream(monkeypatch, [*whole[:5], whole[5][:-4]], "--no-flush", end="") == 0
+    assert summary()["position"] == {"lines": 5}
+    assert stream(monkeypatch, whole) == 0
+    assert contents(folder / "out") == contents(folder / "one")
 
 
 BAD = {

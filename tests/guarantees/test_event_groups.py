@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.event_groups import naive_bucketised, naive_generalised
+from shoal.guarantees import LDiversity
 from shoal.guarantees.event_groups import event_groups
 from shoal.model import EventTables
 
@@ -135,3 +136,17 @@ def test_a_missing_coarse_number_is_not_a_zero_and_a_missing_value_cannot_be_cou
     assert event_groups(EventTables(coarse, None, ("age",), "result")).sizes.tolist() == [1, 1]
     missing = pl.DataFrame({"time": [0, 0], "age_low": [1.0, 1.0], "result": ["a", None]})
     assert event_groups(EventTables(missing, None, ("age",), "result")).sizes.tolist() == [0]
+
+
+@pytest.mark.parametrize("column", ["time", "group"])
+def test_both_zeros_do_not_make_one_group_of_two(column):
+    """A reader of the table sees two groups of one value each."""
+    key = {"time": [1] * 4, "group": [1] * 4} | {column: [0.0, 0.0, -0.0, -0.0]}
+    counts = {name: [values[0], values[2]] for name, values in key.items()}
+    tables = EventTables(
+        pl.DataFrame(key | {"age": [1, 2, 3, 4]}),
+        pl.DataFrame(counts | {"result": ["a", "b"], "count": [2, 2]}),
+        ("age",),
+        "result",
+    )
+    assert not LDiversity(2).check(tables).holds

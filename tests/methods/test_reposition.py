@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from event_examples import small_events
-from shoal import simulate
+from shoal import publish as publish_release
+from shoal import simulate, verify
 from shoal.attacks import Homogeneity
 from shoal.errors import InputError, ParameterError
 from shoal.methods import Reposition
@@ -189,6 +190,56 @@ def test_a_snapshot_must_be_of_one_instant_and_later_than_the_last():
         run.push(pl.DataFrame({"time": [1, 1], "result": ["a", "b"]}))
     with pytest.raises(InputError, match="without events"):
         run.push(pl.DataFrame({"time": [], "result": []}))
+
+
+def test_clocks_that_are_set_back_do_not_stop_it():
+    """Two hours of one clock time: the second is later, though Python's datetimes say they are equal."""
+    first = dt.datetime(2024, 10, 26, 22, tzinfo=dt.UTC)
+    times = pl.Series([first + dt.timedelta(hours=h) for h in range(6) for _ in range(4)])
+    times = times.cast(pl.Datetime("us", "UTC")).dt.convert_time_zone("Europe/Bratislava")
+    events = Events(pl.DataFrame({"time": times, "result": list("aabc") * 6}), sensitive="result")
+    candidate = Reposition(l=2, window=2, seed=0).anonymize(events)
+    assert candidate.check().holds
+    assert candidate.published.n_snapshots == 6
+
+
+def test_both_zeros_are_one_value():
+    frame = pl.DataFrame({"time": [0] * 4 + [1] * 4, "result": [0.0, -0.0, 1.0, 2.0] * 2})
+    candidate = Reposition(l=2, window=2, seed=0).anonymize(Events(frame, sensitive="result"))
+    assert candidate.check().holds
+    assert candidate.recipe.figures["suppressed"] == 0
+
+
+def test_sensitive_values_that_are_no_value_are_refused():
+    nan = Events(pl.DataFrame({"time": [0] * 3, "result": [0.5, float("nan"), 1.0]}), sensitive="result")
+    with pytest.raises(ParameterError, match="1 of 3 sensitive values are not a number"):
+        Reposition(l=2, window=1).anonymize(nan)
+    lists = Events(pl.DataFrame({"time": [0] * 2, "result": [[1], [2]]}), sensitive="result")
+    with pytest.raises(InputError, match="cannot hold"):
+        Reposition(l=2, window=1).anonymize(lists)
+
+
+@pytest.mark.parametrize("publish", PUBLISH)
+@pytest.mark.parametrize(
+    "name", ["row", "alike", "needed", "size", "place", "value", "coarse", "home", "like", "found"]
+)
+def test_columns_may_have_any_plain_name(tmp_path, publish, name):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"time": np.repeat([0, 1], 20), "age": rng.integers(0, 90, 40), name: list("abcd") * 10})
+    for sensitive, quasi in ((name, "age"), ("age", name)):
+        events = Events(frame, sensitive=sensitive, quasi=[quasi])
+        candidate = Reposition(l=2, window=2, publish=publish, seed=0).anonymize(events)
+        publish_release(candidate, tmp_path / sensitive)
+        assert verify(tmp_path / sensitive)
+
+
+def test_names_that_would_be_taken_for_others_are_refused():
+    frame = pl.DataFrame({"time": [0, 0], "q": [1, 2], "q_low": ["x", "y"], "result": ["a", "b"]})
+    events = Events(frame, sensitive="result", quasi=["q", "q_low"])
+    with pytest.raises(InputError, match="Rename one"):
+        Reposition(l=2, window=1, publish="generalised").anonymize(events)
+    with pytest.raises(InputError, match="two underscores"):
+        Events(frame.rename({"q": "__row"}), sensitive="result", quasi=["__row"])
 
 
 def test_progress_ends_with_everything():

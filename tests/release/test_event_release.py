@@ -69,7 +69,10 @@ def small(way="bucketised", **options):
 
 def promise(l=2):
     verdict = VerdictPart(holds=True, measured=2.0, required=l)
-    return GuaranteePart(name="l-diversity", parameters={"l": l}, statement="", checked_by="anyone", verdict=verdict)
+    statement = LDiversity(l).statement
+    return GuaranteePart(
+        name="l-diversity", parameters={"l": l}, statement=statement, checked_by="anyone", verdict=verdict
+    )
 
 
 def write(tables, folder, file_format, private=None):

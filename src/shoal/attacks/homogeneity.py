@@ -127,18 +127,18 @@ class Homogeneity:
         hits = reach.group_by(TIME, _CLASS).agg(pl.col(_HITS).sum())
         targets = keyed.select(
             pl.col(_CLASS), pl.col(original.sensitive), pl.col(original.time).alias(TIME)
-        ).with_row_index("row")
+        ).with_row_index("__row")
         place = instants.search_sorted(targets[TIME])
         total = np.zeros(len(frame))
         right = np.zeros(len(frame))
         for shift in range(window):
             later = place + shift
-            there = targets.with_columns(later.alias("place")).filter(pl.col("place") < len(instants))
-            there = there.with_columns(instants.gather(there["place"]).alias(TIME))
+            there = targets.with_columns(later.alias("__place")).filter(pl.col("__place") < len(instants))
+            there = there.with_columns(instants.gather(there["__place"]).alias(TIME))
             found = there.join(hits, on=[TIME, _CLASS], how="inner")
-            np.add.at(total, found["row"].to_numpy(), found[_HITS].to_numpy())
+            np.add.at(total, found["__row"].to_numpy(), found[_HITS].to_numpy())
             same = there.join(reach, on=[TIME, _CLASS, original.sensitive], how="inner")
-            np.add.at(right, same["row"].to_numpy(), same[_HITS].to_numpy())
+            np.add.at(right, same["__row"].to_numpy(), same[_HITS].to_numpy())
         matched = total > 0
         return np.divide(right, total, out=np.zeros(len(frame)), where=matched), matched
 
@@ -155,16 +155,17 @@ class Homogeneity:
         top = top.filter(pl.col(TIME).is_in(instants.implode()))
         place = instants.search_sorted(top[TIME]).cast(pl.Int64)
         around = pl.concat(
-            top.with_columns((place - shift).alias("home")).filter(pl.col("home") >= 0) for shift in range(self.window)
+            top.with_columns((place - shift).alias("__home")).filter(pl.col("__home") >= 0)
+            for shift in range(self.window)
         )
-        often = around.group_by("home", sensitive).agg(pl.len().alias("often"))
-        best = often.filter(pl.col("often") == pl.col("often").max().over("home"))
-        best = best.select("home", sensitive, chance=1.0 / pl.len().over("home"))
+        often = around.group_by("__home", sensitive).agg(pl.len().alias("__often"))
+        best = often.filter(pl.col("__often") == pl.col("__often").max().over("__home"))
+        best = best.select("__home", sensitive, __chance=1.0 / pl.len().over("__home"))
         homes = instants.search_sorted(original.frame[original.time]).cast(pl.Int64)
-        targets = original.frame.select(sensitive, home=homes)
-        joined = targets.join(best, on=["home", sensitive], how="left", maintain_order="left")
-        told = homes.is_in(best["home"].implode()).to_numpy()
-        return np.where(told, joined["chance"].fill_null(0.0).to_numpy(), baseline)
+        targets = original.frame.select(sensitive, __home=homes)
+        joined = targets.join(best, on=["__home", sensitive], how="left", maintain_order="left")
+        told = homes.is_in(best["__home"].implode()).to_numpy()
+        return np.where(told, joined["__chance"].fill_null(0.0).to_numpy(), baseline)
 
 
 def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -172,22 +173,22 @@ def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> p
     records, counts, sensitive = published.records, published.counts, published.sensitive
     if counts is not None:
         keyed = records.with_columns(_keys(records, names).alias(_CLASS))
-        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("size"))
-        like = keyed.group_by(TIME, GROUP, _CLASS).agg(pl.len().alias("like"))
+        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("__size"))
+        like = keyed.group_by(TIME, GROUP, _CLASS).agg(pl.len().alias("__like"))
         shares = counts.join(sizes, on=[TIME, GROUP])
         both = like.join(shares, on=[TIME, GROUP])
-        expected = both["like"].cast(pl.Float64) * both[COUNT] / both["size"]
+        expected = both["__like"].cast(pl.Float64) * both[COUNT] / both["__size"]
         return both.with_columns(expected.alias(_HITS)).group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
     # Each different coarse record against each kind of person, at all instants at once: far fewer than events.
     coarse = records.columns[1:-1]
-    marked = records.with_columns(_keys(records, coarse).alias("coarse"))
-    different = marked.unique("coarse", keep="first").select("coarse", *coarse)
+    marked = records.with_columns(_keys(records, coarse).alias("__coarse"))
+    different = marked.unique("__coarse", keep="first").select("__coarse", *coarse)
     covered = pl.concat(
-        kinds.filter(_covers(row, kinds, names)).select(_CLASS, coarse=pl.lit(row["coarse"]))
+        kinds.filter(_covers(row, kinds, names)).select(_CLASS, __coarse=pl.lit(row["__coarse"]))
         for row in different.iter_rows(named=True)
     )
-    found = marked.group_by(TIME, "coarse", sensitive).agg(pl.len().cast(pl.Float64).alias(_HITS))
-    return found.join(covered, on="coarse").group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
+    found = marked.group_by(TIME, "__coarse", sensitive).agg(pl.len().cast(pl.Float64).alias(_HITS))
+    return found.join(covered, on="__coarse").group_by(TIME, _CLASS, sensitive).agg(pl.col(_HITS).sum())
 
 
 def _covers(row: dict[str, Any], kinds: pl.DataFrame, names: list[str]) -> pl.Series:

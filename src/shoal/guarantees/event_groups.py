@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.model import EventTables
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
-_SIZE, _MOST, _ROW = "size of a group", "count of its most frequent value", "first row of a group"
+_SIZE, _MOST, _ROW = "__size", "__most", "__row"
 
 
 class EventGroups(NamedTuple):
@@ -43,6 +43,9 @@ def event_groups(tables: EventTables) -> EventGroups:
     if tables.counts is None:
         return _generalised(tables)
     keys = [tables.records.schema[name] for name in (TIME, GROUP)]
+    if any(kind.is_float() for kind in keys):
+        # 0.0 and -0.0 would be one group to us, and two to whoever reads the table.
+        return _nothing("times or group numbers are no whole numbers")
     if keys != [tables.counts.schema[name] for name in (TIME, GROUP)]:
         return _nothing("records and counts have times or group numbers of different types")
     # Lazily, in one go: streams ask this of every small snapshot.

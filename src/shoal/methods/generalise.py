@@ -50,7 +50,9 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
     snapshot = Snapshot.of(events, quasi, sensitive, l)
     frame = without_nan(snapshot.frame, quasi)
     names = [TIME, *(name for column in quasi for name in coarse_names(column, frame.schema[column])), sensitive]
-    if len(set(names)) != len(names):
+    if len(set(names)) != len(names) or set(quasi) & {
+        n for c in quasi for n in coarse_names(c, frame.schema[c]) if n != c
+    }:
         raise InputError(
             "Two columns would be published under one name: a coarse number is called as the column, with _low and "
             "_high after it. Rename one."

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-import polars as pl
 
 from shoal.errors import ParameterError
 from shoal.guarantees import LDiversity
@@ -22,6 +21,7 @@ from shoal.methods.reposition_costs import delay_costs, suppression_costs
 from shoal.methods.repositioning import Eligible, Repositioning
 from shoal.methods.watch import Progress
 from shoal.model import Events, EventsCandidate, EventTables, PrivateEvents, Recipe
+from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 
 Publish = Literal["bucketised", "generalised"]
@@ -131,8 +131,8 @@ class Reposition:
         self, eligible: Eligible, *, time: str, quasi: tuple[str, ...], sensitive: str, seed: int
     ) -> EventTables:
         """What is published of an eligible snapshot that has events."""
-        own = pl.lit(eligible.time, dtype=eligible.events.schema[time])
-        events = eligible.events.select(own.alias(TIME), *quasi, sensitive)
+        own = eligible.time.new_from_index(0, len(eligible.events)).alias(TIME)
+        events = eligible.events.select(own, *quasi, sensitive)
         if self.publish == "generalised":
             return generalise(events, quasi=quasi, sensitive=sensitive, l=int(self.l))
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)))
@@ -188,7 +188,12 @@ class Reposition:
             raise ParameterError(
                 "reposition needs events, one row each with a time and a sensitive value; read them with read_events."
             )
-        n_values = events.frame[events.sensitive].n_unique()
+        values = plain_types(events.frame)[events.sensitive]
+        if values.dtype.is_float() and (n_odd := int(values.is_nan().sum())):
+            raise ParameterError(
+                f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or leave those events out."
+            )
+        n_values = values.n_unique()
         if n_values < self.l:
             raise ParameterError(
                 f"l={self.l} needs at least {self.l} different sensitive values, the events have {n_values}. Lower l."

@@ -21,8 +21,8 @@ class Eligible:
     """An l-eligible snapshot that may be published."""
 
     number: int
-    time: Any
-    """Its own instant, which its events get."""
+    time: pl.Series
+    """Its own instant, which its events get: one entry."""
     events: pl.DataFrame
     """Columns as they arrived, with their own times; there may be none."""
     moved: dict[int, int]
@@ -65,19 +65,20 @@ class Repositioning:
         self._codes: dict[str, int] = {}
         self._beta = np.zeros(0)
         self._frames: dict[int, pl.DataFrame] = {}
-        self._times: dict[int, Any] = {}
+        self._times: dict[int, pl.Series] = {}
 
     def push(self, snapshot: pl.DataFrame) -> Eligible | None:
         """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
         if snapshot.is_empty():
             raise InputError("A snapshot without events has no place in the window. Leave it out.")
         number = self.window.entered
-        time = snapshot[self.time][0]
-        if not snapshot[self.time].eq(time).all():
+        time = snapshot[self.time].head(1)
+        # As numbers: where clocks are set back, Python holds the second of two equal clock times not to be later.
+        if snapshot[self.time].to_physical().n_unique() != 1:
             raise InputError(
                 f"The snapshot at position {number} has events of several times; push one instant at once."
             )
-        if self._times and time <= self._times[number - 1]:
+        if self._times and time.to_physical()[0] <= self._times[number - 1].to_physical()[0]:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")
         codes = self._encode(snapshot[self.sensitive])
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 0)))
@@ -93,7 +94,8 @@ class Repositioning:
         return [self._leave(departure) for departure in self.window.flush(self._beta)]
 
     def _encode(self, values: pl.Series) -> NDArray[np.int64]:
-        text = values.cast(pl.String)
+        # 0.0 and -0.0 are one value.
+        text = (values + 0.0 if values.dtype.is_float() else values).cast(pl.String)
         for value in text.unique().sort().to_list():
             self._codes.setdefault(value, len(self._codes))
         if len(self._codes) > len(self._beta):
@@ -131,4 +133,4 @@ class Repositioning:
         self.window.restore(facts["window"])
         homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)
         self._frames = {int(part[_HOME][0]): part.drop(_HOME) for part in homes}
-        self._times = {home: frame[self.time][0] for home, frame in self._frames.items()}
+        self._times = {home: frame[self.time].head(1) for home, frame in self._frames.items()}

@@ -48,6 +48,8 @@ class Events:
             roles[id] = Role.IDENTIFIER
         if len(roles) != 2 + len(quasi) + (id is not None):
             raise InputError("A column of events has two roles. Give each column one of time, sensitive, quasi, id.")
+        if any(column.startswith("__") for column in roles):
+            raise InputError("Names of columns must not begin with two underscores; Shoal's own do. Rename them.")
         for column in roles:
             if column not in table.columns:
                 raise InputError(f"Events need the column {column!r}; the table has {len(table.columns)} others.")

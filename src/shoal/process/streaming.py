@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods.reposition import Reposition
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.process.steps import Steps, silent
@@ -128,12 +128,17 @@ def stream_events(
         stream = _Stream(method, arrivals, settings, kept)
         if kept is None:
             check_new(to)
+        elif stream.published and not to.exists():
+            raise ReleaseError(
+                f"{str(to)!r} is gone, and with it {stream.published} snapshots that were published there. Put the "
+                "folder back, empty if they were taken elsewhere, or begin a new stream in new folders."
+            )
         to.mkdir(parents=True, exist_ok=True)
         stop = stack.enter_context(stopping())
         if isinstance(source, Path):
             reader: Lines | Folder = Folder(source, arrivals.columns, arrivals.position, follow=follow, tell=tell)
         else:
-            reader = Lines(source, arrivals.columns, arrivals.position, skip=not goes_on)
+            reader = Lines(source, arrivals.columns, arrivals.position, skip=not goes_on, goes_on=not flush)
         if stream.finished:
             if any(len(block) for block in reader.blocks(stop)):
                 raise InputError("This stream is finished, so nothing can be added. Begin a new one in new folders.")
@@ -187,6 +192,11 @@ class _Stream:
         self._arrivals.restore(checkpoint.tables.get("open"), facts["arrivals"])
         self._totals = Totals.restored(facts["totals"])
         self._ending, self.finished = facts["ending"], facts["finished"]
+
+    @property
+    def published(self) -> int:
+        """Snapshots published so far."""
+        return self._totals.snapshots
 
     def run(self, reader: Lines | Folder, publisher: Publisher, stop: Stop, *, flush: bool, steps: Steps) -> None:
         """Publish until the input ends or a stop is asked for."""

@@ -71,11 +71,11 @@ class WindowCount:
         counts = counts.filter(self._inside(counts, TIME))
         conditions = [_holds(c, v) for c, v in self.where.items() if c != data.sensitive]
         like = pl.all_horizontal(conditions).sum() if conditions else pl.len()
-        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("size"), like.cast(pl.Float64).alias("like"))
+        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("__size"), like.cast(pl.Float64).alias("__like"))
         wanted = _holds(data.sensitive, self.where[data.sensitive]) if data.sensitive in self.where else pl.lit(True)
-        found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("found"))
+        found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("__found"))
         both = sizes.join(found, on=[TIME, GROUP])
-        return float((both["like"] * both["found"] / both["size"]).sum())
+        return float((both["__like"] * both["__found"] / both["__size"]).sum())
 
     def _in_coarse(self, data: EventTables) -> float:
         """For each record the chance that its value lies where it is asked for, times that of the others."""

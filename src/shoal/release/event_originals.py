@@ -17,7 +17,7 @@ from shoal.model.event_tables import COUNT, GROUP, TIME
 
 Numbers = NDArray[np.int64]
 
-_ROW = "position of a row"
+_ROW = "__position"
 
 
 def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
@@ -95,17 +95,17 @@ def _refuse_buckets(published: EventTables, counts: pl.DataFrame, moved: pl.Data
 def _refuse_pairs(published: EventTables, counts: pl.DataFrame, moved: pl.DataFrame, alike: Numbers) -> str | None:
     """A record whose quasi-identifiers are in one group only is in that group, and so is its sensitive value."""
     sensitive, n = published.sensitive, len(published.records)
-    groups = published.records.select(TIME, GROUP).with_columns(pl.Series("alike", alike[:n]))
-    sure = groups.group_by("alike").agg(pl.col(GROUP).n_unique().alias("groups"), pl.col(TIME, GROUP).first())
+    groups = published.records.select(TIME, GROUP).with_columns(pl.Series("__alike", alike[:n]))
+    sure = groups.group_by("__alike").agg(pl.col(GROUP).n_unique().alias("__groups"), pl.col(TIME, GROUP).first())
     found = (
         moved.select(sensitive)
-        .with_columns(pl.Series("alike", alike[n:]))
-        .join(sure.filter(pl.col("groups") == 1), on="alike")
+        .with_columns(pl.Series("__alike", alike[n:]))
+        .join(sure.filter(pl.col("__groups") == 1), on="__alike")
     )
     keys = [TIME, GROUP, sensitive]
-    needed = found.group_by(keys).agg(pl.len().cast(pl.Int64).alias("needed"))
+    needed = found.group_by(keys).agg(pl.len().cast(pl.Int64).alias("__needed"))
     given = counts.group_by(keys).agg(pl.col(COUNT).sum())
-    short = needed.join(given, on=keys, how="left").filter(pl.col("needed") > pl.col(COUNT).fill_null(0))
+    short = needed.join(given, on=keys, how="left").filter(pl.col("__needed") > pl.col(COUNT).fill_null(0))
     if short.is_empty():
         return None
     return f"The sensitive values of {len(short[[TIME, GROUP]].unique())} group(s) are not those of their records."

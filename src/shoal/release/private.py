@@ -52,7 +52,8 @@ def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:
     times = original.frame[original.time].unique().sort()
     published = times.gather(places.replace(-1, None))
     names = original.roles.columns(Role.IDENTIFIER)
-    return original.frame.select(*names, original.time).with_columns(published.alias("published"))
+    free = next(name for name in ("published", "published_in", "published_in_snapshot") if name not in names)
+    return original.frame.select(*names, original.time).with_columns(published.alias(free))
 
 
 def _who_is_who(candidate: Candidate, names: list[str]) -> pl.DataFrame:

@@ -13,6 +13,9 @@ from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.forms import form_named
 
+_TABLES = ("data", "patterns", "sensitive", "attributes")
+_KNOWN_FILES = {"report.html", *(f"{name}.{kind}" for name in _TABLES for kind in ("parquet", "csv"))}
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -71,6 +74,8 @@ def verify(folder: str | Path) -> Verification:
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
                 findings.append(f"{FILE_NAME} itself says that {part.name} does not hold")
+            if part.statement != guarantee.statement:
+                findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
             # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
                 notes.append(
@@ -85,6 +90,18 @@ def verify(folder: str | Path) -> Verification:
         if not findings and sizes is not None and sizes != certificate.counts.group_sizes:
             # Where a guarantee fails, other sizes are no news.
             findings.append(f"the groups in the data are not those that {FILE_NAME} counts")
+        counted = certificate.counts
+        if (
+            not findings
+            and sizes
+            and (counted.groups, counted.smallest_group, counted.largest_group)
+            != (
+                sum(sizes.values()),
+                min(map(int, sizes)),
+                max(map(int, sizes)),
+            )
+        ):
+            findings.append(f"{FILE_NAME} does not sum up its own group sizes rightly")
         if not verdicts:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if certificate.counts.subjects < certificate.counts.series:
@@ -102,6 +119,8 @@ def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
         for name, part in certificate.files.items()
         if digest_file(folder / name) != part
     ]
+    if n_odd := sum(name not in _KNOWN_FILES for name in certificate.files):
+        findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release has")
     if extra := len(found - set(certificate.files)):
         # Their names might be anything; the count is enough to go and look.
         findings.append(f"the folder holds {extra} file(s) that {FILE_NAME} does not name")

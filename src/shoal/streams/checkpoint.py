@@ -8,6 +8,7 @@ are written aside, synced and renamed.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -55,7 +56,7 @@ class Checkpoint:
         return FILE_NAME if self.whole else f"{STEP_NAME}{self.number:012d}"
 
     def to_bytes(self) -> bytes:
-        """One line of JSON, then the tables as Arrow streams."""
+        """A line with the SHA-256 of the rest, one of JSON, then the tables as Arrow streams."""
         parts = {}
         for name, table in self.tables.items():
             buffer = io.BytesIO()
@@ -63,11 +64,15 @@ class Checkpoint:
             parts[name] = buffer.getvalue()
         lengths = {name: len(part) for name, part in parts.items()}
         head = {"version": _VERSION, "number": self.number, "facts": self.facts, "tables": lengths}
-        return b"".join([json.dumps(head, allow_nan=False).encode(), b"\n", *parts.values()])
+        content = b"".join([json.dumps(head, allow_nan=False).encode(), b"\n", *parts.values()])
+        return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
     @classmethod
     def from_bytes(cls, content: bytes, *, whole: bool = True) -> Checkpoint:
         """Read one back. Raises ValueError where it is none."""
+        digest, _, content = content.partition(b"\n")
+        if digest != hashlib.sha256(content).hexdigest().encode():
+            raise ValueError("damaged")
         head_line, _, rest = content.partition(b"\n")
         head = json.loads(head_line)
         if head["version"] != _VERSION or sum(head["tables"].values()) != len(rest):

@@ -28,15 +28,20 @@ class Lines:
         How many lines are consumed already.
     skip
         Whether the input begins at its beginning, so that these lines come again and are skipped.
+    goes_on
+        Whether the input will go on another time: then a last line without an end is not consumed, it may be cut.
     """
 
     name = "lines"
 
-    def __init__(self, descriptor: int, columns: Sequence[str], position: Position, *, skip: bool = True) -> None:
+    def __init__(
+        self, descriptor: int, columns: Sequence[str], position: Position, *, skip: bool = True, goes_on: bool = False
+    ) -> None:
         self._descriptor = descriptor
         self._columns = list(columns)
         self._position = position
         self._to_skip = position.number if skip else 0
+        self._goes_on = goes_on
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
         """What has arrived, again and again, until the input ends or a stop is asked for."""
@@ -50,7 +55,7 @@ class Lines:
             if cut or not piece:
                 whole = b"".join([*rest, piece[:cut]])
                 rest, n_rest = [], 0
-                if whole:
+                if whole and not (self._goes_on and not piece):
                     yield from self._parse(whole)
             if not piece:
                 return
