@@ -5,12 +5,30 @@ series never depend on the order of the rows, leave the panel untouched and are 
 on them; what is published are aggregates of the originals.
 """
 
+from shoal.features import interests
 from shoal.features.centred import Centred
 from shoal.features.contract import Features
 from shoal.features.custom import Custom
-from shoal.features.finding import FeatureName, find_features
+from shoal.features.deep_metric import DeepMetric
+from shoal.features.finding import FeatureName, describe_features, find_features
 from shoal.features.haar import Haar
+from shoal.features.learned import Learned
+from shoal.features.linear_metric import LinearMetric
 from shoal.features.raw import Raw
 from shoal.features.standardized import Standardized
 
-__all__ = ["Centred", "Custom", "FeatureName", "Features", "Haar", "Raw", "Standardized", "find_features"]
+__all__ = [
+    "Centred",
+    "Custom",
+    "DeepMetric",
+    "FeatureName",
+    "Features",
+    "Haar",
+    "Learned",
+    "LinearMetric",
+    "Raw",
+    "Standardized",
+    "describe_features",
+    "find_features",
+    "interests",
+]

@@ -9,7 +9,10 @@ from shoal.errors import ParameterError
 from shoal.features.centred import Centred
 from shoal.features.contract import Features
 from shoal.features.custom import Custom
+from shoal.features.deep_metric import DeepMetric
 from shoal.features.haar import Haar
+from shoal.features.learned import Learned
+from shoal.features.linear_metric import LinearMetric
 from shoal.features.raw import Raw
 from shoal.features.standardized import Standardized
 from shoal.model import Panel
@@ -24,7 +27,8 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
     Parameters
     ----------
     spec
-        "raw", "standardized", "centred", "haar", or anything that takes a Panel and gives an array (series, features).
+        "raw", "standardized", "centred", "haar", a learned metric, or anything that takes a Panel and gives an array
+        (series, features).
 
     Examples
     --------
@@ -40,8 +44,13 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
         if spec not in _KNOWN:
             raise ParameterError(f"Unknown features {spec!r}. Known: {known}; or give a function of a panel.")
         return _KNOWN[spec]
-    if isinstance(spec, Raw | Standardized | Centred | Haar | Custom):
+    if isinstance(spec, Raw | Standardized | Centred | Haar | Learned | Custom):
         return spec
+    if isinstance(spec, LinearMetric | DeepMetric):
+        raise ParameterError(
+            f"features got a {type(spec).__name__} that has learned nothing yet; give what its learn(left, right, "
+            "similar) returns."
+        )
     if isinstance(spec, type):
         raise ParameterError(f"features got the class {spec.__name__}; give an instance of it: {spec.__name__}().")
     if not callable(spec):
@@ -49,3 +58,8 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
             f"features must be a name or a function of a panel, found {type(spec).__name__}. Known names: {known}."
         )
     return Custom(spec)
+
+
+def describe_features(features: Features) -> str | dict[str, Any]:
+    """What a recipe records: the name, and of a learned metric its digest and how it did on held-out pairs."""
+    return features.entry if isinstance(features, Learned) else features.name

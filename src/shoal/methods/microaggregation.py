@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import FeatureName, find_features
+from shoal.features import FeatureName, describe_features, find_features
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -47,10 +47,10 @@ class Microaggregation:
     Destroys individual peaks.
 
     Missing values: MDAV takes distances over the instants both series have and scales them to all; the other
-    algorithms, refine and Haar features refuse gaps. The aggregate at an instant is over the members observed there,
-    and is itself missing where they are fewer than k subjects. With MDAV a subject with several series joins a
-    group with one of them, its nearest, except in the last group, which takes all that is left; the others need one
-    series per subject.
+    algorithms, refine, Haar features and learned metrics refuse gaps. The aggregate at an instant is over the members
+    observed there, and is itself missing where they are fewer than k subjects. With MDAV a subject with several series
+    joins a group with one of them, its nearest, except in the last group, which takes all that is left; the others need
+    one series per subject.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Microaggregation:
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
     features
-        What similar means: "raw", "standardized", "centred", "haar", or a function of the panel.
+        What similar means: "raw", "standardized", "centred", "haar", a learned metric, or a function of the panel.
     gain
         Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
@@ -149,9 +149,9 @@ class Microaggregation:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again; a function stands under its name."""
+        """What is needed to build the same method again; functions by name, learned metrics by digest."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"k": int(self.k), "features": find_features(self.features).name}
+        return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
 
     @property
     def aims_at(self) -> KAnonymity:

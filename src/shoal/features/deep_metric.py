@@ -1,0 +1,232 @@
+"""A twin network that learns from pairs what makes two series alike, however it depends on their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.features.judging import conclude, refuse_seed
+from shoal.features.labelled import Floats, Fold, Judged, Pairs, as_pairs
+from shoal.features.learned import Learned, inputs_of, map_inputs
+
+Layers = tuple[tuple[Floats, Floats], ...]
+
+BATCH = 128
+RATE = 2e-3
+DECAY = 1e-4
+"""Adam's weight decay."""
+
+_START, _ORDER = 1, 2  # of the seed's children; 0 holds out
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepMetric:
+    """Learn a nonlinear metric from pairs labelled similar or dissimilar.
+
+    d(x, y) = ‖f(x) - f(y)‖₂ for a network f of linear layers with max(0, ·) between them, the same for both series of
+    a pair, that minimises by Adam the contrastive loss (5)
+
+        L = ½ d² for a similar pair, ½ max(0, margin - d²) for a dissimilar one,
+
+    similar and dissimilar pairs weighing alike in sum. The network sees time as time: beside the values their running
+    total and the highest value, rise and fall so far and still to come (`shoal.features.learned.time_inputs`), from
+    which times of arrival and departure follow by adding up. For sums over the series `LinearMetric` needs fewer pairs.
+
+    Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
+    for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is
+    used only if its score on the held-out pairs, learned without those series, is above the Euclidean one by two
+    standard errors; else the result says so and gives the values themselves (`Learned.used`). The score is the chance
+    that a dissimilar pair is farther apart than a similar one. Missing values are refused.
+
+    Needs torch, the extra `deep`: pip install 'shoal[deep]'. What it returns does not.
+
+    Parameters
+    ----------
+    hidden
+        Widths of the hidden layers.
+    n_features
+        Width of the last layer: how many features a series gets.
+    margin
+        How far apart, squared, dissimilar pairs are pushed.
+    passes
+        At most so many times through the pairs.
+    patience
+        Passes without a lower loss on the held-out pairs before learning stops.
+    seed
+        Which series are held out, where the weights start, the order of the pairs. The same pairs and seed give the
+        same bytes on the same machine.
+    device
+        "cpu", or "cuda" where there is one: worth it from some hundred thousand pairs.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> days = (rng.random((80, 24)) < 0.2).astype(float)
+    >>> from shoal.features import interests
+    >>> learned = DeepMetric().learn(*interests.label_pairs(days, interests.Arrival()))
+    >>> learned.used, learned.transform(days).shape
+    (True, (80, 8))
+
+    References
+    ----------
+    "PAD: learned metric", section 5.2, loss (5). R. Hadsell, S. Chopra and Y. LeCun, "Dimensionality reduction by
+    learning an invariant mapping", 2006.
+    """
+
+    hidden: tuple[int, ...] = (64, 32)
+    n_features: int = 8
+    margin: float = 1.0
+    passes: int = 60
+    patience: int = 10
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
+        for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+                raise ParameterError(f"{name} must be whole and at least 1.")
+        if not 0.0 < self.margin < float("inf"):
+            raise ParameterError("margin must be above 0.")
+        if self.device != "cpu" and not self.device.startswith("cuda"):
+            raise ParameterError("device must be 'cpu' or 'cuda'.")
+        refuse_seed(self.seed)
+
+    def learn(self, left: Any, right: Any, similar: Any) -> Learned:
+        """Learn from two arrays of series and a boolean for each pair of rows."""
+        torch = _torch(self.device)
+        pairs = as_pairs(left, right, similar)
+        inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), "time")
+        centre = inputs.mean(axis=0)
+        scale = float(np.sqrt(np.mean((inputs - centre) ** 2))) or 1.0
+        x = (inputs - centre) / scale
+        folds = pairs.folds(int(self.seed))
+        with _deterministic(torch, self.device):
+            tried = [self._stop(torch, x, fold) for fold in folds]
+            stops = [stop for stop, _ in tried]
+            n_passes = int(np.median(stops))
+            layers = self._fit(torch, x, pairs, n_passes)
+        # A fold is judged after as many passes as were best on the others: its own best would flatter itself.
+        honest = [min(int(np.median(np.delete(stops, at))), len(seen)) for at, (_, seen) in enumerate(tried)]
+        judged = [Judged(fold.held, seen[at - 1]) for fold, (_, seen), at in zip(folds, tried, honest, strict=True)]
+        settings = {
+            "hidden": [int(width) for width in self.hidden],
+            "margin": float(self.margin),
+            "passes": n_passes,
+            "seed": int(self.seed),
+        }
+        return Learned(
+            kind="deep",
+            inputs="time",
+            shape=pairs.shape,
+            centre=centre,
+            scale=scale,
+            layers=layers,
+            figures=conclude(pairs, judged) | settings,
+        )
+
+    def _stop(self, torch: Any, x: Floats, fold: Fold) -> tuple[int, list[Floats]]:
+        """After which pass the loss on the held-out pairs was least, and their distances after each pass."""
+        best, at, seen = np.inf, 0, []
+        for number, weights in enumerate(self._passes(torch, x, fold.train, int(self.passes)), start=1):
+            seen.append(fold.held.distances(map_inputs(x, _numpy(weights))))
+            judged = _contrastive(seen[-1], fold.held, float(self.margin))
+            # The first passes only find the scale of the distances; a low loss there is luck.
+            if judged < best and (number >= self.patience or number == self.passes):
+                best, at = judged, number
+            elif at and number - at >= self.patience:
+                break
+        return at, seen
+
+    def _fit(self, torch: Any, x: Floats, pairs: Pairs, n_passes: int) -> Layers:
+        """The layers after so many passes."""
+        *_, last = self._passes(torch, x, pairs, n_passes)
+        return _numpy(last)
+
+    def _passes(self, torch: Any, x: Floats, pairs: Pairs, n_passes: int) -> Iterator[Any]:
+        """The weights after each pass."""
+        weights = self._start(torch, x.shape[1])
+        optimizer = torch.optim.Adam([part for layer in weights for part in layer], lr=RATE, weight_decay=DECAY)
+        data = torch.tensor(x, dtype=torch.float32, device=self.device)
+        order = np.random.default_rng(np.random.SeedSequence(int(self.seed), spawn_key=(_ORDER,)))
+        for _ in range(n_passes):
+            shuffled = order.permutation(pairs.n_pairs)
+            for first in range(0, pairs.n_pairs, BATCH):
+                loss = self._loss(torch, weights, data, pairs, shuffled[first : first + BATCH])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            yield weights
+
+    def _loss(self, torch: Any, weights: Any, data: Any, pairs: Pairs, chosen: Any) -> Any:
+        """Mean contrastive loss of some pairs, each label weighing a half of all pairs."""
+        share = float(pairs.similar.mean())
+        ends = torch.as_tensor(np.concatenate([pairs.left[chosen], pairs.right[chosen]]), device=self.device)
+        mapped = data[ends]
+        for at, (weight, bias) in enumerate(weights):
+            mapped = torch.nn.functional.linear(torch.relu(mapped) if at else mapped, weight, bias)
+        apart = mapped[: len(chosen)] - mapped[len(chosen) :]
+        squared = (apart * apart).sum(dim=1)
+        similar = torch.as_tensor(pairs.similar[chosen], device=self.device)
+        each = torch.where(similar, squared / share, torch.relu(self.margin - squared) / (1.0 - share))
+        return each.mean() / 4.0
+
+    def _start(self, torch: Any, n_inputs: int) -> Any:
+        """Random weights from numpy's generator: torch's own state is left alone."""
+        random = np.random.default_rng(np.random.SeedSequence(int(self.seed), spawn_key=(_START,)))
+        widths = [n_inputs, *(int(width) for width in self.hidden), int(self.n_features)]
+        layers = []
+        for before, after in pairwise(widths):
+            bound = 1.0 / np.sqrt(before)
+            layer = random.uniform(-bound, bound, (after, before)), random.uniform(-bound, bound, after)
+            layers.append(
+                tuple(torch.tensor(part, dtype=torch.float32, device=self.device, requires_grad=True) for part in layer)
+            )
+        return layers
+
+
+def _contrastive(distances: Floats, pairs: Pairs, margin: float) -> float:
+    """The contrastive loss (5), each label weighing a half."""
+    squared = distances * distances
+    return float(squared[pairs.similar].mean() + np.maximum(margin - squared[~pairs.similar], 0.0).mean()) / 4.0
+
+
+def _numpy(weights: Any) -> Layers:
+    def plain(part: Any) -> Floats:
+        return np.array(part.detach().cpu().numpy(), dtype=np.float64, order="C")
+
+    return tuple((plain(weight), plain(bias)) for weight, bias in weights)
+
+
+def _torch(device: str) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ParameterError(
+            "DeepMetric needs torch, which is not installed. Install the extra: pip install 'shoal[deep]'; or use "
+            "LinearMetric."
+        ) from None
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ParameterError(f"device={device!r} was asked for, but torch finds no such device. Use device='cpu'.")
+    return torch
+
+
+@contextmanager
+def _deterministic(torch: Any, device: str) -> Iterator[None]:
+    """One thread and only operations that give the same each time; afterwards as before."""
+    threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    lenient = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.set_num_threads(1)  # layers this small lose time waiting for each other
+    # On a GPU some operations have no such form without a setting of the environment: there they only warn.
+    torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(strict, warn_only=lenient)

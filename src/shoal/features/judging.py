@@ -1,0 +1,31 @@
+"""Whether a learned metric is any better than none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.features.labelled import SURE, Judged, Pairs, score, sure_gain
+
+
+def conclude(pairs: Pairs, folds: Sequence[Judged]) -> dict[str, Any]:
+    """The figures of a learned metric, from its distances of the held-out pairs."""
+    gain, error = sure_gain(pairs, folds)
+    return {
+        "used": bool(gain > SURE * error),
+        "n_pairs": pairs.n_pairs,
+        "n_similar": int(pairs.similar.sum()),
+        "n_held_out": sum(fold.held.n_pairs for fold in folds),
+        "held_out_learned": round(float(np.mean([score(fold.learned, fold.held.similar) for fold in folds])), 6),
+        "held_out_euclidean": round(float(np.mean([score(fold.euclidean, fold.held.similar) for fold in folds])), 6),
+        "held_out_error": round(error, 6),
+    }
+
+
+def refuse_seed(seed: int) -> None:
+    """Only whole numbers of at least 0."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("seed must be a whole number of at least 0.")

@@ -1,0 +1,246 @@
+"""Pairs of series labelled similar or dissimilar: checked, held out in part, and judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+FEWEST_OF_EACH = 5
+"""Similar and dissimilar pairs below which nothing is learned: a part of them must be held out."""
+
+FOLDS = 3
+"""Parts of the series that are held out in turn; learning sees four ninths of the pairs, judging a third in all."""
+
+COMMON = 3.0
+"""Series in more than so many times as many pairs as the median one are common: several rows are this same series."""
+
+SURE = 2.0
+"""Standard errors by which a learned distance must do better than the Euclidean one before it is used."""
+
+_DRAWS = 50
+_FEWEST_IN_FOLD = 1
+_MOST_JACKKNIFE_GROUPS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Labelled pairs over different series.
+
+    `series` has one row per different series, instants and channels side by side; `left` and `right` are positions in
+    it.
+    """
+
+    series: Floats
+    shape: tuple[int, ...]
+    """Instants, and channels where there are any."""
+    left: Positions
+    right: Positions
+    similar: Booleans
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs."""
+        return len(self.left)
+
+    @cached_property
+    def scale(self) -> float:
+        """Root mean square of the differences in a pair over √2: about the deviation of one value, 1 where none is."""
+        apart = self.series[self.left] - self.series[self.right]
+        return float(np.sqrt(np.mean(apart * apart) / 2)) or 1.0
+
+    @cached_property
+    def common(self) -> Booleans:
+        """Which series occur in far more pairs than others."""
+        times = np.bincount(np.concatenate([self.left, self.right]), minlength=len(self.series))
+        common: Booleans = times > COMMON * np.median(times)
+        return common
+
+    def take(self, chosen: Booleans) -> Pairs:
+        """Some of the pairs, over the same series."""
+        return Pairs(self.series, self.shape, self.left[chosen], self.right[chosen], self.similar[chosen])
+
+    def distances(self, mapped: Floats) -> Floats:
+        """Distance of each pair, from the features of the series."""
+        return row_norms(mapped[self.left] - mapped[self.right])
+
+    def folds(self, seed: int) -> tuple[Fold, ...]:
+        """Pairs to learn from and pairs to judge on, several times; each with both labels.
+
+        A metric that has seen a series has an easy judgement on it, so the two have no series in common, and pairs of
+        one series from each belong to neither; but for series that are COMMON, an empty day say, which no metric will
+        meet for the first time. Only where that leaves a label out are single pairs held out.
+        """
+        random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
+        parts = self._parts()
+        apart = int(np.bincount(parts).max()) <= self.n_pairs / (2 * FOLDS)
+        for _ in range(_DRAWS):
+            if apart:
+                first = second = _evenly(random, int(parts.max()) + 1)[parts]
+            else:
+                number = np.where(self.common, -1, _evenly(random, len(self.series)))
+                first, second = number[self.left], number[self.right]
+            if found := self._cut(first, second):
+                return found
+        single = np.empty(self.n_pairs, dtype=np.int64)
+        for label in (True, False):
+            single[self.similar == label] = _evenly(random, int((self.similar == label).sum()))
+        return self._cut(single, single)
+
+    def _cut(self, first: Positions, second: Positions) -> tuple[Fold, ...]:
+        """The folds, from the fold of either end of each pair; none where a label is too rare in one."""
+        found = []
+        for fold in range(FOLDS):
+            kept = (first != fold) & (second != fold)
+            held = np.isin(first, (fold, -1)) & np.isin(second, (fold, -1)) & ~kept
+            if any(
+                (self.similar[part] == label).sum() < _FEWEST_IN_FOLD
+                for part in (kept, held)
+                for label in (True, False)
+            ):
+                return ()
+            found.append(Fold(self.take(kept), self.take(held)))
+        return tuple(found)
+
+    def _parts(self) -> Positions:
+        """For each pair the number of the part of the graph it lies in; parts have no series in common."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        n = len(self.series)
+        graph = coo_matrix((np.ones(self.n_pairs), (self.left, self.right)), shape=(n, n))
+        labels = connected_components(graph, directed=False)[1]
+        return np.unique(labels[self.left], return_inverse=True)[1].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Pairs to learn from, and others to judge on."""
+
+    train: Pairs
+    held: Pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Held-out pairs with their learned distances."""
+
+    held: Pairs
+    learned: Floats
+
+    @cached_property
+    def euclidean(self) -> Floats:
+        """Their distances without learning."""
+        return self.held.distances(self.held.series)
+
+
+def _evenly(random: np.random.Generator, n: int) -> Positions:
+    """A fold for each of n, as many of each as can be."""
+    return random.permutation(n) % FOLDS
+
+
+def as_pairs(left: Any, right: Any, similar: Any) -> Pairs:
+    """Check what somebody labelled."""
+    a, b = as_series(left, "left"), as_series(right, "right")
+    if a.shape != b.shape:
+        raise InputError(f"left and right must have the same shape, found {a.shape} and {b.shape}.")
+    labels = np.asarray(similar)
+    if labels.shape != a.shape[:1]:
+        raise InputError(f"similar needs one label for each of {len(a)} pairs, found an array of shape {labels.shape}.")
+    if labels.dtype.kind != "b":
+        if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
+            raise InputError("similar must be booleans: True where the two series of a pair are alike.")
+        labels = labels.astype(bool)
+    n_similar = int(labels.sum())
+    if min(n_similar, len(labels) - n_similar) < FEWEST_OF_EACH:
+        raise ParameterError(
+            f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, found "
+            f"{n_similar} and {len(labels) - n_similar}. Label more pairs."
+        )
+    both = np.concatenate([a, b]).reshape(2 * len(a), -1)
+    series, where = np.unique(both, axis=0, return_inverse=True)
+    where = where.reshape(-1).astype(np.int64)
+    return Pairs(series, a.shape[1:], where[: len(a)], where[len(a) :], labels)
+
+
+def as_series(values: Any, what: str = "values") -> Floats:
+    """An array (series, instants) or (series, instants, channels) without gaps, as float64."""
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError):  # numpy may quote values; ours must not
+        found = np.empty(0, dtype=object)
+    if found.dtype.kind not in "biuf" or found.ndim not in (2, 3) or 0 in found.shape:
+        raise InputError(f"{what} must be an array of numbers (series, instants) or (series, instants, channels).")
+    x = np.ascontiguousarray(found, dtype=np.float64)
+    bad = ~np.isfinite(x.reshape(len(x), -1)).all(axis=1)
+    if n_bad := int(bad.sum()):
+        raise InputError(
+            f"Learned metrics and interests need complete series; {n_bad} of {len(x)} series of {what} have missing or "
+            f"infinite values, the first at position {int(bad.argmax())}. Read the panel with `missing` set to "
+            "'drop-series', 'drop-instants' or 'interpolate:2h'."
+        )
+    return x
+
+
+def row_norms(x: Floats) -> Floats:
+    """Euclidean length of each row."""
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", x, x))
+    return norms
+
+
+def score(distances: Floats, similar: Booleans) -> float:
+    """The chance that a dissimilar pair is farther apart than a similar one, ties counting half: 1 is perfect."""
+    from scipy.stats import rankdata
+
+    n_apart, n_similar = int((~similar).sum()), int(similar.sum())
+    if not n_apart or not n_similar:
+        return 0.5
+    ranks = rankdata(distances)
+    return float((ranks[~similar].sum() - n_apart * (n_apart + 1) / 2) / (n_apart * n_similar))
+
+
+def sure_gain(pairs: Pairs, folds: Sequence[Judged]) -> tuple[float, float]:
+    """By how much the learned distances score better in the mean of the folds, and the standard error of that.
+
+    The error is the jackknife's over groups of series: pairs that share a series do not count as independent. Common
+    series stay in: they are not one but many.
+    """
+    n_groups = min(int((~pairs.common).sum()), _MOST_JACKKNIFE_GROUPS)
+    group = np.full(len(pairs.series), -2)
+    # Series are sorted, so neighbours are alike: every group gets some of each kind.
+    group[~pairs.common] = np.arange(int((~pairs.common).sum())) % n_groups
+
+    def gain(without: int) -> float:
+        gains = []
+        for fold in folds:
+            rest = (group[fold.held.left] != without) & (group[fold.held.right] != without)
+            labels = fold.held.similar[rest]
+            gains.append(score(fold.learned[rest], labels) - score(fold.euclidean[rest], labels))
+        return float(np.mean(gains))
+
+    leave_out = np.array([gain(g) for g in range(n_groups)])
+    spread = leave_out - leave_out.mean()
+    return gain(-1), float(np.sqrt((n_groups - 1) / n_groups * np.sum(spread * spread)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Small products on one thread: faster than waiting for others, and the same bits on any number of cores."""
+    # They bring a BLAS of their own and OpenMP, which can be limited only once they are there.
+    import scipy.optimize  # noqa: F401
+    import sklearn.cluster  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield

@@ -1,0 +1,256 @@
+"""What learning a metric gives: features in which near means alike to whoever labelled the pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Literal, get_args
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.features.labelled import Floats, as_series, row_norms
+from shoal.model import Panel
+
+Kind = Literal["linear", "deep"]
+Inputs = Literal["values", "time"]
+
+FORMAT = 1
+_CELLS = 1_000_000  # of inputs worked on at a time, about 8 MB
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned:
+    """A map from series to features, learned from pairs by `LinearMetric` or `DeepMetric`.
+
+    d(x, y) = ‖f(x) - f(y)‖₂, f(x) = W_N g(… g(W_1 (u(x) - centre) / scale + b_1) …) + b_N, g(z) = max(0, z)
+
+    where u gives the values themselves, or for the deep metric what time adds to them (`time_inputs`); a linear metric
+    has one layer. That is a pseudometric: two different series may have distance 0, and are then alike in all that
+    mattered to whoever labelled.
+
+    Where the learned distance did not do better than the Euclidean one on the pairs held out it is not used: `used` is
+    False, `statement` says so, and the features are the values as they are. What is published are aggregates of the
+    originals either way, so the guarantee does not depend on what was learned.
+
+    Features of a series do not depend on the other series nor on their order, to the last bit. Series with missing
+    values are refused. Nothing here needs torch.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> days = rng.normal(size=(60, 8))
+    >>> left, right = days[rng.integers(60, size=500)], days[rng.integers(60, size=500)]
+    >>> from shoal.features import LinearMetric
+    >>> learned = LinearMetric().learn(left, right, abs(left[:, 3] - right[:, 3]) < 0.5)
+    >>> learned.used, learned.transform(days).shape
+    (True, (60, 8))
+    """
+
+    kind: Kind
+    inputs: Inputs
+    shape: tuple[int, ...]
+    """Instants, and channels where there are any, of the series it takes."""
+    centre: Floats
+    scale: float
+    layers: tuple[tuple[Floats, Floats], ...]
+    """Weights (outputs, inputs) and bias of each layer."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """`used`, `n_pairs`, `n_similar`, `n_held_out`, `held_out_learned`, `held_out_euclidean`, `held_out_error`, `seed`
+    and the settings: counts and scores, no values. A score is the chance that a dissimilar pair is farther apart than
+    a similar one."""
+
+    def __post_init__(self) -> None:
+        for array in (self.centre, *(part for layer in self.layers for part in layer)):
+            array.setflags(write=False)
+
+    @property
+    def name(self) -> str:
+        """The word for it."""
+        return f"learned-{self.kind}"
+
+    @property
+    def used(self) -> bool:
+        """Whether the learned distance is used; otherwise the features are the values."""
+        return bool(self.figures.get("used", True))
+
+    @property
+    def statement(self) -> str:
+        """In one sentence, whether it is used and why."""
+        f = self.figures
+        found = (
+            f"on {f.get('n_held_out')} held-out pairs the learned distance tells dissimilar from similar with "
+            f"{f.get('held_out_learned', float('nan')):.3f}, the Euclidean one with "
+            f"{f.get('held_out_euclidean', float('nan')):.3f}"
+        )
+        if self.used:
+            return f"The learned metric is used: {found}."
+        return (
+            f"The learned metric is not used, series are compared by Euclidean distance: {found}, which is not better "
+            "beyond chance."
+        )
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the recipe records: enough to tell whether a saved metric is the one that was used."""
+        scores = ("n_pairs", "n_held_out", "held_out_learned", "held_out_euclidean", "seed")
+        plain = {key: self.figures[key] for key in scores if key in self.figures}
+        return {"learned": self.kind, "used": self.used, "sha256": self.digest(), **plain}
+
+    def transform(self, values: Any) -> Floats:
+        """Features (series, features) of an array (series, instants) or (series, instants, channels)."""
+        x = as_series(values)
+        if x.shape[1:] != self.shape:
+            raise ParameterError(
+                f"The metric was learned from series of shape {self.shape}, these have shape {x.shape[1:]}. "
+                "Learn it from pairs like the series to be grouped, or resample them."
+            )
+        if not self.used:
+            return x.reshape(len(x), -1)
+        height = max(1, _CELLS // len(self.centre))
+        blocks = [self._forward(x[first : first + height]) for first in range(0, len(x), height)]
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+    def __call__(self, panel: Panel) -> Floats:
+        """Features of a panel's series."""
+        values = panel.values
+        if values.ndim == 3 and values.shape[2] == 1 and len(self.shape) == 1:
+            values = values[:, :, 0]
+        return self.transform(values)
+
+    def distances(self, left: Any, right: Any) -> Floats:
+        """Distance of each pair of series, row by row."""
+        return row_norms(self.transform(left) - self.transform(right))
+
+    def digest(self) -> str:
+        """SHA-256 of everything the features depend on and of the figures."""
+        whole = hashlib.sha256(json.dumps(self._header(), sort_keys=True).encode())
+        for name, array in sorted(self._arrays().items()):
+            whole.update(name.encode() + array.astype("<f8").tobytes())
+        return whole.hexdigest()
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as .npz: arrays of numbers and a header in JSON, nothing that runs when it is read.
+
+        The weights are learned from the labelled series: keep the file where those may be kept.
+        """
+        buffer = BytesIO()
+        header = json.dumps(self._header() | {"sha256": self.digest()}, sort_keys=True)
+        np.savez(buffer, header=np.frombuffer(header.encode(), dtype=np.uint8), **self._arrays())  # type: ignore[arg-type]
+        target = Path(path)
+        target.write_bytes(buffer.getvalue())
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path) -> Learned:
+        """Read what `save` wrote; refused where it is something else or was changed."""
+        source = Path(path)
+        try:
+            with np.load(BytesIO(source.read_bytes()), allow_pickle=False) as file:
+                arrays = {name: np.asarray(file[name]) for name in file.files}
+            header = json.loads(arrays.pop("header").tobytes())
+            learned = cls._from_parts(header, arrays)
+            whole = header["sha256"] == learned.digest()
+        except OSError as error:
+            raise InputError(f"{source} cannot be read: {error.strerror}.") from None
+        except (KeyError, TypeError, ValueError, AttributeError, EOFError, BadZipFile):
+            raise InputError(f"{source} is no learned metric. Give a file written by Learned.save.") from None
+        if not whole:
+            raise InputError(
+                f"{source} was changed after it was saved: its SHA-256 is another. Learn the metric again."
+            )
+        return learned
+
+    @classmethod
+    def _from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learned:
+        if (
+            header["format"] != FORMAT
+            or header["kind"] not in get_args(Kind)
+            or header["inputs"] not in get_args(Inputs)
+        ):
+            raise ValueError("format")
+        n_layers = int(header["layers"])
+        layers = tuple(
+            (np.ascontiguousarray(arrays[f"weights_{at}"], dtype=np.float64), arrays[f"bias_{at}"].astype(np.float64))
+            for at in range(n_layers)
+        )
+        widths = [len(arrays["centre"]), *(len(weights) for weights, _ in layers)]
+        for (weights, bias), before, after in zip(layers, widths, widths[1:], strict=False):
+            if weights.shape != (after, before) or bias.shape != (after,):
+                raise ValueError("shapes")
+        shape = tuple(int(n) for n in header["shape"])
+        n_inputs = int(np.prod(shape)) * (1 if header["inputs"] == "values" else N_TIME_INPUTS)
+        if widths[0] != n_inputs or not layers:
+            raise ValueError("shapes")
+        return cls(
+            kind=header["kind"],
+            inputs=header["inputs"],
+            shape=shape,
+            centre=arrays["centre"].astype(np.float64),
+            scale=float(header["scale"]),
+            layers=layers,
+            figures=dict(header["figures"]),
+        )
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "inputs": self.inputs,
+            "shape": list(self.shape),
+            "scale": self.scale,
+            "layers": len(self.layers),
+            "figures": self.figures,
+        }
+
+    def _arrays(self) -> dict[str, Floats]:
+        arrays = {"centre": self.centre}
+        for at, (weights, bias) in enumerate(self.layers):
+            arrays |= {f"weights_{at}": weights, f"bias_{at}": bias}
+        return arrays
+
+    def _forward(self, x: Floats) -> Floats:
+        return map_inputs((inputs_of(x, self.inputs) - self.centre) / self.scale, self.layers)
+
+    def __repr__(self) -> str:
+        return f"Learned({self.kind}, {'used' if self.used else 'not used'}, {self.layers[-1][0].shape[0]} features)"
+
+
+def map_inputs(x: Floats, layers: tuple[tuple[Floats, Floats], ...]) -> Floats:
+    """Rows of inputs through the layers, each row for itself."""
+    for at, (weights, bias) in enumerate(layers):
+        # Not by matrix product: BLAS sums a row in another order depending on where in the array it stands.
+        x = np.einsum("ij,kj->ik", np.maximum(x, 0.0) if at else x, weights, optimize=False) + bias
+    return x
+
+
+N_TIME_INPUTS = 8
+"""What `time_inputs` makes of each value."""
+
+
+def inputs_of(x: Floats, inputs: Inputs) -> Floats:
+    """Series (series, instants[, channels]) as rows of inputs."""
+    if inputs == "time":
+        return time_inputs(x)
+    return x.reshape(len(x), -1)
+
+
+def time_inputs(x: Floats) -> Floats:
+    """The values, their running total, and the highest value, rise and fall so far and still to come, side by side.
+
+    u(x) = (x[t], Σ_{s ≤ t} x[s] / T, and for y = x, rise, fall: max of y[s] over s ≤ t, max of y[s] over s ≥ t)
+    with rise[t] = max(0, x[t] - x[t - 1]) and fall[t] = max(0, x[t - 1] - x[t]), both 0 at the first t,
+
+    so that what happens first or last is a sum over instants for a network and not a search through them: the time of
+    arrival is T minus the sum of the highest so far, of a series of zeros and ones.
+    """
+    steps = np.diff(x, axis=1, prepend=x[:, :1])
+    parts = [x, np.cumsum(x, axis=1) / x.shape[1]]
+    for part in (x, np.maximum(steps, 0.0), np.maximum(-steps, 0.0)):
+        parts += [np.maximum.accumulate(part, axis=1), np.maximum.accumulate(part[:, ::-1], axis=1)[:, ::-1]]
+    return np.concatenate([part.reshape(len(x), -1) for part in parts], axis=1)
