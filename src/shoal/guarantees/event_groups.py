@@ -48,22 +48,42 @@ def event_groups(tables: EventTables) -> EventGroups:
         return _nothing("times or group numbers are no whole numbers")
     if keys != [tables.counts.schema[name] for name in (TIME, GROUP)]:
         return _nothing("records and counts have times or group numbers of different types")
-    # Lazily, in one go: streams ask this of every small snapshot.
-    records = tables.records.lazy().select(TIME, GROUP).with_row_index(_ROW)
-    sizes = records.group_by(TIME, GROUP).agg(pl.len().alias(_SIZE), pl.col(_ROW).first())
-    value = _one_zero(tables.counts[tables.sensitive])
-    whole = tables.counts[COUNT].dtype.is_integer()
-    counted = pl.col(COUNT).cast(pl.Int64, strict=False) if whole else pl.lit(0, dtype=pl.Int64).alias(COUNT)
-    counts = tables.counts.lazy().select(TIME, GROUP, value.alias("value"), counted)
+    if any(table[name].null_count() for table in (tables.records, tables.counts) for name in (TIME, GROUP)):
+        return _nothing("times or group numbers are missing")
+    # By arrays: streams ask this of every small snapshot, where queries of frames take longer than the counting.
+    n = len(tables.records)
+    both = np.stack([_codes(tables.records[name], tables.counts[name]) for name in (TIME, GROUP)])
+    codes = np.unique(both[0] * (int(both[1].max()) + 1) + both[1], return_inverse=True)[1].reshape(-1)
+    of_record, of_count, n_groups = codes[:n], codes[n:], int(codes.max()) + 1
+    sizes = np.bincount(of_record, minlength=n_groups)
+    rows = np.full(n_groups, -1, dtype=np.int64)
+    rows[of_record[::-1]] = np.arange(n)[::-1]
+    counts, sound = _counts(tables.counts, tables.sensitive, n)
+    values = _one_zero(tables.counts[tables.sensitive]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    pairs, pair = np.unique(of_count * (int(values.max(initial=0)) + 1) + values, return_inverse=True)
+    by_value = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(by_value, pair.reshape(-1), counts)
+    most, totals = np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    np.maximum.at(most, pairs // (int(values.max(initial=0)) + 1), by_value)
+    np.add.at(totals, of_count, counts)
+    agree = (sizes == totals) & (np.bincount(of_count[~sound], minlength=n_groups) == 0)
+    order = np.lexsort((rows, rows < 0))
+    return _judged(sizes[order], most[order], rows[order], agree[order], "records and counts of")
+
+
+def _codes(records: pl.Series, counts: pl.Series) -> NDArray[np.int64]:
+    """Equal values of one column in both tables as equal numbers from 0."""
+    return pl.concat([records, counts]).rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _counts(table: pl.DataFrame, sensitive: str, n_records: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The counts, 0 where one is no sound count, and which are: whole, above 0, of a value that is not missing."""
+    if not table[COUNT].dtype.is_integer():
+        return np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.bool_)
     # More than there are records is wrong in any case, and could not be summed up.
-    sound = pl.col(COUNT).is_between(1, len(tables.records)).fill_null(False) & pl.col("value").is_not_null()
-    by_value = counts.group_by(TIME, GROUP, "value").agg(pl.col(COUNT).filter(sound).sum(), sound.all().alias("sound"))
-    totals = by_value.group_by(TIME, GROUP).agg(
-        pl.col(COUNT).sum().alias("total"), pl.col(COUNT).max().alias(_MOST), pl.col("sound").all()
-    )
-    both = sizes.join(totals, on=[TIME, GROUP], how="full", coalesce=True)
-    agree = pl.col("sound").fill_null(False) & (pl.col(_SIZE) == pl.col("total")).fill_null(False)
-    return _result(both.with_columns(agree.alias("agree")).collect(), "records and counts of")
+    sound = table[COUNT].is_between(1, n_records).fill_null(False) & table[sensitive].is_not_null()
+    counts = table[COUNT].cast(pl.Int64, strict=False).fill_null(0).to_numpy()
+    return np.where(sound.to_numpy(), counts, 0), sound.to_numpy()
 
 
 def _nothing(why: str) -> EventGroups:
@@ -91,6 +111,17 @@ def _result(groups: pl.DataFrame, what: str) -> EventGroups:
     sizes, most, rows = (
         groups[name].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int64) for name in (_SIZE, _MOST, _ROW)
     )
+    return _judged(sizes, most, rows, agree, what)
+
+
+def _judged(
+    sizes: NDArray[np.int64],
+    most: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    agree: NDArray[np.bool_],
+    what: str,
+) -> EventGroups:
+    """Groups that do not agree have size 0."""
     n_odd = int((~agree).sum())
     note = f"{what} {n_odd} group{'s' * (n_odd != 1)} do not fit together" if n_odd else ""
     return EventGroups(np.where(agree, sizes, 0), np.where(agree, most, 1), rows, note)

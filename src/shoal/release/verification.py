@@ -74,7 +74,7 @@ def verify(folder: str | Path) -> Verification:
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
                 findings.append(f"{FILE_NAME} itself says that {part.name} does not hold")
-            if part.statement != guarantee.statement:
+            if part.statement != guarantee.statement or (part.checked_by == "publisher") != guarantee.needs_originals:
                 findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
             # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
