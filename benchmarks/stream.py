@@ -5,9 +5,9 @@ Run: python benchmarks/stream.py [--short] [--json]
 Snapshots of 1 000 events, 50 sensitive values whose frequencies fall like a power of their rank, three
 quasi-identifiers, window 12, l = 4. The time allowed is that of 150 000 events per second. The operator runs in a
 process of its own, over 2 million and over 20 million events, so that peak memory can be compared; events are made as
-they are needed and the making is not counted; polars has one thread there. `shoal stream` reads NDJSON from a pipe and writes Parquet, with a
-checkpoint after every snapshot and without; its time includes the start of the process. Compile time is left out;
-everything runs once.
+they are needed and the making is not counted; polars has one thread there. `shoal stream` reads NDJSON from a pipe and
+writes Parquet, with a checkpoint after every snapshot and without; its time includes the start of the process. Compile
+time is left out; everything runs once.
 
 `--short` takes a hundredth of the events.
 """
