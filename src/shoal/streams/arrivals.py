@@ -347,7 +347,7 @@ class Arrivals:
         """Events of open snapshots among those consumed, in the order of their arrival."""
         is_open = pl.col(_SNAPSHOT) > self._last_closed
         older = self._open
-        if older is not None and len(older) and older[_SNAPSHOT].min() <= self._last_closed:  # type: ignore[operator]
+        if older is not None and (older[_SNAPSHOT] <= self._last_closed).any():
             older = older.filter(is_open)
         if self._newer is None:
             return older
