@@ -8,7 +8,7 @@ later.
 from __future__ import annotations
 
 import re
-from typing import Any, get_type_hints
+from typing import Any
 
 from typer.core import TyperCommand
 
@@ -50,31 +50,6 @@ def method_options(ctx: Any) -> dict[str, str]:
 
 def build(cls: Any, options: dict[str, str]) -> Any:
     """A method or guarantee from the text of its options."""
-    import dataclasses
+    from shoal.process.building import build as build_from
 
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
-
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    hints = get_type_hints(cls)
-    takes = ", ".join("--" + name.replace("_", "-") for name in fields)
-    parameters: dict[str, Any] = {}
-    for name, text in options.items():
-        if name not in fields:
-            raise ParameterError(f"Unknown option --{name.replace('_', '-')} for {cls.name}. It takes: {takes}.")
-        try:
-            # Some types are for Python only, such as a slice.
-            wanted = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
-            parameters[name] = wanted.validate_python(text)
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"]
-            raise ParameterError(f"Option --{name.replace('_', '-')} of {cls.name}: {reason}.") from None
-    lacking = [
-        f"--{name.replace('_', '-')}"
-        for name, field in fields.items()
-        if name not in parameters
-        and field.default is dataclasses.MISSING
-        and field.default_factory is dataclasses.MISSING
-    ]
-    if lacking:
-        raise ParameterError(f"{cls.name} needs {', '.join(lacking)}. See: shoal methods")
-    return cls(**parameters)
+    return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}")

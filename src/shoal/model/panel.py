@@ -174,6 +174,28 @@ class Panel:
         """The values as a matrix (series, instants x channels): what kernels take."""
         return self.values.reshape(self.n_series, -1)
 
+    def take(self, series: NDArray[np.int64]) -> Panel:
+        """Some of the series by position, with everything that belongs to them; the origin is that of the whole.
+
+        Examples
+        --------
+        >>> Panel([[1.0], [2.0], [3.0]]).take(np.array([2, 0])).values.tolist()
+        [[3.0], [1.0]]
+        """
+        return Panel(
+            self.values[series],
+            ids=self.ids[series],
+            times=self.times,
+            subjects=None if self.subjects is None else self.subjects[series],
+            attributes={name: column[series] for name, column in self.attributes.items()},
+            sensitive={name: column[series] for name, column in self.sensitive.items()},
+            channels=self.channels,
+            timezone=self.timezone,
+            roles=self.roles,
+            origin=self.origin,
+            copy=False,
+        )
+
     def digest(self) -> str:
         """SHA-256 of everything in the panel: shape, values, identifiers, instants, subjects, static columns."""
         state = hashlib.sha256()

@@ -1,0 +1,20 @@
+"""The policy file: what the data are, who may want to know, what must hold, and what to try."""
+
+from shoal.process.policy.loading import load_policy, parse_policy
+from shoal.process.policy.proposing import propose_policy, write_policy
+from shoal.process.policy.schema import Adversary, Data, Limit, Policy, ReleasePart, Require, Search, policy_schema
+
+__all__ = [
+    "Adversary",
+    "Data",
+    "Limit",
+    "Policy",
+    "ReleasePart",
+    "Require",
+    "Search",
+    "load_policy",
+    "parse_policy",
+    "policy_schema",
+    "propose_policy",
+    "write_policy",
+]

@@ -1,0 +1,181 @@
+"""From YAML to a policy; a mistake is told with its line, what is wrong with it, and the way out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from shoal.errors import ParameterError
+from shoal.process.policy.schema import Policy
+
+Path_ = tuple[str | int, ...]
+
+LARGEST = 1_000_000
+"""Bytes of a policy; a larger file is something else, most likely the data."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.2's idea of plain words: only true and false are truth values, 11:00 is a time and not 660."""
+
+
+_DIGITS = "0123456789"
+_PLAIN_WORDS = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+", f"-+{_DIGITS}"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)", f"-+.{_DIGITS}"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+)
+_Loader.yaml_implicit_resolvers = {}
+for _kind, _pattern, _starts in _PLAIN_WORDS:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), list(_starts))
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read a policy file."""
+    source = Path(path)
+    try:
+        if source.stat().st_size > LARGEST:
+            raise ParameterError(f"{source} has more than {LARGEST} bytes, which no policy has. Is it the data?")
+        text = source.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"The policy {source} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"{source} is no text. A policy is a YAML file; see: shoal policy init") from None
+    return parse_policy(text, name=source.name)
+
+
+def parse_policy(text: str, *, name: str = "policy") -> Policy:
+    """A policy from YAML text.
+
+    Examples
+    --------
+    >>> parse_policy("method: {name: microaggregation, k: 10}").method
+    {'name': 'microaggregation', 'k': 10}
+    """
+    lines = text.splitlines()
+    root = _compose(text, name, lines)
+    places: dict[Path_, int] = {}
+    content = {} if root is None else _plain(root, (), places, name, lines)
+    if not isinstance(content, dict):
+        raise ParameterError(f"{name} holds no fields. A policy is made of: {', '.join(Policy.model_fields)}.")
+    try:
+        return Policy.model_validate(content)
+    except ValidationError as error:
+        raise ParameterError(_told(error, places, name, lines)) from None
+
+
+def _compose(text: str, name: str, lines: list[str]) -> Node | None:
+    try:
+        root: Node | None = yaml.compose(text, _Loader)
+        return root
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise ParameterError(
+            f"{_at(name, mark.line if mark else 0, lines)}: this is no YAML ({error.problem or error.context}). "
+            "Look for a bracket, a colon or an indent."
+        ) from None
+    except yaml.YAMLError:
+        raise ParameterError(f"{name} is no YAML: it has a character that YAML does not allow.") from None
+
+
+def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: list[str]) -> Any:
+    """What a node holds, with the line of every field noted."""
+    places.setdefault(path, node.start_mark.line)
+    if isinstance(node, MappingNode):
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, ScalarNode):
+                raise ParameterError(f"{_at(name, key_node.start_mark.line, lines)}: a field's name must be a word.")
+            key = str(key_node.value)
+            if key in found:
+                raise ParameterError(
+                    f"{_at(name, key_node.start_mark.line, lines)}: {key!r} is given twice. Remove one of them."
+                )
+            places[(*path, key)] = key_node.start_mark.line
+            found[key] = _plain(value_node, (*path, key), places, name, lines)
+        return found
+    if isinstance(node, SequenceNode):
+        return [_plain(part, (*path, at), places, name, lines) for at, part in enumerate(node.value)]
+    try:
+        return _Loader("").construct_object(node)
+    except (yaml.YAMLError, ValueError):
+        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: tags are not for policies.") from None
+
+
+def _told(error: ValidationError, places: dict[Path_, int], name: str, lines: list[str]) -> str:
+    """The first mistake in one sentence, and how many more there are."""
+    mistakes = error.errors(include_url=False, include_context=False, include_input=False)
+    # A union reports each of its kinds; the first that got farthest is what the writer meant.
+    first = max(mistakes, key=lambda mistake: len(_known(mistake["loc"], places)))
+    path = _known(first["loc"], places)
+    field = ".".join(str(part) for part in path) or "the policy"
+    if first["type"] == "extra_forbidden":
+        what = f"{field} is no field of a policy. {_nearest(path)}"
+    else:
+        message = first["msg"].removeprefix("Value error, ")
+        what = f"{field}: {message[0].lower()}{message[1:]}. {_meaning(path)}"
+    lines_wrong = {_line(_known(mistake["loc"], places), places) for mistake in mistakes}
+    more = f" ({len(lines_wrong) - 1} more lines have a mistake.)" if len(lines_wrong) > 1 else ""
+    return f"{_at(name, _line(path, places), lines)}: {what.strip()}{more}"
+
+
+def _known(loc: Path_, places: dict[Path_, int]) -> Path_:
+    """The part of a place that stands in the file; pydantic adds names of its own for the kinds of a union."""
+    path: Path_ = ()
+    for part in loc:
+        if (*path, part) in places:
+            path = (*path, part)
+    return path
+
+
+def _line(path: Path_, places: dict[Path_, int]) -> int:
+    return places.get(path, 0)
+
+
+def _at(name: str, line: int, lines: list[str]) -> str:
+    """The line, quoted: a policy is the publisher's own text and holds no data."""
+    quoted = lines[line].strip() if line < len(lines) else ""
+    if len(quoted) > 80:
+        quoted = f"{quoted[:77]}..."
+    return f"{name}, line {line + 1} ({quoted})"
+
+
+def _nearest(path: Path_) -> str:
+    """What was meant, or what is there."""
+    fields = list(_model_at(path[:-1]).model_fields)
+    close = difflib.get_close_matches(str(path[-1]), fields, n=1)
+    if close:
+        return f"Is {close[0]} meant?"
+    return f"Fields here: {', '.join(fields)}."
+
+
+def _meaning(path: Path_) -> str:
+    """What a field is for, in the words of the schema."""
+    if not path:
+        return ""
+    for end in range(len(path), 0, -1):
+        field = _model_at(path[: end - 1]).model_fields.get(str(path[end - 1]))
+        if field is not None:
+            return f"It means: {field.description}"
+    return ""
+
+
+def _model_at(path: Path_) -> type[BaseModel]:
+    """The part of the schema a place belongs to; the last one known where it leads into free fields."""
+    model: type[BaseModel] = Policy
+    for part in path:
+        field = model.model_fields.get(str(part))
+        if field is None:
+            return model
+        kinds = [field.annotation, *get_args(field.annotation)]
+        inner = next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+        if inner is None:
+            return model
+        model = inner
+    return model

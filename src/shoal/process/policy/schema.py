@@ -1,0 +1,166 @@
+"""The fields of a policy. Every one has a default, and what is not known here is refused, not ignored.
+
+A policy is written by the publisher and holds no data. What a method, an attack or a measure takes is not listed here:
+it is read off their own classes when the policy is used, so that a new one needs no change of the policy.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other"]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Part(BaseModel):
+    """A part of a policy: frozen, and closed to fields it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(Part):
+    """Which table, and how it is read: the settings of `read_panel`."""
+
+    path: str | None = Field(
+        default=None, description="CSV or Parquet file, folder or pattern, or postgresql:// with sql."
+    )
+    id: str | None = Field(default=None, description="Column that names the series. Found by name when called id.")
+    time: str | None = Field(default=None, description="Column with the timestamp. Found by name when called time.")
+    value: str | list[str] | None = Field(default=None, description="Column with the value; several are channels.")
+    subject: str | None = Field(default=None, description="Column with the person behind several series.")
+    layout: Literal["auto", "long", "wide"] = Field(default="auto", description="How the table is laid out.")
+    missing: str | dict[str, Any] | list[str | dict[str, Any]] = Field(
+        default="fail", description="fail, drop-series, drop-instants, {interpolate: 2h}, keep, or a list of them."
+    )
+    align: str | dict[str, Any] = Field(default="exact", description="exact, or {resample: 1h}.")
+    timezone: str | None = Field(default=None, description="Zone of the timestamps, such as Europe/Bratislava.")
+    sql: str | None = Field(default=None, description="SQL to read with; a file given as path is the table input.")
+
+
+class Adversary(Part):
+    """Who may want to know, and what they hold already."""
+
+    knows: dict[str, Any] = Field(
+        default_factory=lambda: {"points": 5},
+        description="Attacks by name, each with its parameters; points: 5 and totals: day are short forms.",
+    )
+    scenario: Literal["prosecutor", "journalist"] = Field(
+        default="prosecutor",
+        description="prosecutor: the one target most at risk counts. journalist: the share of all targets counts.",
+    )
+    targets: int | None = Field(
+        default=None, ge=2, description="How many subjects are attacked, by chance; all if unset."
+    )
+
+
+class Limit(BaseModel):
+    """A bound on a figure; further fields are parameters of the measure."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    at_most: float | None = Field(default=None, description="The figure may not be above this.")
+    at_least: float | None = Field(default=None, description="The figure may not be below this.")
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Limit:
+        if self.at_most is None and self.at_least is None:
+            raise ValueError("give at_most or at_least")
+        if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
+            raise ValueError("at_most is below at_least, nothing can meet both")
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the measure is told."""
+        return dict(self.model_extra or {})
+
+
+class RiskLimit(Part):
+    """How much an attack may achieve."""
+
+    at_most: Share = Field(default=0.09, description="No attack of the adversary may succeed more often than this.")
+
+
+class Require(Part):
+    """What must hold before anything is written."""
+
+    risk: RiskLimit = Field(default=RiskLimit(), description="The limit for every attack.")
+    utility: dict[str, Limit] = Field(
+        default_factory=dict, description="Limits by measure: {normalized-divergence: {at_most: 0.12}}."
+    )
+    guarantees: list[str | dict[str, Any]] = Field(
+        default_factory=list, description="Guarantees beyond those of the method: [aggregate-rule]."
+    )
+
+
+class Search(Part):
+    """How parameters are searched."""
+
+    sample: Share | None = Field(
+        default=None,
+        description="Share of the subjects tried first. Unset: all below 2 000 subjects, else 2 000 of them.",
+    )
+
+
+class ReleasePart(Part):
+    """What is made of a point that met both limits."""
+
+    model: Literal["publish", "agreement", "closed"] = Field(
+        default="publish",
+        description="publish: a folder. agreement: the folder with a data-use agreement for one recipient. "
+        "closed: a folder that stays with you and is only asked, with shoal serve.",
+    )
+    to: str = Field(default="out", description="The folder to write.")
+    format: Literal["parquet", "csv"] = Field(default="parquet", description="Of the tables.")
+    pseudonyms: Literal["random", "keyed"] = Field(default="random", description="keyed needs private.")
+    private: str | None = Field(default=None, description="Folder for what stays with you.")
+    overwrite: bool = Field(default=False, description="Replace an earlier release there.")
+    ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is tried.")
+    recipient: str | None = Field(default=None, description="agreement: who gets the data.")
+    purpose: str | None = Field(default=None, description="agreement: what for.")
+    expires: date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> ReleasePart:
+        if self.pseudonyms == "keyed" and self.private is None:
+            raise ValueError("pseudonyms: keyed needs a folder for the key: give private")
+        if self.model == "agreement" and not (self.recipient and self.purpose and self.expires):
+            raise ValueError("model: agreement needs recipient, purpose and expires")
+        return self
+
+
+class Policy(Part):
+    """A whole policy. An empty file is one: it reads a table given on the command line and looks for a k."""
+
+    data: Data = Field(default=Data(), description="The table and how it is read.")
+    roles: dict[str, RoleName] = Field(
+        default_factory=dict, description="Roles of further columns. A column not listed is withheld."
+    )
+    adversary: Adversary = Field(default=Adversary(), description="What somebody is assumed to know.")
+    require: Require = Field(default=Require(), description="What must hold.")
+    method: dict[str, Any] | list[dict[str, Any]] = Field(
+        default_factory=lambda: {"name": "microaggregation", "k": {"search": [4, 8, 12, 16, 20, 24, 28]}},
+        description="A method by name with its parameters, each a value or {search: [...]}; or a list of steps.",
+    )
+    search: Search = Field(default=Search(), description="How much is tried.")
+    release: ReleasePart = Field(default=ReleasePart(), description="What is written.")
+    seed: int = Field(default=0, ge=0, description="Of everything that is drawn by chance, pseudonyms apart.")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of `read_panel`, roles included."""
+        given = self.data.model_dump(exclude={"path"})
+        by_role = {role: tuple(name for name, found in self.roles.items() if found == role) for role in ROLE_SETTINGS}
+        return given | {setting: by_role[role] for role, setting in ROLE_SETTINGS.items()}
+
+
+ROLE_SETTINGS = {"quasi-identifier": "quasi", "sensitive": "sensitive", "other": "other"}
+"""Roles whose columns are read at all, by their setting; identifiers never are."""
+
+
+def policy_schema() -> dict[str, Any]:
+    """The JSON schema of a policy, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Policy.model_json_schema()}

@@ -1,0 +1,103 @@
+"""A policy is read as it was meant, or refused with its line and the way out."""
+
+import json
+from datetime import date
+
+import pytest
+
+from shoal.errors import ParameterError
+from shoal.process.policy import Policy, load_policy, parse_policy, policy_schema
+
+DESIGNED = """\
+data:      {path: meters.parquet, id: meter, time: timestamp, value: kwh, missing: {interpolate: 2h}}
+roles:     {tariff: quasi-identifier, postcode: identifier, diagnosis: sensitive}
+adversary: {knows: {points: 5}, scenario: prosecutor}
+require:   {risk: {at_most: 0.09}, utility: {normalized-divergence: {at_most: 0.12}}}
+method:    {name: microaggregation, k: {search: [4, 8, 12, 16, 20, 24, 28]}, features: haar}
+release:   {model: publish, to: out/}
+"""
+
+
+def test_the_design_s_own_example_is_read():
+    policy = parse_policy(DESIGNED)
+    assert policy.data.id == "meter"
+    assert policy.data.missing == {"interpolate": "2h"}
+    assert policy.require.utility["normalized-divergence"].at_most == 0.12
+    assert policy.method["k"] == {"search": [4, 8, 12, 16, 20, 24, 28]}
+    assert policy.release.to == "out/"
+
+
+def test_an_empty_file_is_a_policy_of_defaults():
+    assert parse_policy("") == parse_policy("# nothing\n") == Policy()
+    assert Policy().require.risk.at_most == 0.09
+
+
+def test_identifiers_are_in_no_setting_of_the_reader():
+    settings = parse_policy(DESIGNED).settings
+    assert settings["quasi"] == ("tariff",)
+    assert settings["sensitive"] == ("diagnosis",)
+    assert "postcode" not in json.dumps(settings)
+
+
+def test_words_mean_what_they_say():
+    policy = parse_policy(
+        "require: {utility: {interest-loss: {start: 11:00, end: 14:00, at_most: 2}}}\n"
+        "roles: {no: other}\nrelease: {model: agreement, recipient: NO, purpose: a, expires: 2027-06-30}"
+    )
+    assert policy.require.utility["interest-loss"].parameters == {"start": "11:00", "end": "14:00"}
+    assert policy.roles == {"no": "other"}
+    assert policy.release.recipient == "NO"
+    assert policy.release.expires == date(2027, 6, 30)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("data:\n  pth: x", r"policy, line 2 \(pth: x\): data.pth is no field of a policy. Is path meant\?"),
+        ("data:\n  zzz: x", r"line 2 \(zzz: x\).*Fields here: path, id, time, value"),
+        ("data:\n  layout: tall", r"line 2 \(layout: tall\): data.layout: input should be 'auto', 'long' or 'wide'"),
+        ("\n\nroles: {a: person}", r"line 3 .*roles.a: input should be 'identifier', 'quasi-identifier'"),
+        ("require: {risk: {at_most: 9}}", "require.risk.at_most: input should be less than or equal to 1"),
+        ("require: {utility: {x: {}}}", "require.utility.x: give at_most or at_least"),
+        ("require: {utility: {x: {at_most: 1, at_least: 2}}}", "at_most is below at_least, nothing can meet both"),
+        ("a: [", r"line 1 \(a: \[\): this is no YAML .*Look for a bracket, a colon or an indent"),
+        ("seed: 1\nseed: 2", r"line 2 \(seed: 2\): 'seed' is given twice. Remove one of them"),
+        ("? [a, b]\n: 1", "a field's name must be a word"),
+        ("- 1", "policy holds no fields. A policy is made of: data, roles, adversary"),
+        ("x: !!python/name:os.system x", r"line 1 .*tags are not for policies"),
+        ("data: \x07", "it has a character that YAML does not allow"),
+        ("release: {model: agreement}", "model: agreement needs recipient, purpose and expires"),
+        ("release: {pseudonyms: keyed}", "pseudonyms: keyed needs a folder for the key: give private"),
+        ("seed: -1\nadversary: {targets: 1}", r"\(1 more lines have a mistake.\)"),
+    ],
+)
+def test_a_mistake_is_quoted_with_the_way_out(text, told):
+    with pytest.raises(ParameterError, match=told):
+        parse_policy(text)
+
+
+def test_a_long_line_is_quoted_in_part():
+    with pytest.raises(ParameterError) as caught:
+        parse_policy("seed: " + "x" * 500)
+    assert len(str(caught.value)) < 250
+
+
+def test_files_that_are_no_policies_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="cannot be read: No such file"):
+        load_policy(tmp_path / "none.yaml")
+    (tmp_path / "data.parquet").write_bytes(b"PAR1\xff\xfe")
+    with pytest.raises(ParameterError, match=r"is no text. A policy is a YAML file"):
+        load_policy(tmp_path / "data.parquet")
+    (tmp_path / "data.csv").write_text("1,2\n" * 400_000)
+    with pytest.raises(ParameterError, match="Is it the data"):
+        load_policy(tmp_path / "data.csv")
+    (tmp_path / "p.yaml").write_text("seed: 3")
+    assert load_policy(tmp_path / "p.yaml").seed == 3
+
+
+def test_the_schema_names_every_field_with_its_meaning():
+    schema = policy_schema()
+    assert set(schema["properties"]) == set(Policy.model_fields)
+    parts = [schema, *schema["$defs"].values()]
+    fields = [field for part in parts for field in part.get("properties", {}).values()]
+    assert all("description" in field or "$ref" in field for field in fields)
