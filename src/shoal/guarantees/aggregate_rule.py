@@ -140,7 +140,8 @@ class AggregateRule:
 def _has_bands(candidate: Candidate) -> bool:
     published = candidate.published
     if isinstance(published, Profiles):
-        return len(published.bands) > 1
+        # A total beside its mean and its count says nothing new.
+        return bool(set(published.bands) - {"mean", "total"})
     return isinstance(published, Panel) and published.n_channels != candidate.private.original.n_channels
 
 

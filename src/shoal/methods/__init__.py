@@ -1,12 +1,37 @@
 """Ways to anonymize. Each is a frozen dataclass with the property `aims_at` and one verb, anonymize() -> Candidate.
 
 To add one: a file here, exported below. The contract tests, `shoal methods` and the options of `shoal anonymize` pick
-it up.
+it up. To be one of several `Steps` it may say of itself `keeps_equal`, whether equal series stay equal, and
+`each_alone`, whether it changes every series by its own readings only; and it has `unfold` where what it publishes has
+other rows or instants. `Steps` itself aims at what its steps leave.
 """
 
 from shoal.methods.kp import KP
 from shoal.methods.microaggregation import Microaggregation
 from shoal.methods.nlk import NLK
+from shoal.methods.noise_addition import NoiseAddition
+from shoal.methods.noisy_aggregates import NoisyAggregates
+from shoal.methods.permutation import Permutation
 from shoal.methods.reposition import Reposition
+from shoal.methods.sampling_with_fictives import SamplingWithFictives
+from shoal.methods.scope_aggregation import ScopeAggregation
+from shoal.methods.steps import Steps
+from shoal.methods.time_aggregation import TimeAggregation
+from shoal.methods.time_slicing import TimeSlicing
+from shoal.methods.transformation import Transformation
 
-__all__ = ["KP", "NLK", "Microaggregation", "Reposition"]
+__all__ = [
+    "KP",
+    "NLK",
+    "Microaggregation",
+    "NoiseAddition",
+    "NoisyAggregates",
+    "Permutation",
+    "Reposition",
+    "SamplingWithFictives",
+    "ScopeAggregation",
+    "Steps",
+    "TimeAggregation",
+    "TimeSlicing",
+    "Transformation",
+]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import FeatureName, describe_features, find_features
+from shoal.features import FeatureName, Learned, describe_features, find_features
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -66,7 +66,8 @@ class Microaggregation:
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
     features
-        What similar means: "raw", "standardized", "centred", "haar", a learned metric, or a function of the panel.
+        What similar means: "raw", "standardized", "centred", "haar", a learned metric or the file it was saved in, such
+        as "metric.npz", or a function of the panel.
     gain
         Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
@@ -111,7 +112,7 @@ class Microaggregation:
     k: int
     algorithm: Algorithm = "auto"
     refine: bool | None = None
-    features: FeatureName | Callable[[Panel], Any] = "raw"
+    features: FeatureName | str | Callable[[Panel], Any] = "raw"
     gain: float = 0.2
     aggregate: Aggregate = "mean"
     form: Form = "values"
@@ -137,7 +138,10 @@ class Microaggregation:
                 f"form='profiles' publishes means, and bands with aggregate='quantiles'; aggregate={self.aggregate!r} "
                 "is for form='values'."
             )
-        find_features(self.features)
+        features = find_features(self.features)
+        if isinstance(self.features, str) and isinstance(features, Learned):
+            # Read once: what the recipe names is then what was used, whatever happens to the file.
+            object.__setattr__(self, "features", features)
         check_rounding(self.round_to)
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):

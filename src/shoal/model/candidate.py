@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,7 @@ Published = Panel | Profiles | Envelopes
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a candidate was made: enough to make it again from the same input."""
+    """How a candidate was made: with what is secret, enough to make it again from the same input."""
 
     method: str
     parameters: dict[str, Any]
@@ -40,6 +41,10 @@ class Private:
     """Where what is published has another shape than the original: the curve of it that stands for each series."""
     rows: NDArray[np.int64] | None = None
     """Which original series are published, where some are suppressed; None: all of them."""
+    stands_for: NDArray[np.int64] | None = None
+    """Where published rows are not these series one by one: the original each stands for, -1 for a fictive one."""
+    secrets: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,9 +85,9 @@ class Candidate:
 
     @property
     def originals(self) -> Panel:
-        """The original series that are published, in the order of what is published, at its instants."""
+        """The original series that are published, in the order of the `curves`, at their instants."""
         original, rows = self.private.original, self.private.rows
-        columns = np.isin(original.times, self.published.times)
+        columns = np.isin(original.times, self.curves.times)
         if rows is None and columns.all():
             return original
         rows = np.arange(original.n_series) if rows is None else rows
@@ -117,6 +122,17 @@ class Candidate:
             channels=self.published.channels,
             timezone=self.published.timezone,
         )
+
+    @property
+    def stands_for(self) -> NDArray[np.int64]:
+        """Which original each published row stands for, -1 for a fictive one: the truth that attacks are scored by.
+
+        Of profiles and envelopes it is said of the `curves`.
+        """
+        private = self.private
+        if private.stands_for is not None:
+            return private.stands_for
+        return np.arange(private.original.n_series) if private.rows is None else private.rows
 
     def check(self) -> Verdict:
         """Judge every guarantee on the published values: the first that does not hold, else the one aimed at first."""

@@ -1,6 +1,10 @@
 """What an attack achieved."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
 
 from shoal.errors import ParameterError
 
@@ -17,6 +21,30 @@ class Interval:
         if not 0.0 <= self.low <= self.high <= 1.0:
             raise ParameterError("An interval of a share needs 0 <= low <= high <= 1.")
 
+    @staticmethod
+    def exactly(share: float) -> Interval:
+        """A share that was worked out, not sampled."""
+        return Interval(share, share, level=1.0)
+
+    @staticmethod
+    def wilson(share: float, n: int, level: float = 0.95) -> Interval:
+        """Wilson's interval for a share of n targets.
+
+        Of targets that count in part, such as 1/4 each, the share may be any number. Numbers from 0 to 1 vary at most
+        as much as hits and misses of the same mean, so the interval then errs on the wide side.
+
+        >>> found = Interval.wilson(0.5, 100)
+        >>> round(found.low, 3), round(found.high, 3)
+        (0.404, 0.596)
+        """
+        if n < 1 or not 0.0 < level < 1.0:
+            raise ParameterError("An interval needs at least 1 target and a level between 0 and 1.")
+        z = NormalDist().inv_cdf(0.5 + level / 2.0)
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        reach = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        # At 0 and 1 rounding may leave the share itself a hair outside.
+        return Interval(max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share)), level)
+
 
 @dataclass(frozen=True)
 class Risk:
@@ -32,6 +60,15 @@ class Risk:
         How many targets were attacked.
     worst
         Positions of the targets most at risk, worst first.
+    prosecutor
+        The same for the one target most at risk; the journalist's view, all targets, is `success`.
+    control, control_interval
+        What the attack makes of a case where there is nothing to find; each attack says which. A success that the
+        control has as well is none.
+    confidence
+        How sure the adversary may be of an answer, on the average: 1/m where m candidates fit alike.
+    sentence
+        The same in plain words, without any value or identity.
     """
 
     success: float
@@ -40,13 +77,24 @@ class Risk:
     baseline_interval: Interval
     n_targets: int
     worst: tuple[int, ...] = ()
+    prosecutor: float | None = None
+    control: float | None = None
+    control_interval: Interval | None = None
+    confidence: float | None = None
+    sentence: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("success", "baseline"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
+        for name in ("success", "baseline", "prosecutor", "control", "confidence"):
+            share = getattr(self, name)
+            if share is not None and not 0.0 <= share <= 1.0:
                 raise ParameterError(f"Risk: {name} is a share and must lie between 0 and 1.")
         if self.n_targets < 1:
             raise ParameterError(f"Risk needs at least 1 target, got {self.n_targets}.")
+
+    @property
+    def journalist(self) -> float:
+        """The share of all targets: what somebody gets who is after anybody."""
+        return self.success
 
     @property
     def advantage(self) -> float:

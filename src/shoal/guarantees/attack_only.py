@@ -1,0 +1,82 @@
+"""No guarantee: what attacks achieved is all there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from shoal.errors import ParameterError
+from shoal.model import Judged, Risk, Verdict
+
+
+@dataclass(frozen=True)
+class AttackOnly:
+    """Nothing is promised: the release is judged by what attacks on it achieved.
+
+    Methods such as noise, permutation or slicing make an attack harder, and no definition says by how much. They aim at
+    this. Its check never holds, because published values cannot show it; `judge` holds when at least one attack was
+    run, a limit was given, and the upper end of the confidence interval of no attack's success is above it. What was
+    not tried is not covered: another attack, or the same with more knowledge, may achieve more.
+
+    Examples
+    --------
+    >>> from shoal.model import Interval, Risk
+    >>> found = Risk(0.04, Interval(0.02, 0.08), 0.01, Interval(0.0, 0.03), n_targets=200)
+    >>> AttackOnly().judge({"known-points": found}, 0.09)
+    Verdict(holds=True, measured=0.08, required=0.09, witness=None, note="upper end of the interval of 'known-points'")
+    >>> AttackOnly().judge({}, 0.09).holds
+    False
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 3: a threshold of re-identification is chosen,
+    and what remains is compared with it.
+    """
+
+    name: ClassVar[str] = "none"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Nothing: there is one way to promise nothing."""
+        return {}
+
+    @property
+    def statement(self) -> str:
+        """That there is no promise."""
+        return "none: judged by attack only."
+
+    @property
+    def needs_originals(self) -> bool:
+        """Attacks are scored against the originals, which only the publisher has."""
+        return True
+
+    def check(self, published: Judged) -> Verdict:
+        """Never holds: values alone do not show what an attack would achieve."""
+        return _unknown(0.0, "nothing is promised; attack it and give the risks with a limit")
+
+    def judge(self, risks: Mapping[str, Risk], limit: float | None) -> Verdict:
+        """Compare the upper end of each measured interval with the limit."""
+        if limit is None:
+            return _unknown(0.0, "no limit on the risk was given")
+        check_limit(limit)
+        if not risks:
+            return _unknown(float(limit), "no risk was measured")
+        worst = max(risks, key=lambda name: risks[name].interval.high)
+        measured = float(risks[worst].interval.high)
+        return Verdict(
+            holds=measured <= limit,
+            measured=measured,
+            required=float(limit),
+            note=f"upper end of the interval of {worst!r}",
+        )
+
+
+def check_limit(limit: Any) -> None:
+    """Refuse a limit that is no share."""
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
+        raise ParameterError("risk_limit is a share of the targets: give a number above 0 and at most 1.")
+
+
+def _unknown(required: float, why: str) -> Verdict:
+    return Verdict(holds=False, measured=None, required=required, note=why)

@@ -1,0 +1,85 @@
+"""Series that look like others and are no one's.
+
+With x the given series as rows, m their mean and x - m = S V their principal components (scores S, components V):
+
+    fictive = m + s V,    s[k] = sqrt(1 - h^2) S[i(k), k] + h sd(S[., k]) z[k],    h = 1/2
+
+where i(k) is drawn anew for every component and z is standard normal: mean, variance and correlation over time are
+those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given ones
+have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half the
+distance between the two different ones that are nearest to each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from shoal.errors import ParameterError
+
+Floats = NDArray[np.float64]
+
+SMOOTHING = 0.5
+ROUNDS = 50
+"""How often those are drawn again that came too near to somebody."""
+
+_YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
+_MOST_DECIMALS = 9
+_ROWS = 2000
+
+
+def make_fictives(x: Floats, n_fictives: int, rng: np.random.Generator) -> Floats:
+    """So many series that are none of the rows of x, nor near to one."""
+    mean = x.mean(axis=0)
+    scores, components = _components(x - mean)
+    spread = scores.std(axis=0)
+    near = 0.5 * _smallest_distance(x)
+    made = np.empty((n_fictives, x.shape[1]))
+    wanted = np.arange(n_fictives)
+    for _ in range(ROUNDS):
+        donors = rng.integers(len(x), size=(len(wanted), scores.shape[1]))
+        own = np.take_along_axis(scores, donors, axis=0) * np.sqrt(1.0 - SMOOTHING**2)
+        own += SMOOTHING * spread * rng.standard_normal(own.shape)
+        with threadpool_limits(limits=1):
+            made[wanted] = _like_readings(mean + own @ components, x)
+        wanted = wanted[_nearest(made[wanted], x) < near]
+        if not len(wanted):
+            return made
+    raise ParameterError(
+        f"{len(wanted)} of {n_fictives} fictive series came too near to a real one, {ROUNDS} times. "
+        "Ask for fewer fictives, draw a larger share, or read more series."
+    )
+
+
+def _components(centred: Floats) -> tuple[Floats, Floats]:
+    """Scores and principal components, on one thread: the same bits on any number of cores."""
+    with threadpool_limits(limits=1):
+        left, sizes, right = np.linalg.svd(centred, full_matrices=False)
+    return left * sizes, right
+
+
+def _smallest_distance(x: Floats) -> float:
+    """The distance of the two different series that are nearest to each other; 0 where all are the same."""
+    some = x[np.linspace(0, len(x) - 1, min(len(x), _YARDSTICKS)).astype(np.int64)]
+    distances = cdist(some, some)
+    apart = distances[distances > 0.0]
+    return float(apart.min()) if len(apart) else 0.0
+
+
+def _nearest(made: Floats, x: Floats) -> Floats:
+    """The distance of each to the nearest row of x."""
+    found = np.full(len(made), np.inf)
+    for start in range(0, len(x), _ROWS):
+        np.minimum(found, cdist(made, x[start : start + _ROWS]).min(axis=1), out=found)
+    return found
+
+
+def _like_readings(values: Floats, x: Floats) -> Floats:
+    """Rounded to the decimals that readings have, not below zero where no reading is: else anyone could tell."""
+    for decimals in range(_MOST_DECIMALS + 1):
+        if np.array_equal(np.round(x, decimals), x):
+            values = np.round(values, decimals)
+            break
+    return np.maximum(values, 0.0) + 0.0 if (x >= 0.0).all() else values + 0.0

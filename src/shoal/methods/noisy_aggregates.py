@@ -1,0 +1,227 @@
+"""Publish means and counts with noise that keeps differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees import DifferentialPrivacy
+from shoal.guarantees.differential_privacy import Spent, Unit
+from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, refuse_gaps, shaped
+from shoal.methods.laplace import noisy_integers
+from shoal.methods.randomness import check_seed
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Panel, Private, Profiles, Recipe
+
+Figure = Literal["mean", "total"]
+
+STEPS = 2**20
+"""Steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyAggregates:
+    """Publish the mean of all subjects at each instant, or of each group of them, with just enough noise.
+
+    Every subject has one curve, the mean of its series, cut off at `lower` and `upper`. When the readings of one
+    subject are exchanged for others, the sum of these curves changes by at most (upper - lower) at each instant and
+    channel, so discrete Laplace noise of scale (upper - lower) x instants x channels / epsilon keeps the promise.
+    The number of subjects is taken as known. The mean is the noisy sum over that number, cut off at the bounds. With
+    `within`, groups and their noisy counts are published, for `count_share` of the budget; noisy counts are made to add
+    up to the known number.
+
+    Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anybody knows or pools; the certificate
+    carries the accounting. The longer the time, the more noise: average over days first (time-slicing) or publish a
+    coarser clock (time-aggregation) as an earlier step. Figures of use and risk are left out of such a release: exact
+    ones would tell what the noise hides.
+
+    Bounds must come from what is known without the data, such as the fuse of a connection: bounds read off the data,
+    such as the largest reading, tell that reading, and no noise covers it. Noise comes from the operating system, fresh
+    every time. Gaps are refused.
+
+    Parameters
+    ----------
+    epsilon
+        The budget for all that is published. Smaller hides better and needs more noise.
+    lower
+        Lower clipping bound of a reading, the same for all channels.
+    upper
+        Upper clipping bound. Bounds nearer to each other need less noise and cut off more.
+    unit
+        What is protected: "subject", all readings of one, or "reading", one of them, for far less noise.
+    figure
+        "mean", or "total" for both.
+    within
+        The attribute whose entries are the groups; left out, one group of all.
+    entries
+        Only with `within`: the entries that exist, separated by commas; not read off the data, or an entry of one
+        subject would show. Series with another entry, or none, are a last group.
+    count_share
+        Only with `within`: share of the budget for the counts.
+    insecure_seed
+        For tests only. Noise that can be drawn again hides nothing from whoever guesses the seed: the guarantee then
+        does not hold, and nothing can be released. There is no other seed.
+
+    Examples
+    --------
+    >>> panel = Panel(np.full((1000, 2), 0.5))
+    >>> candidate = NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0).anonymize(panel)
+    >>> bool(abs(candidate.values - 0.5).max() < 0.1), candidate.guarantee.total
+    (True, 1.0)
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The algorithmic foundations of differential privacy", 2014, section 3.3. "Data-driven
+    anonymization process applied to time series", section 2.
+    """
+
+    name: ClassVar[str] = "noisy-aggregates"
+    keeps_equal: ClassVar[bool] = True
+    each_alone: ClassVar[bool] = False
+
+    epsilon: float
+    lower: float
+    upper: float
+    unit: Unit = "subject"
+    figure: Figure = "mean"
+    within: str | None = None
+    entries: str | Sequence[str] | None = None
+    count_share: float = 0.1
+    insecure_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        DifferentialPrivacy(self.epsilon, self.unit)  # refuses what is impossible with its own words
+        for name in ("lower", "upper"):
+            bound = getattr(self, name)
+            if isinstance(bound, bool) or not isinstance(bound, int | float) or not abs(bound) <= 1e100:
+                raise ParameterError(f"{name} must be a number: a bound of readings that is known without the data.")
+        if not self.lower < self.upper:
+            raise ParameterError("lower must be below upper: they are the bounds of a reading.")
+        check_choice("figure", self.figure, get_args(Figure))
+        check_share("count_share", self.count_share, most=0.9)
+        if (self.within is None) != (self.entries is None):
+            raise ParameterError(
+                "within and entries go together: the attribute, and the entries it can have, known without the data."
+            )
+        if self.entries is not None:
+            listed = self.entries.split(",") if isinstance(self.entries, str) else self.entries
+            found = tuple(str(entry).strip() for entry in listed)
+            if not found or len(set(found)) < len(found) or "" in found:
+                raise ParameterError("entries must be different words, separated by commas.")
+            object.__setattr__(self, "entries", ",".join(found))
+        if self.insecure_seed is not None:
+            check_seed(self.insecure_seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {name: float(plain[name]) for name in ("epsilon", "lower", "upper", "count_share")}
+
+    @property
+    def aims_at(self) -> DifferentialPrivacy:
+        """The guarantee of this method; the candidate's carries the accounting as well."""
+        return DifferentialPrivacy(float(self.epsilon), self.unit)
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Clip, sum, add noise, divide."""
+        refuse_gaps(self, panel)
+        group, n_groups = self._groups(panel)
+        if panel.n_subjects < n_groups:
+            raise ParameterError(
+                f"{n_groups} groups need at least {n_groups} subjects, the panel has {panel.n_subjects}. "
+                "Name fewer entries or read more series."
+            )
+        spent: list[Spent] = []
+        left = float(self.epsilon)
+        counts = np.array([panel.n_subjects])
+        if self.within is not None:
+            counts, cost = self._counts(group, n_groups)
+            spent.append(cost)
+            # Rounded down: what is left must not be more than there is.
+            left = math.nextafter(float(self.epsilon) - cost.epsilon, 0.0)
+        sums, cost = self._sums(panel, group, n_groups, left)
+        spent.append(cost)
+        middle, step = (self.lower + self.upper) / 2.0, (self.upper - self.lower) / STEPS
+        means = np.clip(middle + step * sums / counts[:, None, None], self.lower, self.upper)
+        figures = [means, means * counts[:, None, None]] if self.figure == "total" else [means]
+        groups = group[panel.subject_codes]
+        if progress is not None:
+            progress(panel.n_series, panel.n_series)
+        return Candidate(
+            published=Profiles(
+                values=np.stack(figures, axis=-1),
+                counts=counts,
+                bands=("mean", "total")[: len(figures)],
+                times=panel.times,
+                channels=panel.channels,
+                timezone=panel.timezone,
+            ),
+            guarantee=DifferentialPrivacy(float(self.epsilon), self.unit, tuple(spent)),
+            recipe=Recipe(self.name, public_parameters(self)),
+            private=Private(
+                original=panel,
+                groups=groups,
+                curves=shaped(panel, means[groups]),
+                secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+            ),
+        )
+
+    def _groups(self, panel: Panel) -> tuple[NDArray[np.int64], int]:
+        """The group of each subject, by the entry of its first series, and how many groups there are."""
+        if self.within is None or self.entries is None:
+            return np.zeros(panel.n_subjects, dtype=np.int64), 1
+        if self.within not in panel.attributes:
+            raise ParameterError(
+                f"within={self.within!r} is not among the {len(panel.attributes)} attributes of the panel. "
+                "Name it as quasi when reading."
+            )
+        known = {entry: place for place, entry in enumerate(str(self.entries).split(","))}
+        first = np.unique(panel.subject_codes, return_index=True)[1]
+        of_subject = panel.attributes[self.within][first].tolist()
+        return np.array([known.get(str(entry), len(known)) for entry in of_subject]), len(known) + 1
+
+    def _counts(self, group: NDArray[np.int64], n_groups: int) -> tuple[NDArray[np.int64], Spent]:
+        """Noisy counts, made to be at least 1 and to add up to the known number of subjects."""
+        noisy, cost = noisy_integers(
+            np.bincount(group, minlength=n_groups),
+            sensitivity=2,  # a subject leaves one group and enters another
+            epsilon=float(self.epsilon) * float(self.count_share),
+            query=f"subjects in each of {n_groups} groups",
+            insecure_seed=self.insecure_seed,
+        )
+        counts = np.maximum(noisy, 1)
+        while (over := int(counts.sum()) - len(group)) != 0:
+            largest = int(counts.argmax())
+            counts[largest] = max(1, counts[largest] - over)
+        return counts, cost
+
+    def _sums(
+        self, panel: Panel, group: NDArray[np.int64], n_groups: int, epsilon: float
+    ) -> tuple[NDArray[np.int64], Spent]:
+        """Noisy sums of the clipped curves, in steps around the middle between the bounds."""
+        clipped = np.clip(cube(panel), self.lower, self.upper)
+        curves = np.zeros((panel.n_subjects, panel.n_instants, panel.n_channels))
+        np.add.at(curves, panel.subject_codes, clipped)
+        curves /= np.bincount(panel.subject_codes)[:, None, None]
+        middle, step = (self.lower + self.upper) / 2.0, (self.upper - self.lower) / STEPS
+        # Once more, as rounding may lead a mean out of the bounds by a hair.
+        whole = np.clip(np.rint((curves - middle) / step), -STEPS // 2, STEPS // 2).astype(np.int64)
+        sums = np.zeros((n_groups, panel.n_instants, panel.n_channels), dtype=np.int64)
+        np.add.at(sums, group, whole)
+        cells = panel.n_instants * panel.n_channels if self.unit == "subject" else 1
+        return noisy_integers(
+            sums,
+            sensitivity=STEPS * cells,
+            epsilon=epsilon,
+            query=f"sums of {n_groups} group(s) at {panel.n_instants} instants and in {panel.n_channels} channel(s), "
+            f"in steps of (upper - lower) / {STEPS}",
+            bounds=(float(self.lower), float(self.upper)),
+            insecure_seed=None if self.insecure_seed is None else int(self.insecure_seed) + 1,
+        )

@@ -1,0 +1,111 @@
+"""Exchange stretches of time between series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees import AttackOnly
+from shoal.methods.altered import candidate_of, check_share, cube, shaped
+from shoal.methods.lengths import Length, check_length, instants_in
+from shoal.methods.randomness import check_seed, stream
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Panel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permutation:
+    """Exchange stretches of `length` instants between a share of the series.
+
+    The instants are cut into stretches, the last one may be shorter. In each stretch a share of the series is drawn
+    anew, and each of them gets the stretch of another: every value stays at its instant and goes to one series, so that
+    at every instant the values published are those that were measured, and totals are exact. No series gets one of its
+    own subject, unless that subject has more than half of the drawn series.
+
+    Aims at nothing: every reading is a true one, and jumps where stretches meet help to find whose. Judge it by attack.
+    A gap goes with its stretch.
+
+    Parameters
+    ----------
+    length
+        How long a stretch is: "6h", "1d", or a number of instants. Shorter hides better and breaks more days apart.
+    share
+        Share of the series that exchange in each stretch. Larger hides better and leaves fewer true series.
+    seed
+        Where the random numbers start, together with the readings; without them nobody can draw the same again.
+
+    Examples
+    --------
+    >>> panel = Panel([[1.0, 2.0], [3.0, 4.0]])
+    >>> Permutation(length=1, share=1.0).anonymize(panel).values.tolist()
+    [[3.0, 4.0], [1.0, 2.0]]
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", table 1 and section 5.1 (type and quantity of
+    permutation).
+    """
+
+    name: ClassVar[str] = "permutation"
+    keeps_equal: ClassVar[bool] = False
+    each_alone: ClassVar[bool] = False
+
+    length: Length
+    share: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_length(self.length, "length")
+        check_share("share", self.share)
+        check_seed(self.seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {"share": float(self.share), "seed": int(self.seed)}
+
+    @property
+    def aims_at(self) -> AttackOnly:
+        """Nothing: judged by attack only."""
+        return AttackOnly()
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Draw who exchanges with whom, stretch by stretch."""
+        if panel.n_subjects < 2:
+            raise ParameterError(
+                f"permutation needs at least 2 subjects to exchange between, the panel has {panel.n_subjects}. "
+                "Read more series."
+            )
+        length = instants_in(self.length, panel, "length")
+        rng = stream(panel, int(self.seed), self.name)
+        x = cube(panel)
+        values = x.copy()
+        n_drawn = max(2, round(float(self.share) * panel.n_series))
+        n_exchanged = 0
+        starts = range(0, panel.n_instants, length)
+        for done, start in enumerate(starts):
+            takers, givers = _exchange(rng, panel.subject_codes, n_drawn)
+            values[takers, start : start + length] = x[givers, start : start + length]
+            n_exchanged += int((panel.subject_codes[takers] != panel.subject_codes[givers]).sum())
+            if progress is not None:
+                progress(done + 1, len(starts))
+        figures = {"stretches": len(starts), "exchanges": n_exchanged}
+        return candidate_of(self, panel, shaped(panel, values), figures=figures)
+
+
+def _exchange(
+    rng: np.random.Generator, subjects: NDArray[np.int64], n_drawn: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Series drawn by chance, and for each the one whose stretch it gets: each is named once on both sides."""
+    drawn = rng.permutation(len(subjects))[:n_drawn]
+    # Subjects in random order, each with its series side by side: moving on by as many places as the largest has
+    # series leads every one out of its own subject, unless that is more than half of all.
+    order = rng.permutation(int(subjects.max()) + 1)
+    drawn = drawn[np.argsort(order[subjects[drawn]], kind="stable")]
+    most = int(np.unique(subjects[drawn], return_counts=True)[1].max())
+    return drawn, np.roll(drawn, most)

@@ -1,0 +1,34 @@
+"""Random numbers that repeat for the publisher and for nobody else.
+
+A bare seed could be guessed, and noise that can be drawn again can be subtracted. So the stream follows from the seed
+and from every reading: the same panel and seed give the same numbers, and who lacks the panel cannot draw them. It does
+not follow from Panel.digest(), which certificates may show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.model import Panel
+
+_ROWS = 4096
+
+
+def stream(panel: Panel, seed: int, purpose: str) -> np.random.Generator:
+    """Random numbers for one purpose, from the seed and the readings."""
+    state = hashlib.sha512(f"shoal method {purpose}\n{panel.values.shape}\n".encode())
+    for row in range(0, panel.n_series, _ROWS):
+        state.update(np.ascontiguousarray(panel.values[row : row + _ROWS]).data)
+    state.update(np.ascontiguousarray(panel.subject_codes).data)
+    secret = int.from_bytes(state.digest(), "big")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([int(seed), secret])))
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse a seed that is none."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("seed must be a whole number of at least 0.")

@@ -1,0 +1,128 @@
+"""Publish a part of the series among others that are no one's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.guarantees import AttackOnly
+from shoal.methods.altered import candidate_of, check_share, refuse_gaps
+from shoal.methods.fictives import make_fictives
+from shoal.methods.randomness import check_seed, stream
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Panel
+
+LEAST = 3
+"""Drawn subjects from which on fictive series can be made that are none of theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingWithFictives:
+    """Publish the series of some subjects, drawn by chance, and fictive series among them.
+
+    A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
+    component scores each from another of the drawn series, with noise (a smoothed bootstrap), are rounded to the digits
+    readings have, and drawn again where they come nearer to a real series than half the smallest distance between two
+    real ones: they have the means, variances and correlations of the real ones and are no one's.
+
+    Nobody can be sure that somebody is among them, or that a series is anybody's. But who knows some readings of a
+    drawn subject finds them as they were: it aims at nothing, and is not differential privacy. Judge it by attack. A
+    fictive series smooths what is rare, such as many zeros; who looks closely may tell it apart.
+
+    Gaps are refused, and fictive series need at least 3 drawn subjects.
+
+    Parameters
+    ----------
+    share
+        Share of the subjects that is drawn. Smaller hides better and leaves less.
+    fictives
+        Share of the published series that are fictive; 0 for none. Larger hides better, and blurs every count.
+    seed
+        Where the random numbers start, together with the readings; without them nobody can draw the same again.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> candidate = SamplingWithFictives(share=0.5, fictives=0.25).anonymize(Panel(rng.random((60, 4))))
+    >>> candidate.published.n_series, int((candidate.stands_for < 0).sum())
+    (40, 10)
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 2 and table 1 (sampling probability and fictive
+    curve).
+    """
+
+    name: ClassVar[str] = "sampling-with-fictives"
+    keeps_equal: ClassVar[bool] = False
+    each_alone: ClassVar[bool] = False
+
+    share: float = 0.5
+    fictives: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_share("share", self.share)
+        check_share("fictives", self.fictives, open_end=True)
+        check_seed(self.seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {"share": float(self.share), "fictives": float(self.fictives), "seed": int(self.seed)}
+
+    @property
+    def aims_at(self) -> AttackOnly:
+        """Nothing: judged by attack only."""
+        return AttackOnly()
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Draw the subjects in the order of rows, then make the fictive series after them."""
+        refuse_gaps(self, panel)
+        rng = stream(panel, int(self.seed), self.name)
+        n_drawn = max(1, round(float(self.share) * panel.n_subjects))
+        if self.fictives and n_drawn < LEAST:
+            raise ParameterError(
+                f"fictives need at least {LEAST} drawn subjects; share={self.share:g} draws {n_drawn}, the panel has "
+                f"{panel.n_subjects}. Raise share, read more series, or set fictives=0."
+            )
+        drawn = rng.permutation(panel.n_subjects)[:n_drawn]
+        rows = np.flatnonzero(np.isin(panel.subject_codes, drawn))
+        n_fictives = max(1, round(self.fictives / (1.0 - self.fictives) * len(rows))) if self.fictives else 0
+        values = panel.rows[rows]
+        if n_fictives:
+            values = np.concatenate([values, make_fictives(values, n_fictives, rng)])
+        subjects = np.concatenate([panel.subject_codes[rows], panel.n_subjects + np.arange(n_fictives)])
+        published = Panel(
+            values.reshape(len(values), *panel.values.shape[1:]),
+            times=panel.times,
+            subjects=subjects,
+            channels=panel.channels,
+            timezone=panel.timezone,
+        )
+        if progress is not None:
+            progress(panel.n_series, panel.n_series)
+        return candidate_of(
+            self,
+            panel,
+            published,
+            figures={"series_drawn": len(rows), "series_fictive": n_fictives},
+            curves=_first(published, len(rows)),
+            rows=rows,
+            stands_for=np.concatenate([rows, np.full(n_fictives, -1)]),
+        )
+
+
+def _first(panel: Panel, n: int) -> Panel:
+    """The first n series."""
+    return Panel(
+        panel.values[:n],
+        times=panel.times,
+        subjects=panel.subject_codes[:n],
+        channels=panel.channels,
+        timezone=panel.timezone,
+    )

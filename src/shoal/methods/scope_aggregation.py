@@ -1,0 +1,172 @@
+"""Publish totals or means over groups of subjects that keep the 15/15 rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees import AggregateRule, KAnonymity
+from shoal.kernels.group_means import group_means
+from shoal.methods.aggregates import groups_of
+from shoal.methods.altered import SECRET, check_choice, cube, public_parameters, shaped
+from shoal.methods.randomness import check_seed, stream
+from shoal.methods.scopes import Scopes, keep_the_rule
+from shoal.methods.strata import strata_of
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Panel, Private, Profiles, Recipe
+
+Figure = Literal["mean", "total"]
+Otherwise = Literal["merge", "withhold"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeAggregation:
+    """Publish one mean, and if wanted the total, over each group of at least `size` subjects, none of them dominant.
+
+    Groups are the entries of an attribute, or drawn by chance. A group keeps the rule when it has at least `size`
+    subjects and none has more than `share` of its total over the whole time, in any channel, in absolute values. A
+    group that breaks it is joined with the smallest other one until the rule is kept, or withheld. A subject with more
+    than that share of everything fits in no group and is withheld first. The recipe counts all of it.
+
+    Aims at AggregateRule(size, share), which only the publisher can check, and at KAnonymity(size), which anyone can:
+    every published row counts at least `size` subjects. Group by something that is public anyway, such as an area:
+    members who pool what they know learn the rest.
+
+    Missing readings: a mean is over those observed, and missing where they are of fewer than `size` subjects; a total
+    is missing where any reading is. Of several series of a subject each counts in the mean.
+
+    Parameters
+    ----------
+    size
+        Least number of subjects in a group.
+    share
+        Largest share of a group's total that one subject may have; at least 1 / size.
+    figure
+        "mean", or "total" for both: the total beside the mean of the same group says nothing new.
+    within
+        The attribute whose entries are the groups, such as an area or a tariff. Left out, groups of `size` by chance.
+    otherwise
+        What becomes of a group that breaks the rule: "merge" or "withhold".
+    seed
+        Only without `within`: where the random numbers start, together with the readings.
+
+    Examples
+    --------
+    >>> panel = Panel([[1.0], [2.0], [3.0], [6.0], [5.0], [4.0]], attributes={"area": list("aaabbb")})
+    >>> candidate = ScopeAggregation(size=3, share=0.5, figure="total", within="area").anonymize(panel)
+    >>> candidate.values[:, 0, 0].tolist()
+    [[2.0, 6.0], [5.0, 15.0]]
+    >>> candidate.check().holds
+    True
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", table 1 (scope, aggregation function). California Public
+    Utilities Commission, decision 14-05-016, 2014.
+    """
+
+    name: ClassVar[str] = "scope-aggregation"
+    keeps_equal: ClassVar[bool] = True
+    each_alone: ClassVar[bool] = False
+
+    size: int = 15
+    share: float = 0.15
+    figure: Figure = "mean"
+    within: str | None = None
+    otherwise: Otherwise = "merge"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        AggregateRule(self.size, self.share)  # refuses what is impossible with its own words
+        if self.share * self.size < 1.0:
+            raise ParameterError(
+                f"share={self.share:g} is below 1/size: of {self.size} subjects one has at least "
+                f"{1 / self.size:.3g} of the total. Raise share or size."
+            )
+        check_choice("figure", self.figure, get_args(Figure))
+        check_choice("otherwise", self.otherwise, get_args(Otherwise))
+        check_seed(self.seed)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return plain | {"size": int(self.size), "share": float(self.share), "seed": int(self.seed)}
+
+    @property
+    def aims_at(self) -> AggregateRule:
+        """The guarantee a candidate of this method is checked against."""
+        return AggregateRule(int(self.size), float(self.share))
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Form the groups, mend those that break the rule, publish their figures."""
+        if panel.n_subjects < self.size:
+            raise ParameterError(
+                f"size={self.size} needs at least {self.size} subjects, the panel has {panel.n_subjects}. "
+                "Lower size or read more series."
+            )
+        scopes = keep_the_rule(panel, self._groups(panel), int(self.size), float(self.share), self.otherwise)
+        if not (scopes.labels >= 0).any():
+            raise ParameterError(
+                f"No group keeps the rule of at least {self.size} subjects, none with more than {self.share:g} of the "
+                f"total; the panel has {panel.n_subjects} subjects. Lower size, raise share, or use otherwise='merge'."
+            )
+        means, totals = self._figures(panel, scopes)
+        bands = ("mean", "total") if self.figure == "total" else ("mean",)
+        values = np.stack([means, totals] if self.figure == "total" else [means], axis=-1)
+        curves = np.full(cube(panel).shape, np.nan)
+        kept = scopes.labels >= 0
+        curves[kept] = means[scopes.labels[kept]]
+        if progress is not None:
+            progress(panel.n_series, panel.n_series)
+        return Candidate(
+            published=Profiles(
+                values=values,
+                counts=scopes.n_subjects,
+                bands=bands,
+                times=panel.times,
+                channels=panel.channels,
+                timezone=panel.timezone,
+            ),
+            guarantee=self.aims_at,
+            further=(KAnonymity(int(self.size)),),
+            recipe=Recipe(self.name, public_parameters(self), scopes.figures(panel, means)),
+            private=Private(
+                original=panel,
+                groups=scopes.labels,
+                curves=shaped(panel, curves),
+                secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+            ),
+        )
+
+    def _groups(self, panel: Panel) -> NDArray[np.int64]:
+        """The group each series belongs to before the rule is asked for."""
+        labels = np.empty(panel.n_series, dtype=np.int64)
+        if self.within is not None:
+            for label, rows in enumerate(strata_of(panel, self.within, 1, merge_small=False)):
+                labels[rows] = label
+            return labels
+        order = stream(panel, int(self.seed), self.name).permutation(panel.n_subjects)
+        # The last group takes what is left over.
+        of_subject = np.minimum(np.arange(panel.n_subjects) // int(self.size), panel.n_subjects // int(self.size) - 1)
+        places = np.empty(panel.n_subjects, dtype=np.int64)
+        places[order] = of_subject
+        return places[panel.subject_codes]
+
+    def _figures(self, panel: Panel, scopes: Scopes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and total of every group, as (groups, instants, channels)."""
+        kept = np.flatnonzero(scopes.labels >= 0)
+        labels = scopes.labels[kept]
+        subjects = np.unique(panel.subject_codes[kept], return_inverse=True)[1].reshape(-1)
+        rows = np.ascontiguousarray(panel.rows[kept])
+        by_row = group_means(rows, labels, subjects, int(self.size))
+        members = list(groups_of(labels))
+        shape = (len(members), panel.n_instants, panel.n_channels)
+        means = np.stack([by_row[of[0]] for of in members])
+        totals = np.stack([rows[of].sum(axis=0) for of in members])  # missing where a reading is
+        totals[np.isnan(means)] = np.nan
+        return means.reshape(shape), totals.reshape(shape)

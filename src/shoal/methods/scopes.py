@@ -1,0 +1,117 @@
+"""Groups of subjects that keep the 15/15 rule: join those that break it, or leave them out.
+
+With a[s, c] the sum of the absolute readings of subject s in channel c, a group G keeps the rule when
+
+    |G| >= size    and    a[s, c] <= share * (sum of a[., c] over G)    for all s in G and all c
+
+Over more subjects a share only falls, so that joining groups helps, and a subject above the limit among all subjects
+can be in no group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model import Panel
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scopes:
+    """The group of each series, -1 where it is withheld, and what had to be done."""
+
+    labels: NDArray[np.int64]
+    n_subjects: NDArray[np.int64]
+    """Different subjects in each group."""
+    merged: int
+    withheld: int
+    too_large: int
+
+    def figures(self, panel: Panel, means: Floats) -> dict[str, Any]:
+        """Counts for the recipe."""
+        return {
+            "groups": len(self.n_subjects),
+            "groups_merged": self.merged,
+            "groups_withheld": self.withheld,
+            "subjects_too_large": self.too_large,
+            "series_withheld": int((self.labels < 0).sum()),
+            "cells_withheld": int(np.isnan(means).sum()),
+        }
+
+
+def keep_the_rule(
+    panel: Panel, labels: NDArray[np.int64], size: int, share: float, otherwise: Literal["merge", "withhold"]
+) -> Scopes:
+    """Change the groups until every one that is left keeps the rule."""
+    too_large = _too_large(panel, size, share)
+    free = ~np.isin(panel.subject_codes, too_large)
+    # Of each group the rows; kept in a list, for joining is seldom.
+    groups = [np.flatnonzero(free & (labels == label)) for label in np.unique(labels[free])]
+    sizes = [_n_subjects(panel, rows) for rows in groups]
+    broken = [not _keeps(panel, rows, size, share) for rows in groups]
+    n_merged = 0
+    while otherwise == "merge" and any(broken) and len(groups) > 1:
+        one = broken.index(True)
+        other = min((i for i in range(len(groups)) if i != one), key=lambda i: (sizes[i], int(groups[i][0])))
+        rows = np.sort(np.concatenate([groups[one], groups[other]]))
+        for at in sorted((one, other), reverse=True):
+            del groups[at], sizes[at], broken[at]
+        groups.append(rows)
+        sizes.append(_n_subjects(panel, rows))
+        broken.append(not _keeps(panel, rows, size, share))
+        n_merged += 1
+    n_withheld = sum(broken)
+    groups = [rows for rows, bad in zip(groups, broken, strict=True) if not bad]
+    groups.sort(key=lambda rows: int(rows[0]))
+    found = np.full(panel.n_series, -1, dtype=np.int64)
+    for label, rows in enumerate(groups):
+        found[rows] = label
+    counts = np.array([_n_subjects(panel, rows) for rows in groups], dtype=np.int64)
+    return Scopes(found, counts, n_merged, n_withheld, len(too_large))
+
+
+def _amounts(panel: Panel, rows: NDArray[np.int64], size: int) -> Floats:
+    """What each subject of these rows adds to the published total, (subjects, channels).
+
+    An instant at which fewer than `size` of them were observed is not published and adds nothing.
+    """
+    readings = np.abs(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
+    subjects, places = np.unique(panel.subject_codes[rows], return_inverse=True)
+    if np.isnan(readings).any():
+        seen = np.zeros((len(subjects), *readings.shape[1:]), dtype=bool)
+        np.logical_or.at(seen, places.reshape(-1), ~np.isnan(readings))
+        readings = np.where(seen.sum(axis=0) >= size, readings, np.nan)
+    amounts = np.zeros((len(subjects), panel.n_channels))
+    np.add.at(amounts, places.reshape(-1), np.nansum(readings, axis=1))
+    return amounts
+
+
+def _keeps(panel: Panel, rows: NDArray[np.int64], size: int, share: float) -> bool:
+    if _n_subjects(panel, rows) < size:
+        return False
+    amounts = _amounts(panel, rows, size)
+    return bool((amounts.max(axis=0) <= share * amounts.sum(axis=0)).all())
+
+
+def _too_large(panel: Panel, size: int, share: float) -> NDArray[np.int64]:
+    """Subjects above the limit among all that are left, the largest first, until there is none."""
+    amounts = _amounts(panel, np.arange(panel.n_series), size)
+    gone: list[int] = []
+    while len(gone) < len(amounts):
+        totals = amounts.sum(axis=0)
+        over = amounts - share * totals
+        if (over <= 0.0).all():
+            break
+        subject = int(np.unravel_index(over.argmax(), over.shape)[0])
+        amounts[subject] = 0.0
+        gone.append(subject)
+    return np.array(gone, dtype=np.int64)
+
+
+def _n_subjects(panel: Panel, rows: NDArray[np.int64]) -> int:
+    return len(np.unique(panel.subject_codes[rows]))

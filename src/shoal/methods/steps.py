@@ -1,0 +1,195 @@
+"""Several methods one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.guarantees import AttackOnly
+from shoal.methods.unfolding import curves_of_first, groups_of_first, row_of_first, working_panel
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Guarantee, Panel, Private, Recipe
+
+# Their output must be made of readings as they were measured, or nothing may come after it.
+_ALONE = {
+    "kp": "its envelopes must contain the readings as they were measured",
+    "steps": "put its steps into this list",
+    "reposition": "it is for events, not for series",
+}
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Apply methods in order, each to what the former would publish.
+
+    The original stays the first panel: figures and attacks compare with that. Every guarantee that a step aims at is
+    checked again on what is published in the end, and claimed only if it holds there and every later step says of
+    itself that it keeps equal series equal. What a later step has broken is named in the recipe as not claimed. Where
+    nothing is left, nothing is promised, and the release is judged by attack only.
+
+    Refused are lists that make no sense: a step after one that publishes groups instead of series; crowds with fictive
+    series in them; noisy aggregates after a step that mixes subjects, because then one subject touches more than its
+    own curve.
+
+    Missing readings are handled by each step's own rule.
+
+    Parameters
+    ----------
+    steps
+        The methods, or what names them: {"name": "noise-addition", "snr": 10}.
+
+    Examples
+    --------
+    >>> from shoal.methods import Microaggregation, NoiseAddition
+    >>> panel = Panel([[1.0], [2.0], [10.0], [12.0]])
+    >>> candidate = Steps((Microaggregation(k=2), NoiseAddition(snr=100.0))).anonymize(panel)
+    >>> candidate.check().holds, candidate.guarantee.name, len(set(candidate.values.ravel().tolist()))
+    (True, 'k-anonymity', 2)
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 2 (techniques can be combined) and section 5.2
+    (a little noise on published means ends the search for their members).
+    """
+
+    name: ClassVar[str] = "steps"
+
+    steps: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.steps, str | Mapping) or not isinstance(self.steps, Sequence) or not self.steps:
+            raise ParameterError(
+                "steps needs a list of methods, such as (NoiseAddition(snr=10), Microaggregation(k=5))."
+            )
+        object.__setattr__(self, "steps", tuple(_method(entry) for entry in self.steps))
+        _refuse_nonsense(self.steps)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same steps again."""
+        return {"steps": [{"name": step.name, **step.parameters} for step in self.steps]}
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Apply the steps; then see which guarantees are left."""
+        made: list[Candidate] = []
+        working = panel
+        for step in self.steps:
+            made.append(step.anonymize(working, progress=progress))
+            if len(made) < len(self.steps):
+                working = working_panel(made[-1])
+        stands_for = row_of_first(made)
+        # Groups have no rows of their own; their curves are those of all series.
+        row_by_row = np.array_equal(stands_for, np.arange(panel.n_series)) or not isinstance(made[-1].published, Panel)
+        draft = Candidate(
+            published=made[-1].published,
+            guarantee=AttackOnly(),
+            recipe=self._recipe(made, ()),
+            private=Private(
+                original=panel,
+                groups=groups_of_first(made, stands_for),
+                curves=curves_of_first(self.steps, made),
+                stands_for=None if row_by_row else stands_for,
+                secrets={"steps": [dict(candidate.private.secrets) for candidate in made]},
+            ),
+        )
+        claimed, broken = self._claims(made, draft)
+        return Candidate(
+            published=draft.published,
+            guarantee=claimed[0] if claimed else AttackOnly(),
+            further=tuple(claimed[1:]),
+            recipe=self._recipe(made, [guarantee.name for guarantee in broken]),
+            private=draft.private,
+        )
+
+    def _claims(self, made: list[Candidate], draft: Candidate) -> tuple[list[Guarantee], list[Guarantee]]:
+        """The guarantees of all steps, latest first: those that hold in the end, and those that do not."""
+        claimed: list[Guarantee] = []
+        broken: list[Guarantee] = []
+        for at in reversed(range(len(made))):
+            kept = all(getattr(step, "keeps_equal", False) for step in self.steps[at + 1 :])
+            for guarantee in made[at].guarantees:
+                if guarantee.name == AttackOnly.name or guarantee in claimed:
+                    continue
+                (claimed if kept and guarantee.check(draft).holds else broken).append(guarantee)
+        return claimed, broken
+
+    def _recipe(self, made: list[Candidate], broken: Sequence[str]) -> Recipe:
+        recipes = [candidate.recipe for candidate in made]
+        return Recipe(
+            self.name,
+            {"steps": [{"name": recipe.method, **recipe.parameters} for recipe in recipes]},
+            {"steps": [recipe.figures for recipe in recipes], "not_claimed": list(broken)},
+        )
+
+
+def _method(entry: Any) -> Any:
+    """A method, built from its name and parameters where these are given."""
+    if not isinstance(entry, Mapping):
+        if not hasattr(entry, "anonymize") or not hasattr(entry, "parameters"):
+            raise ParameterError("steps needs methods, such as NoiseAddition(snr=10); something else is among them.")
+        return entry
+    # The room exports this file as well, so it is asked only now.
+    from shoal import methods
+
+    known = {getattr(methods, name).name: getattr(methods, name) for name in methods.__all__}
+    name = entry.get("name")
+    if name not in known:
+        raise ParameterError(f"steps names an unknown method. Known: {', '.join(sorted(known))}. See: shoal methods")
+    try:
+        return known[name](**{key: value for key, value in entry.items() if key != "name"})
+    except TypeError:
+        given = ", ".join(str(key) for key in entry if key != "name") or "none"
+        raise ParameterError(f"steps: {name} does not take these parameters: {given}. See: shoal methods") from None
+
+
+def _refuse_nonsense(steps: Sequence[Any]) -> None:
+    for at, step in enumerate(steps):
+        if step.name in _ALONE:
+            raise ParameterError(f"{step.name} cannot be one of several steps: {_ALONE[step.name]}.")
+        for other in steps[at + 1 :]:
+            if why := _does_not_follow(other, step):
+                raise ParameterError(why)
+
+
+def _does_not_follow(step: Any, earlier: Any) -> str | None:
+    """Why a step makes no sense somewhere after another, with the way out."""
+    counts_subjects = not hasattr(step, "each_alone") or step.name in ("scope-aggregation", "noisy-aggregates")
+    if _publishes_groups(earlier):
+        return (
+            f"{earlier.name} publishes groups or bands, so {step.name} after it has no series to work on. "
+            f"Put {earlier.name} last."
+        )
+    if getattr(earlier, "fictives", 0) and (counts_subjects or step.name == "permutation"):
+        return (
+            f"{step.name} after {earlier.name} would count fictive series in its crowds, or mix them with real ones. "
+            "Set fictives=0, or put it before."
+        )
+    if earlier.name == "time-slicing" and step.name == "scope-aggregation":
+        return "scope-aggregation after time-slicing would count slices of a subject apart. Leave time-slicing out."
+    by_itself = getattr(step, "each_alone", False) or step.name == "noise-addition"
+    if getattr(earlier, "dates", "") == "kept" and not by_itself:
+        return (
+            f"{step.name} after {earlier.name} with dates='kept' has slices that share no instant. Use dates='dropped'."
+        )
+    if step.name != "noisy-aggregates":
+        return None
+    if not getattr(earlier, "each_alone", False):
+        return (
+            f"noisy-aggregates after {earlier.name} keeps no differential privacy: one subject changes the series of "
+            "others there. Only transformation, time-aggregation and time-slicing may come before."
+        )
+    if step.unit == "reading" and getattr(earlier, "kind", "coarsen") != "coarsen":
+        return (
+            f"noisy-aggregates with unit='reading' after {earlier.name} {earlier.kind!r}: one reading changes several "
+            "numbers there, so more noise would be needed than for one. Use unit='subject'."
+        )
+    return None
+
+
+def _publishes_groups(step: Any) -> bool:
+    of_groups = getattr(step, "form", "values") != "values" or getattr(step, "aggregate", "mean") == "quantiles"
+    return of_groups or step.name in ("scope-aggregation", "noisy-aggregates")

@@ -1,0 +1,116 @@
+"""Cut every series into slices that nobody can put together by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from shoal.guarantees import AttackOnly
+from shoal.methods.altered import candidate_of, check_choice, cube, shaped
+from shoal.methods.lengths import Length, check_length, instants_in
+from shoal.methods.watch import Progress
+from shoal.model import Candidate, Panel
+
+Dates = Literal["dropped", "kept"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeSlicing:
+    """Cut every series into slices of one length and publish each under a pseudonym of its own.
+
+    Slices are counted from the first instant. What is left over at the end is withheld, because a shorter slice would
+    say when it was; the recipe says how many instants. A panel shorter than one slice is one slice.
+
+    Aims at nothing: every reading is a true one, and habits help to put slices together again. Judge it by attack.
+    Slices of equal series are equal. A gap stays in its slice.
+
+    Parameters
+    ----------
+    length
+        How long a slice is: "1d", "7d", or a number of instants. Shorter hides better and breaks more trends.
+    dates
+        "dropped": instants are counted from the start of each slice, so that not even the day is told. "kept": a slice
+        keeps its times, and is missing at all others; the table grows by the number of slices.
+
+    Examples
+    --------
+    >>> panel = Panel([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    >>> candidate = TimeSlicing(length=2).anonymize(panel)
+    >>> candidate.values.tolist()
+    [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
+    >>> candidate.stands_for.tolist()
+    [0, 0, 1, 1]
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 5.1 (time slicing breaks individual trends).
+    """
+
+    name: ClassVar[str] = "time-slicing"
+    keeps_equal: ClassVar[bool] = True
+    each_alone: ClassVar[bool] = True
+
+    length: Length
+    dates: Dates = "dropped"
+
+    def __post_init__(self) -> None:
+        check_length(self.length, "length")
+        check_choice("dates", self.dates, get_args(Dates))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same method again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def aims_at(self) -> AttackOnly:
+        """Nothing: judged by attack only."""
+        return AttackOnly()
+
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+        """Cut; rows are the slices of the first series in the order of time, then those of the next."""
+        length, n_slices = self._cuts(panel)
+        n, channels = panel.n_series, panel.n_channels
+        cut = cube(panel)[:, : n_slices * length].reshape(n, n_slices, length, channels)
+        if self.dates == "dropped":
+            values, times = cut, np.arange(length)
+        else:
+            values, times = np.full((n, n_slices, panel.n_instants, channels), np.nan), panel.times
+            for at in range(n_slices):
+                values[:, at, at * length : (at + 1) * length] = cut[:, at]
+        flat = values.reshape(n * n_slices, -1, channels)
+        published = Panel(
+            flat if panel.values.ndim == 3 else flat[:, :, 0],
+            times=times,
+            subjects=np.repeat(panel.subject_codes, n_slices),
+            channels=panel.channels,
+            timezone=panel.timezone if self.dates == "kept" else None,
+        )
+        if progress is not None:
+            progress(n, n)
+        return candidate_of(
+            self,
+            panel,
+            published,
+            figures={"slices": n_slices, "instants_withheld": panel.n_instants - n_slices * length},
+            curves=self.unfold(panel, published),
+            stands_for=np.repeat(np.arange(n), n_slices),
+        )
+
+    def unfold(self, original: Panel, published: Panel) -> Panel:
+        """The slices of each series put together again; missing where nothing was published."""
+        length, n_slices = self._cuts(original)
+        shape = (original.n_series, n_slices, -1, original.n_channels)
+        slices = cube(published).reshape(shape)
+        values = np.full((original.n_series, original.n_instants, original.n_channels), np.nan)
+        for at in range(n_slices):
+            here = slice(at * length, (at + 1) * length)
+            values[:, here] = slices[:, at] if self.dates == "dropped" else slices[:, at, here]
+        return shaped(original, values)
+
+    def _cuts(self, panel: Panel) -> tuple[int, int]:
+        """Instants of a slice, and the number of whole slices."""
+        length = min(instants_in(self.length, panel, "length"), panel.n_instants)
+        return length, panel.n_instants // length

@@ -1,0 +1,90 @@
+"""What several steps in a row published, told of the series and instants there were at first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model import Candidate, Panel
+
+
+def working_panel(candidate: Candidate) -> Panel:
+    """What would be published, as the next step gets it: with the attributes, which only grouping looks at."""
+    published = candidate.published
+    assert isinstance(published, Panel)
+    rows = candidate.stands_for
+    known = candidate.private.original.attributes if (rows >= 0).all() else {}
+    return Panel(
+        published.values,
+        times=published.times,
+        subjects=published.subject_codes,
+        attributes={name: column[rows] for name, column in known.items()},
+        channels=published.channels,
+        timezone=published.timezone,
+    )
+
+
+def row_of_first(made: Sequence[Candidate]) -> NDArray[np.int64]:
+    """The series of the first panel that each published row stands for; -1 for a fictive one."""
+    found = np.arange(made[0].private.original.n_series)
+    for candidate in made:
+        rows = candidate.stands_for
+        found = np.where(rows >= 0, found[rows], -1)
+    return found
+
+
+def groups_of_first(made: Sequence[Candidate], stands_for: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last step's group of each series of the first panel; -1 where it is not published.
+
+    Where slices of one series are in different groups it has no group of its own, and every series stands alone.
+    """
+    last, n_first = made[-1].private, made[0].private.original.n_series
+    rows = made[-1].stands_for
+    if np.array_equal(stands_for, np.arange(n_first)):
+        return last.groups
+    alone = np.where(np.isin(np.arange(n_first), stands_for), np.arange(n_first), -1)
+    if last.groups.ndim > 1:
+        return alone
+    real = stands_for >= 0
+    owners, groups = stands_for[real], last.groups[rows[real]]
+    found = np.full(n_first, -1, dtype=np.int64)
+    found[owners] = groups
+    return found if np.array_equal(found[owners], groups) else alone
+
+
+def curves_of_first(steps: Sequence[Any], made: Sequence[Candidate]) -> Panel:
+    """For each series of the first panel what is published of it in the end, at the first instants."""
+    last = made[-1]
+    curves = _put(last.curves, last.private.rows, last.private.original)
+    for step, candidate in zip(reversed(steps[:-1]), reversed(made[:-1]), strict=True):
+        if hasattr(step, "unfold"):
+            curves = step.unfold(candidate.private.original, curves)
+            continue
+        rows = candidate.stands_for
+        real = rows >= 0
+        everyone = candidate.private.stands_for is None and candidate.private.rows is None
+        of_real = curves if everyone else _some(curves, np.flatnonzero(real))
+        curves = _put(of_real, None if everyone else rows[real], candidate.private.original)
+    return curves
+
+
+def _put(curves: Panel, rows: NDArray[np.int64] | None, original: Panel) -> Panel:
+    """Curves of some rows as curves of all, missing where there is none."""
+    values = curves.values
+    if rows is not None:
+        values = np.full((original.n_series, *curves.values.shape[1:]), np.nan)
+        values[rows] = curves.values
+    return Panel(
+        values,
+        times=curves.times,
+        subjects=original.subject_codes,
+        channels=curves.channels,
+        timezone=curves.timezone,
+    )
+
+
+def _some(panel: Panel, rows: NDArray[np.int64]) -> Panel:
+    return Panel(panel.values[rows], times=panel.times, channels=panel.channels, timezone=panel.timezone)
