@@ -1,10 +1,44 @@
 """What somebody with knowledge of some series gets out of a release, against a baseline that never saw it.
 
-To add one: a frozen dataclass with `name`, `meaning`, `parameters` and a verb `attack` that takes the original and what
-was published, and gives a `Risk`.
+To add one: a frozen dataclass with `name`, `meaning`, `against` (what form of release), `knows` (what the adversary
+holds), `parameters` and a verb `attack` that takes the original and what was published, and gives a `Risk`. The
+adversary sees the published side alone. The original stands for what it knows of its targets, and for the truth it is
+scored by.
 """
 
+from shoal.attacks.denoising import Denoising, DenoisingRisk
 from shoal.attacks.homogeneity import Homogeneity, HomogeneityRisk
+from shoal.attacks.intersection import Intersection, IntersectionRisk
+from shoal.attacks.known_points import KnownPoints, KnownPointsRisk
+from shoal.attacks.known_totals import KnownTotals
 from shoal.attacks.linkage import Linkage, LinkageRisk
+from shoal.attacks.links import LinkRisk
+from shoal.attacks.membership import Membership, MembershipRisk
+from shoal.attacks.nearest_neighbour import NearestNeighbour
+from shoal.attacks.reordering import Reordering, ReorderingRisk
+from shoal.attacks.subset_sum import SubsetRisk, SubsetSum
+from shoal.attacks.unmixing import Unmixing, UnmixingRisk
 
-__all__ = ["Homogeneity", "HomogeneityRisk", "Linkage", "LinkageRisk"]
+__all__ = [
+    "Denoising",
+    "DenoisingRisk",
+    "Homogeneity",
+    "HomogeneityRisk",
+    "Intersection",
+    "IntersectionRisk",
+    "KnownPoints",
+    "KnownPointsRisk",
+    "KnownTotals",
+    "LinkRisk",
+    "Linkage",
+    "LinkageRisk",
+    "Membership",
+    "MembershipRisk",
+    "NearestNeighbour",
+    "Reordering",
+    "ReorderingRisk",
+    "SubsetRisk",
+    "SubsetSum",
+    "Unmixing",
+    "UnmixingRisk",
+]

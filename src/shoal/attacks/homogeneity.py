@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.attacks.words import percent
 from shoal.errors import ParameterError
 from shoal.model import Events, EventTables, Interval, Risk
 from shoal.model.event_kinds import as_text
@@ -77,12 +78,18 @@ class Homogeneity:
 
     name: ClassVar[str] = "homogeneity"
     meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
+    against: ClassVar[str] = "events"
 
     window: int = 1
 
     def __post_init__(self) -> None:
         if isinstance(self.window, bool) or not isinstance(self.window, int | np.integer) or self.window < 1:
             raise ParameterError("window must be a whole number of snapshots, at least 1.")
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return "Of every target the quasi-identifiers and the time of the event."
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -107,6 +114,13 @@ class Homogeneity:
             baseline_interval=Interval(chance, chance, level=1.0),
             n_targets=len(frame),
             worst=tuple(int(row) for row in np.argsort(-chances, kind="stable")[:N_WORST]),
+            prosecutor=float(chances.max()),
+            sentence=(
+                "Somebody who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
+                f"chance of {percent(mean)} ({len(frame)} events), of the one most at risk "
+                f"{percent(float(chances.max()))}; "
+                f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}."
+            ),
             highest=float(after.max()),
             before=float(before.mean()),
             before_highest=float(before.max()),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.attacks.possible_sets import Knowledge, PossibleSets, possible_sets
+from shoal.attacks.words import percent
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Interval, Panel, Risk
 from shoal.model.columns import plain_column
@@ -86,6 +87,7 @@ class Linkage:
     meaning: ClassVar[str] = (
         "chance to learn a target's sensitive value by linking what is known to envelopes and words"
     )
+    against: ClassVar[str] = "envelopes"
 
     values: bool = True
     pattern: bool = True
@@ -97,6 +99,15 @@ class Linkage:
             raise ParameterError("Linkage needs an adversary who knows something: values=True, pattern=True or both.")
         if self.word not in ("own", "published"):
             raise ParameterError("word must be 'own' or 'published'.")
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return f"Of every target {self._held}."
+
+    @property
+    def _held(self) -> str:
+        return " and ".join(["the values at all published instants"] * self.values + ["the shape"] * self.pattern)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -130,6 +141,13 @@ class Linkage:
             baseline_interval=Interval(chance, chance, level=1.0),
             n_targets=original.n_series,
             worst=tuple(int(row) for row in worst),
+            prosecutor=float(breach.max()),
+            confidence=float((1.0 / np.maximum(found.sizes, 1)).mean()),
+            sentence=(
+                f"Somebody who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
+                f"({original.n_series} targets), of the one most at risk {percent(float(breach.max()))}; by guessing "
+                f"{percent(chance)}."
+            ),
             highest=float(breach.max()),
             n_missed=int(np.count_nonzero(~known.contains(stakes.rows, np.arange(published.n_series)))),
             n_suppressed=original.n_series - published.n_series,

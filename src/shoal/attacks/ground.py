@@ -1,0 +1,195 @@
+"""What an attack stands on: both panels over the same instants, and who is behind the published series.
+
+The truth is there to score an attack, and to say what the adversary knows of its targets. An adversary never sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.errors import ParameterError
+from shoal.kernels.equal_rows import row_classes
+from shoal.model import Panel
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+NOBODY = -1
+"""Who is behind a fictive row."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ground:
+    """Originals and published series at the same instants, (series, instants, channels)."""
+
+    original: Floats
+    published: Floats
+    times: NDArray[Any]
+
+    @property
+    def n_instants(self) -> int:
+        """Instants that both have."""
+        return len(self.times)
+
+    @property
+    def columns(self) -> tuple[Floats, Floats]:
+        """Both as matrices (series, instants x channels)."""
+        return self.original.reshape(len(self.original), -1), self.published.reshape(len(self.published), -1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth:
+    """Who is behind each published row, and whom the attack is after."""
+
+    rows: Rows
+    """The original each published row stands for; NOBODY for a fictive one."""
+    owners: Rows
+    """The subject behind each published row; NOBODY for a fictive one."""
+    subjects: Rows
+    """The subject of each original."""
+    targets: Rows
+    """Positions of the originals under attack. All of them are published: the adversary is taken to know that."""
+    n_left_out: int
+    """Originals that were not published."""
+
+    @property
+    def of_targets(self) -> Rows:
+        """The subject of each target."""
+        return self.subjects[self.targets]
+
+
+def need_panel(name: str, published: object) -> Panel:
+    """Refuse a form of release that has no series of values."""
+    if not isinstance(published, Panel):
+        raise ParameterError(
+            f"{name} attacks published series of values. Envelopes and words are attacked by linkage, events by "
+            "homogeneity; of group profiles, repeat each mean as often as its group counts and give it as a Panel."
+        )
+    return published
+
+
+def find_truth(
+    original: Panel,
+    published: Panel,
+    rows: ArrayLike | None,
+    targets: ArrayLike | None,
+    n_targets: int | None,
+    seed: int,
+) -> Truth:
+    """Read who is behind each published row, and draw targets among the originals that are published."""
+    n = original.n_series
+    if rows is None:
+        if published.n_series != n:
+            raise ParameterError(
+                f"{n} series were given and {published.n_series} published. Say with `rows` which original each "
+                "published one stands for, -1 for a fictive one."
+            )
+        stands_for = np.arange(n)
+    else:
+        stands_for = _positions("rows", rows, n, least=NOBODY)
+        if stands_for.shape != (published.n_series,):
+            raise ParameterError(f"rows needs {published.n_series} positions, one for each published series.")
+    subjects = original.subject_codes
+    owners = np.where(stands_for < 0, NOBODY, subjects[stands_for])
+    there = np.isin(subjects, owners)
+    wanted = np.arange(n) if targets is None else np.unique(_positions("targets", targets, n, least=0))
+    wanted = wanted[there[wanted]]
+    if not len(wanted):
+        raise ParameterError("None of the targets is in the release: there is nothing to attack.")
+    if n_targets is not None and n_targets < len(wanted):
+        drawn = np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(len(wanted))[:n_targets]
+        wanted = np.sort(wanted[drawn])
+    return Truth(stands_for, owners, subjects, wanted, int(np.count_nonzero(~there)))
+
+
+def _positions(name: str, given: ArrayLike, n: int, least: int) -> Rows:
+    array = np.asarray(given)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ParameterError(f"{name} must be positions in the original, whole numbers in one row.")
+    found = array.astype(np.int64)
+    if (found < least).any() or (found >= n).any():
+        raise ParameterError(f"{name} has positions that the original does not have; it has {n}.")
+    return found
+
+
+def find_ground(name: str, original: Panel, published: Panel) -> Ground:
+    """Bring both panels to the instants they share.
+
+    Where the release is coarser, a published value stands for the stretch from its instant to the next (the last one
+    for as long as the one before). The adversary works out from the general level whether that is the first reading,
+    the mean or the sum of the stretch, and treats what it knows alike.
+    """
+    if original.n_channels != published.n_channels:
+        raise ParameterError(
+            f"{name} needs the same channels on both sides; the original has {original.n_channels}, the release "
+            f"{published.n_channels}. Attack each channel by itself."
+        )
+    if original.times.dtype.kind != published.times.dtype.kind:
+        raise ParameterError(
+            f"{name} needs instants of one kind; one side has dates, the other numbers. Give both the same times; "
+            "slices without dates are attacked by reordering."
+        )
+    x, p = _deep(original), _deep(published)
+    if _coarser(original.times, published.times):
+        return _coarse(name, x, p, original.times, published.times)
+    common = np.isin(original.times, published.times)
+    if not common.any():
+        raise _nothing_shared(name)
+    kept = np.isin(published.times, original.times)
+    return Ground(x[:, common], p[:, kept], original.times[common])
+
+
+def find_classes(rows: Floats) -> tuple[Floats, Rows]:
+    """The different rows, and which of them each row is, numbered by first appearance."""
+    plain = np.ascontiguousarray(rows) + 0.0  # -0.0 and 0.0 are one value to an adversary
+    first = row_classes(plain.view(np.uint64))
+    distinct = np.unique(first)
+    return plain[distinct], np.searchsorted(distinct, first)
+
+
+def _deep(panel: Panel) -> Floats:
+    return panel.values.reshape(panel.n_series, panel.n_instants, -1)
+
+
+def _coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:
+    """Whether the release has a longer step; a single instant may stand for all."""
+    if len(fine) < 2 or len(coarse) < 2:
+        return len(fine) > len(coarse)
+    step, other = (np.diff(times.astype(np.int64)).min() for times in (fine, coarse))
+    return bool(other > step)
+
+
+def _coarse(name: str, x: Floats, p: Floats, fine: NDArray[Any], coarse: NDArray[Any]) -> Ground:
+    starts = np.searchsorted(fine, coarse)
+    stops = np.append(starts[1:], len(fine))
+    if len(coarse) > 1:
+        stops[-1] = np.searchsorted(fine, coarse[-1] + (coarse[-1] - coarse[-2]))
+    full = stops > starts
+    if not full.any():
+        raise _nothing_shared(name)
+    cells = [slice(a, b) for a, b in zip(starts[full], stops[full], strict=True)]
+    p = p[:, full]
+    ways = [
+        np.stack([x[:, cell][:, 0] for cell in cells], axis=1),
+        np.stack([x[:, cell].mean(axis=1) for cell in cells], axis=1),
+        np.stack([x[:, cell].sum(axis=1) for cell in cells], axis=1),
+    ]
+    level = _level(p)
+    off = [abs(_level(way) - level) for way in ways]
+    return Ground(ways[int(np.argmin(off))], p, coarse[full])
+
+
+def _level(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else 0.0
+
+
+def _nothing_shared(name: str) -> ParameterError:
+    return ParameterError(
+        f"{name} compares readings of the same instants, and the release shares none with the original. "
+        "For knowledge of another period use nearest-neighbour."
+    )

@@ -1,0 +1,203 @@
+"""Comparing several releases of the same subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.links import N_WORST, Links
+from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.words import between, check_choice, check_targets, percent
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Interval, Panel, Risk
+
+
+@dataclass(frozen=True)
+class IntersectionRisk(Risk):
+    """What several releases give away together.
+
+    `success` is the mean over targets of 1/m where the target is among the m subjects left, and 0 where it is not;
+    the interval is Wilson's. The baseline picks a subject by chance. The control is the best of the releases alone:
+    what the intersection does not add. `prosecutor` is the largest mean over targets with as few subjects left.
+
+    Parameters
+    ----------
+    alone
+        The same success with each release by itself.
+    fewest
+        The smallest number of subjects left to any target who is among them.
+    """
+
+    alone: tuple[float, ...] = ()
+    fewest: int = 0
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """The chance to tell a subject from others by what several releases say together.
+
+    In every release a target has candidates, the subjects whose published series it cannot be told from. Who is behind
+    the target's series must be a candidate in all releases:
+
+        left(i) = candidates of i in release 1 ∩ ... ∩ candidates of i in release R,   chance(i) = 1 / #left(i)
+
+    Two releases may keep k-anonymity each, in other groups, and leave one subject. It is taken that a subject can be
+    recognised from one release to the next, by a pseudonym that stays the same or by members of groups that become
+    known; that is the cautious case.
+
+    Parameters
+    ----------
+    link
+        "told": the adversary knows which series are the target's, as if somebody had told; the cautious figure.
+        "totals": it looks for the nearest series by totals, as `KnownTotals` does.
+    step
+        With link="totals" what totals are of: "hour", "day", "week", "month", "all" or a number of instants.
+    n_targets
+        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+    seed
+        Draws targets.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0], [2.0], [3.0], [4.0]])
+    >>> one, other = Panel([[1.5], [1.5], [3.5], [3.5]]), Panel([[2.0], [3.0], [2.0], [3.0]])
+    >>> found = Intersection().attack(original, [one, other])
+    >>> found.alone, found.success
+    ((0.5, 0.5), 1.0)
+
+    References
+    ----------
+    S. R. Ganta, S. P. Kasiviswanathan, A. Smith, "Composition attacks and auxiliary information in data privacy", 2008.
+    """
+
+    name: ClassVar[str] = "intersection"
+    meaning: ClassVar[str] = "chance to tell a subject from others by several releases together"
+    against: ClassVar[str] = "releases"
+
+    link: Literal["told", "totals"] = "told"
+    step: Step = "day"
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("link", self.link, ("told", "totals"))
+        check_step(self.step)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        told = "Which series is the target's in every release" if self.link == "told" else step_words(self.step)
+        return f"{told[0].upper()}{told[1:]}, and who is behind the others."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        n_targets = None if self.n_targets is None else int(self.n_targets)
+        return {"link": self.link, "step": plain_step(self.step), "n_targets": n_targets, "seed": int(self.seed)}
+
+    def attack(
+        self,
+        original: Panel,
+        published: Sequence[Panel] | Panel,
+        *,
+        rows: Sequence[ArrayLike | None] | None = None,
+        targets: ArrayLike | None = None,
+    ) -> IntersectionRisk:
+        """Attack several releases of the same originals.
+
+        `rows` has for each release which original each published row stands for, -1 for none; `targets` are positions
+        of originals, by default all that are in every release.
+        """
+        left, own, alone, truth = self._left(original, published, rows, targets)
+        chance = np.where(own, 1.0 / np.maximum(left, 1), 0.0)
+        n, success = len(chance), float(chance.mean())
+        interval = Interval.wilson(success, n)
+        guess = 1.0 / original.n_subjects
+        best = max(alone)
+        sentence = (
+            f"Somebody who compares {len(alone)} releases tells a target from all others with a chance of "
+            f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
+            f"by guessing {percent(guess)}."
+        )
+        return IntersectionRisk(
+            success=success,
+            interval=interval,
+            baseline=guess,
+            baseline_interval=Interval.exactly(guess),
+            n_targets=n,
+            worst=tuple(int(row) for row in truth.targets[np.argsort(-chance, kind="stable")[:N_WORST]]),
+            prosecutor=max(float(chance[left == size].mean()) for size in np.unique(left)),
+            control=best,
+            control_interval=Interval.wilson(best, n),
+            confidence=float((1.0 / np.maximum(left, 1)).mean()),
+            sentence=sentence,
+            alone=alone,
+            fewest=int(left[own].min()) if own.any() else 0,
+        )
+
+    def subjects_left(
+        self,
+        original: Panel,
+        published: Sequence[Panel] | Panel,
+        *,
+        rows: Sequence[ArrayLike | None] | None = None,
+    ) -> tuple[Rows, Rows]:
+        """Positions of the targets, and to how many subjects all releases together narrow each down."""
+        left, _, _, truth = self._left(original, published, rows, None)
+        return truth.targets, left
+
+    def _left(
+        self,
+        original: Panel,
+        published: Sequence[Panel] | Panel,
+        rows: Sequence[ArrayLike | None] | None,
+        targets: ArrayLike | None,
+    ) -> tuple[Rows, NDArray[np.bool_], tuple[float, ...], Truth]:
+        """Subjects left to each target, whether it is among them, and the success of each release alone."""
+        releases = [published] if isinstance(published, Panel) else list(published)
+        if not releases:
+            raise ParameterError("Intersection needs at least one release.")
+        stands_for = [None] * len(releases) if rows is None else list(rows)
+        if len(stands_for) != len(releases):
+            raise ParameterError(f"rows needs one entry for each of the {len(releases)} releases, or None.")
+        truths = []
+        for release, own_rows in zip(releases, stands_for, strict=True):
+            need_panel("Intersection", release)
+            truth = find_truth(original, release, own_rows, targets, None, self.seed)
+            targets = truth.targets  # in the next one only those who are in all so far
+            truths.append(truth)
+        truth = find_truth(original, releases[-1], stands_for[-1], targets, self.n_targets, self.seed)
+        left = np.ones((len(truth.targets), original.n_subjects), dtype=np.bool_)
+        mine = np.arange(len(truth.targets)), truth.of_targets
+        alone = []
+        for release, known in zip(releases, truths, strict=True):
+            here = self._candidates(original, release, known, truth)
+            alone.append(float(np.where(here[mine], 1.0 / np.maximum(here.sum(axis=1), 1), 0.0).mean()))
+            left &= here
+        return left.sum(axis=1), left[mine], tuple(alone), truth
+
+    def _candidates(self, original: Panel, release: Panel, known: Truth, truth: Truth) -> NDArray[np.bool_]:
+        """Which subjects each target cannot be told from in one release: (targets, subjects)."""
+        _, classes = find_classes(release.rows)
+        carries = np.zeros((int(classes.max()) + 1, original.n_subjects), dtype=np.bool_)
+        real = known.owners >= 0
+        carries[classes[real], known.owners[real]] = True
+        if self.link == "told":
+            which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
+            which[:] = carries[:, truth.of_targets].T
+        else:
+            ground = find_ground("Intersection", original, release)
+            starts = find_steps(ground.times, self.step)
+            totals = sum_steps(ground.published, starts)
+            links = Links(*nearest_rows(sum_steps(ground.original[truth.targets], starts), totals))
+            which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
+            which[links.target(), classes[links.which]] = True
+        found: NDArray[np.bool_] = (which.astype(np.float32) @ carries.astype(np.float32)) > 0.5
+        return found

@@ -1,0 +1,315 @@
+"""Linking a few known readings to published series."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, replace
+from math import comb
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numba import get_num_threads
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Floats, Ground, Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.links import Carried, Chances, LinkRisk, Links, count_links, link_figures
+from shoal.attacks.words import check_amount, check_choice, check_count, check_targets
+from shoal.errors import ParameterError
+from shoal.kernels.known_instants import best_instants, greedy_instants, nearest_at, told_instants
+from shoal.model import Panel
+
+CELLS = 20_000_000  # pairs of target and different series worked on at a time
+WORK = 2_000_000_000  # comparisons spent at most on trying every set of instants
+
+
+@dataclass(frozen=True)
+class KnownPointsRisk(LinkRisk):
+    """What a few known readings of a target give away.
+
+    Parameters
+    ----------
+    n_points
+        How many readings are known of each target.
+    inferred, inferred_baseline
+        Share of the other instants whose reading the adversary can then tell: all candidates show the same value, and
+        it is the target's. Without the release, the median of the known readings is told for all others.
+    proven
+        With choose="worst" the share of targets for whom no other n instants would be worse.
+    """
+
+    n_points: int = 0
+    inferred: float = 0.0
+    inferred_baseline: float = 0.0
+    proven: float | None = None
+
+
+@dataclass(frozen=True)
+class KnownPoints:
+    """The chance to find a target's published series by a few of its readings.
+
+    Of each target the readings at n instants are known. The candidates are the published series nearest to them (least
+    mean square at those instants): where the release shows true values these are the series that show exactly the
+    known readings; where it shows means or noisy values, the nearest of them. A target counts by the share of its own
+    among the candidates. At an instant of a coarser release the reading is the mean or the sum over its step,
+    whichever the release shows. A reading that is missing on either side tells nothing.
+
+    Parameters
+    ----------
+    n
+        How many readings the adversary knows of each target. With fewer than n readings, all that there are.
+    choose
+        "random" draws the instants, "peaks" takes those of the target's highest readings (by the sum of channels).
+        "worst" looks for the instants that give this target away most in this release, at most n of them: one by one,
+        each the one that raises the chance most, and where that is not proven to be the worst, all sets of n while
+        that takes no more than about two billion comparisons. No adversary can choose like that: it is a bound, tight
+        for true values and means, but of noisy readings some agree by luck for everybody.
+    noise
+        Standard deviation of the errors in what is known, as a share of that of all original readings.
+    shift
+        The adversary's clock is off by a whole number of instants, up to so many; it tries them all.
+    within
+        How far a told reading may be from the true one to count as inferred, as a share of the true one.
+    n_targets
+        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+    seed
+        Draws targets, instants and errors. A target's draws do not depend on who else is attacked.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 5.0, 2.0], [1.0, 4.0, 2.0], [3.0, 4.0, 2.0]])
+    >>> KnownPoints(1, choose="peaks").attack(original, original).success
+    0.6666666666666666
+    >>> means = Panel([[1.0, 4.5, 2.0], [1.0, 4.5, 2.0], [3.0, 4.0, 2.0]])
+    >>> KnownPoints(3).attack(original, means).success
+    0.6666666666666666
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 3, for what counts as a success.
+    """
+
+    name: ClassVar[str] = "known-points"
+    meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
+    against: ClassVar[str] = "values"
+
+    n: int
+    _: KW_ONLY
+    choose: Literal["random", "peaks", "worst"] = "random"
+    noise: float = 0.0
+    shift: int = 0
+    within: float = 0.01
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n, 1)
+        check_choice("choose", self.choose, ("random", "peaks", "worst"))
+        check_amount("noise", self.noise)
+        check_count("shift", self.shift, 0)
+        check_amount("within", self.within)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        readings = "Readings with errors" if self.noise else "Exact readings"
+        which = {"random": "drawn at random", "peaks": "where they are highest", "worst": "where they tell most"}
+        clock = " by an uncertain clock" if self.shift else ""
+        return f"{readings} at {self.n} instant{'s' if self.n > 1 else ''} {which[self.choose]}{clock}."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        return {
+            "n": int(self.n),
+            "choose": self.choose,
+            "noise": float(self.noise),
+            "shift": int(self.shift),
+            "within": float(self.within),
+            "n_targets": None if self.n_targets is None else int(self.n_targets),
+            "seed": int(self.seed),
+        }
+
+    def attack(
+        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
+    ) -> KnownPointsRisk:
+        """Attack published series.
+
+        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
+        all that are published by default.
+        """
+        return self.curve(original, published, [self.n], rows=rows, targets=targets)[0]
+
+    def curve(
+        self,
+        original: Panel,
+        published: Panel,
+        ns: Sequence[int],
+        *,
+        rows: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+    ) -> tuple[KnownPointsRisk, ...]:
+        """The same for several numbers of known readings; those of a smaller number are among those of a larger."""
+        for n in ns:
+            check_count("ns", n, 1)
+        need_panel("KnownPoints", published)
+        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
+        ground = find_ground("KnownPoints", original, published)
+        scene = _Scene.of(ground, truth)
+        return tuple(replace(self, n=int(n))._attack(scene) for n in ns)
+
+    def candidates(self, original: Panel, published: Panel, *, rows: ArrayLike | None = None) -> Chances:
+        """For every target how many published series fit alike, and how many of these are its own."""
+        need_panel("KnownPoints", published)
+        truth = find_truth(original, published, rows, None, self.n_targets, self.seed)
+        scene = _Scene.of(find_ground("KnownPoints", original, published), truth)
+        return self._link(scene, scene.truth)[0]
+
+    def _attack(self, scene: _Scene) -> KnownPointsRisk:
+        found, told, guessed, proven = self._link(scene, scene.truth)
+        n = min(int(self.n), scene.ground.n_instants)
+        others = max(scene.ground.n_instants - n, 1)
+        return KnownPointsRisk(
+            **link_figures(found, scene.truth, f"{self.knows[0].lower()}{self.knows[1:-1]}"),
+            n_points=int(self.n),
+            inferred=float(np.minimum(told / others, 1.0).mean()),
+            inferred_baseline=float(np.minimum(guessed / others, 1.0).mean()),
+            proven=None if proven is None else float(proven.mean()),
+        )
+
+    def _link(self, scene: _Scene, truth: Truth) -> tuple[Chances, Rows, Rows, NDArray[np.bool_] | None]:
+        """Chances, instants told, instants guessed without the release, and which choices are proven the worst."""
+        n = len(truth.targets)
+        sizes, own, told, guessed = (np.zeros(n, dtype=np.int64) for _ in range(4))
+        distances = np.empty((n, 2))
+        proven = np.zeros(n, dtype=np.bool_) if self.choose == "worst" else None
+        height = max(1, CELLS // scene.series.shape[2])
+        for first in range(0, n, height):
+            block = slice(first, min(first + height, n))
+            part = replace(truth, targets=truth.targets[block])
+            true = scene.ground.original[part.targets]
+            places, sure = self._places(scene, part, true)
+            if proven is not None:
+                proven[block] = sure
+            known = _at(true, places)
+            seen, believed = self._as_known(scene, part, known, places)
+            links = Links(*nearest_at(seen, believed, scene.series, int(self.shift)))
+            counted = count_links(links, scene.classes, part)
+            sizes[block], own[block], distances[block] = counted.sizes, counted.own, counted.distances
+            used = _marks(places, scene.ground.n_instants)
+            told[block] = told_instants(links.start, links.which, scene.series, true, used, float(self.within))
+            guessed[block] = _guessed(known, true, used, float(self.within))
+        return Chances(sizes, own, distances), told, guessed, proven
+
+    def _places(self, scene: _Scene, truth: Truth, true: Floats) -> tuple[Rows, NDArray[np.bool_]]:
+        """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
+        n = min(int(self.n), scene.ground.n_instants)
+        whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
+        if self.choose == "worst":
+            return _worst(scene, truth, true, n)
+        if self.choose == "peaks":
+            height = np.where(whole, true.sum(axis=2), -np.inf)
+            order = np.argsort(-height, axis=1, kind="stable")[:, :n]
+        else:
+            order = np.empty((len(true), n), dtype=np.int64)
+            for i, target in enumerate(truth.targets.tolist()):
+                drawn = self._dice(target, 1).permutation(scene.ground.n_instants)
+                # Instants with a reading come first, each part in the order drawn.
+                order[i] = drawn[np.argsort(~whole[i, drawn], kind="stable")][:n]
+        missing = ~np.take_along_axis(whole, order, axis=1)
+        return np.where(missing, -1, order), np.zeros(len(true), dtype=np.bool_)
+
+    def _as_known(self, scene: _Scene, truth: Truth, known: Floats, places: Rows) -> tuple[Floats, Rows]:
+        """Readings and places as the adversary has them, with errors and by its own clock."""
+        if not self.noise and not self.shift:
+            return known, places
+        known, believed = known.copy(), places.copy()
+        for i, target in enumerate(truth.targets.tolist()):
+            dice = self._dice(target, 2)
+            off = int(dice.integers(-self.shift, self.shift + 1))
+            known[i] += self.noise * scene.spread * dice.standard_normal(known[i].shape)
+            believed[i] += off
+        # A place without a reading must stay out of reach of every shift.
+        return known, np.where(places < 0, -1 - self.shift, believed)
+
+    def _dice(self, target: int, what: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence([self.seed, what, target]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Scene:
+    """What does not depend on how much is known."""
+
+    ground: Ground
+    truth: Truth
+    series: Floats
+    """The different published series, (instants, channels, series)."""
+    classes: Rows
+    spread: Floats
+    """Standard deviation of all original readings, by channel."""
+
+    @staticmethod
+    def of(ground: Ground, truth: Truth) -> _Scene:
+        m, n_instants, n_channels = ground.published.shape
+        distinct, classes = find_classes(ground.published.reshape(m, -1))
+        series = np.ascontiguousarray(distinct.T).reshape(n_instants, n_channels, len(distinct))
+        if np.isnan(ground.original).all():
+            raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a reading is known to nobody
+            spread = np.nanstd(ground.original, axis=(0, 1))
+        return _Scene(ground, truth, series, classes, spread)
+
+
+def _at(true: Floats, places: Rows) -> Floats:
+    """The readings at some places, missing where a place is -1."""
+    found = np.take_along_axis(true, np.maximum(places, 0)[:, :, None], axis=1)
+    return np.where(places[:, :, None] < 0, np.nan, found)
+
+
+def _marks(places: Rows, n_instants: int) -> NDArray[np.bool_]:
+    marks = np.zeros((len(places), n_instants + 1), dtype=np.bool_)
+    np.put_along_axis(marks, places, True, axis=1)  # -1 is the last column, which is cut off
+    return np.ascontiguousarray(marks[:, :-1])
+
+
+def _guessed(known: Floats, true: Floats, used: NDArray[np.bool_], within: float) -> Rows:
+    """At how many other instants the median of the known readings is right."""
+    middle = np.full((len(known), 1, known.shape[2]), np.nan)
+    some: NDArray[np.bool_] = np.any(~np.isnan(known), axis=(1, 2))
+    if some.any():
+        middle[some, 0] = np.nanmedian(known[some], axis=1)
+    right: NDArray[np.bool_] = np.all(np.abs(true - middle) <= within * np.abs(true), axis=2)
+    count: Rows = np.sum(right & ~used, axis=1, dtype=np.int64)
+    return count
+
+
+def _worst(scene: _Scene, truth: Truth, true: Floats, n: int) -> tuple[Rows, NDArray[np.bool_]]:
+    """For each target the instants that raise its chance most, and whether that is proven."""
+    m = scene.series.shape[2]
+    sizes = np.bincount(scene.classes, minlength=m)
+    carried = Carried.of(scene.classes, truth.owners)
+    everyone = np.arange(m)
+    tries = sum(comb(scene.ground.n_instants, size) for size in range(1, n + 1)) * m
+    left = WORK // max(len(true), 1)
+
+    def look(i: int) -> tuple[Rows, bool]:
+        own = carried.count(everyone, np.full(m, truth.of_targets[i]))
+        # Nearest may be any mixture of classes, and a mixture has no larger share than its best part.
+        most = float((own / sizes).max())
+        places, chance = greedy_instants(true[i], scene.series, sizes, own, most, n)
+        if chance >= most or n == 1:
+            return places, True
+        if tries > left:
+            return places, False
+        for size in range(1, n + 1):
+            others, better = best_instants(true[i], scene.series, sizes, own, most, size)
+            if better > chance:
+                places, chance = np.pad(others, (0, n - size), constant_values=-1), better
+        return places, True
+
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        found = list(pool.map(look, range(len(true))))
+    return np.array([places for places, _ in found]), np.array([sure for _, sure in found])

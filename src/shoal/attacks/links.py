@@ -1,0 +1,187 @@
+"""Links from targets to published series, and what they are worth.
+
+    candidates(i)   the published series that fit what is known of target i best, all of them where several fit alike
+    chance(i)       #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
+
+A right series among m that fit alike counts 1/m: an adversary who cannot tell them apart has no more. Nor does it know
+which of its links are right, only which look sure; see `surest`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.ground import Rows, Truth
+from shoal.attacks.words import between, percent
+from shoal.model import Interval, Risk
+
+N_WORST = 10
+N_SURE = 20
+"""Links that look equally good are judged together; so many at least, else luck would look like skill."""
+
+
+@dataclass(frozen=True)
+class LinkRisk(Risk):
+    """What an adversary who links known targets to published series achieves.
+
+    `success` is the mean chance over all targets, `confidence` the mean of 1/m. The interval is Wilson's, over targets.
+    `prosecutor` is the chance for the target the adversary is surest of: the mean chance of the links that look best
+    (few candidates, then a large lead over the next series), at least 20 of them; or of all exact matches with the same
+    number of candidates, even if that is one.
+    The baseline picks a published series by chance, which is worked out. The control takes a target's own series out
+    of the release: the share of targets to whom another series would then fit as well as the best does now, so that a
+    link says nothing about them.
+
+    Parameters
+    ----------
+    highest
+        The largest chance of any target, luck included: a guess that happens to be right counts 1.
+    candidates
+        How many published series fit a target alike: the median over targets.
+    sole, sole_right
+        The share of targets with one candidate only, of whom the adversary is sure, and how often it is right there.
+    n_left_out
+        Originals that were not published, and so no targets.
+    """
+
+    highest: float = 0.0
+    candidates: float = 0.0
+    sole: float = 0.0
+    sole_right: float = 0.0
+    n_left_out: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Links:
+    """For every target the different published series that fit best: entries start[i] to start[i + 1] of `which`."""
+
+    distances: NDArray[np.float64]
+    """Of the nearest, and of the next that is further away: (targets, 2)."""
+    start: Rows
+    which: Rows
+
+    def target(self) -> Rows:
+        """The target of each entry."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chances:
+    """For every target how many published series fit it alike, and how many of these are its own."""
+
+    sizes: Rows
+    own: Rows
+    distances: NDArray[np.float64]
+
+    @property
+    def chance(self) -> NDArray[np.float64]:
+        """The share of the candidates that are the target's own."""
+        return self.own / np.maximum(self.sizes, 1)
+
+
+def count_links(links: Links, classes: Rows, truth: Truth) -> Chances:
+    """Count candidates; `classes` says which of the different series each published row is."""
+    sizes = np.bincount(classes, minlength=int(links.which.max()) + 1)
+    carried = Carried.of(classes, truth.owners)
+    target = links.target()
+    n = len(truth.targets)
+    entries = sizes[links.which].astype(np.float64)
+    own = carried.count(links.which, truth.of_targets[target]).astype(np.float64)
+    # Sums of whole numbers below 2^53 are exact in float64.
+    total, right = (np.bincount(target, weights=part, minlength=n).astype(np.int64) for part in (entries, own))
+    return Chances(total, right, links.distances)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Carried:
+    """How many rows of each class each subject owns, without a table of all pairs."""
+
+    keys: Rows
+    counts: Rows
+    width: int
+
+    @staticmethod
+    def of(classes: Rows, owners: Rows) -> Carried:
+        """Count the rows of real subjects."""
+        width = int(owners.max()) + 1
+        real = owners >= 0
+        keys, counts = np.unique(classes[real] * width + owners[real], return_counts=True)
+        return Carried(keys, counts, width)
+
+    def count(self, classes: Rows, subjects: Rows) -> Rows:
+        """Rows of each class that belong to the subject beside it."""
+        if not len(self.keys):
+            return np.zeros(len(classes), dtype=np.int64)
+        wanted = classes * self.width + subjects
+        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        # A subject beyond the width owns no row, and its key would be another's.
+        return np.where((self.keys[place] == wanted) & (subjects < self.width), self.counts[place], 0)
+
+
+def baseline_chances(truth: Truth) -> NDArray[np.float64]:
+    """For every target the chance to pick one of its own among all published rows."""
+    n_subjects = int(truth.subjects.max()) + 1
+    rows = np.bincount(truth.owners[truth.owners >= 0], minlength=n_subjects)
+    return rows[truth.of_targets] / len(truth.owners)
+
+
+def surest(found: Chances) -> float:
+    """The chance of the links that look best to an adversary, who does not know which are right."""
+    chance = found.chance
+    nearest, following = found.distances.T
+    # An exact match proves something where no other is exact; links with as many candidates look the same.
+    exact = nearest == 0.0
+    groups = [chance[exact & (found.sizes == size)].mean() for size in np.unique(found.sizes[exact])]
+    ratio = np.divide(nearest, following, out=np.ones(len(chance)), where=(following > 0.0) & (nearest < np.inf))
+    order = np.lexsort((ratio, found.sizes))
+    best = np.cumsum(chance[order]) / np.arange(1, len(order) + 1)
+    found_best = max([*groups, best[min(N_SURE, len(best)) - 1 :].max()])
+    return float(min(found_best, chance.max()))  # a mean of 1/12 must not exceed 1/12 by rounding
+
+
+def link_figures(
+    found: Chances, truth: Truth, holds: str, guesses: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
+    """Everything a LinkRisk needs.
+
+    `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
+    series.
+    """
+    chance, n = found.chance, len(truth.targets)
+    success, prosecutor = float(min(chance.mean(), chance.max())), surest(found)
+    guess = float((baseline_chances(truth) if guesses is None else guesses).mean())
+    others = float((found.sizes > found.own).mean())
+    sole = found.sizes == 1
+    interval = Interval.wilson(success, n)
+    order = np.argsort(-chance, kind="stable")[:N_WORST]
+    return {
+        "success": success,
+        "interval": interval,
+        "baseline": guess,
+        "baseline_interval": Interval.exactly(guess),
+        "n_targets": n,
+        "worst": tuple(int(row) for row in truth.targets[order]),
+        "prosecutor": prosecutor,
+        "control": others,
+        "control_interval": Interval.wilson(others, n),
+        "confidence": float((1.0 / np.maximum(found.sizes, 1)).mean()),
+        "highest": float(chance.max()),
+        "candidates": float(np.median(found.sizes)),
+        "sole": float(sole.mean()),
+        "sole_right": float(chance[sole].mean()) if sole.any() else 0.0,
+        "n_left_out": truth.n_left_out,
+        "sentence": link_sentence(holds, n, success, interval, guess, prosecutor),
+    }
+
+
+def link_sentence(holds: str, n: int, success: float, interval: Interval, guess: float, prosecutor: float) -> str:
+    """What was achieved, for people."""
+    return (
+        f"Somebody who holds {holds} finds a target's own published series with a chance of {percent(success)} "
+        f"({between(interval)}; {n} targets), where it looks surest {percent(prosecutor)}; "
+        f"by guessing {percent(guess)}."
+    )

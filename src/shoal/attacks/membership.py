@@ -1,0 +1,210 @@
+"""Telling whether somebody is in a release at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Floats, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.links import N_SURE, N_WORST
+from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.words import between, check_targets, percent
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Interval, Panel, Risk
+
+FEWEST = 2  # subjects on each side, one to learn from and one to judge by
+
+
+@dataclass(frozen=True)
+class MembershipRisk(Risk):
+    """What can be told about who is in a release.
+
+    `success` is the share of right answers among as many subjects inside as outside, none of which the adversary
+    learned its limit from; guessing gives a half. The control is the share of subjects outside who are taken to be in.
+    `confidence` is how often an answer "in" is right, `prosecutor` the same where it looks surest.
+
+    Parameters
+    ----------
+    found
+        The share of subjects inside who are taken to be in; `found` less `control` is the advantage of the attack.
+    ranking
+        The chance that of two subjects, one inside and one outside, the one inside looks more like it: a half where
+        nothing can be told.
+    """
+
+    found: float = 0.0
+    ranking: float = 0.5
+
+    @property
+    def membership_advantage(self) -> float:
+        """Right answers "in" less wrong ones: 0 where nothing can be told, 1 where everything can."""
+        return self.found - (self.control or 0.0)
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The chance to tell whether a subject is in the release.
+
+    The adversary holds the totals of its targets per step, and of some more subjects of whom it knows whether they are
+    in. A target looks like being in when the nearest published series is near, compared with the size of its own
+    totals; the limit is the one that divides the subjects it knows best. Half of the subjects inside and outside serve
+    to learn the limit, the other half to judge it.
+
+    Outside are the originals that were not published, and those in `outside`. Without any there is no way to judge, and
+    the attack is refused: hold some subjects back, or give series of comparable ones.
+
+    Parameters
+    ----------
+    step
+        What totals are of: "hour", "day", "week", "month", "all" or a number of instants.
+    n_targets
+        Judge so many subjects, half of them inside; as many as there are by default. Candidates are never sampled.
+    seed
+        Draws subjects, and who of them serves to learn.
+
+    Examples
+    --------
+    >>> original = Panel(np.arange(40.0).reshape(8, 5) ** 2)
+    >>> found = Membership(step=1).attack(original, Panel(original.values[::2]), rows=[0, 2, 4, 6])
+    >>> found.success, found.membership_advantage
+    (1.0, 1.0)
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 3 (distinguish studies with and without one
+    individual).
+    """
+
+    name: ClassVar[str] = "membership"
+    meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
+    against: ClassVar[str] = "values"
+
+    step: Step = "day"
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_step(self.step)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        words = step_words(self.step)
+        return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        n_targets = None if self.n_targets is None else int(self.n_targets)
+        return {"step": plain_step(self.step), "n_targets": n_targets, "seed": int(self.seed)}
+
+    def attack(
+        self,
+        original: Panel,
+        published: Panel,
+        *,
+        rows: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        outside: Panel | None = None,
+    ) -> MembershipRisk:
+        """Attack a release.
+
+        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals
+        inside to judge by; `outside` has series of subjects who are not in the release, at the same instants.
+        """
+        need_panel("Membership", published)
+        truth = find_truth(original, published, rows, targets, None, self.seed)
+        there = np.isin(truth.subjects, truth.owners)
+        inside, absent = truth.targets, np.flatnonzero(~there)
+        looks = self._looks(original, published)
+        near, far = looks[inside], looks[absent]
+        if outside is not None:
+            far = np.concatenate([far, self._looks(outside, published)])
+        if min(len(near), len(far)) < FEWEST:
+            raise ParameterError(
+                f"Membership needs at least {FEWEST} subjects inside the release and {FEWEST} outside, it has "
+                f"{len(near)} and {len(far)}. Hold some subjects back from the release, or give comparable series as "
+                "`outside`."
+            )
+        return self._judge(near, far, inside)
+
+    def _looks(self, panel: Panel, published: Panel) -> Floats:
+        """How far the nearest published series is from each series, in shares of the size of its totals."""
+        ground = find_ground("Membership", panel, published)
+        starts = find_steps(ground.times, self.step)
+        known = sum_steps(ground.original, starts)
+        distinct, _ = find_classes(sum_steps(ground.published, starts))
+        nearest = np.sqrt(nearest_rows(known, distinct)[0][:, 0])
+        whole = ~np.isnan(known)
+        size = np.sqrt((np.where(whole, known, 0.0) ** 2).sum(axis=1) / np.maximum(whole.sum(axis=1), 1))
+        looks: Floats = nearest / np.maximum(size, np.finfo(np.float64).tiny)
+        return looks
+
+    def _judge(self, near: Floats, far: Floats, inside: NDArray[np.int64]) -> MembershipRisk:
+        dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
+        n = min(len(near), len(far))
+        if self.n_targets is not None:
+            n = min(n, max(FEWEST, int(self.n_targets)))
+        near_order, far_order = dice.permutation(len(near))[:n], dice.permutation(len(far))[:n]
+        half = n // 2
+        limit = _limit(near[near_order[:half]], far[far_order[:half]])
+        judged, others = near[near_order[half:]], far[far_order[half:]]
+        hits, false = judged <= limit, others <= limit
+        found, wrong = float(hits.mean()), float(false.mean())
+        success, n_judged = (found + 1.0 - wrong) / 2.0, 2 * len(judged)
+        interval = Interval.wilson(success, n_judged)
+        said = int(hits.sum() + false.sum())
+        order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
+        sentence = (
+            f"Somebody who holds {step_words(self.step)} tells whether a subject is in the release with a chance of "
+            f"{percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those outside "
+            f"{percent(wrong)} are taken to be in."
+        )
+        return MembershipRisk(
+            success=success,
+            interval=interval,
+            baseline=0.5,
+            baseline_interval=Interval.exactly(0.5),
+            n_targets=n_judged,
+            worst=tuple(int(row) for row in inside[order]),
+            prosecutor=_surest(judged, others),
+            control=wrong,
+            control_interval=Interval.wilson(wrong, len(others)),
+            confidence=float(hits.sum() / said) if said else 0.0,
+            sentence=sentence,
+            found=found,
+            ranking=_ranking(judged, others),
+        )
+
+
+def _limit(near: Floats, far: Floats) -> float:
+    """The distance that divides both best: most of `near` up to it, most of `far` beyond."""
+    tried = np.unique(np.concatenate([near, far]))
+    right = np.searchsorted(np.sort(near), tried, side="right") / len(near)
+    wrong = np.searchsorted(np.sort(far), tried, side="right") / len(far)
+    best = int(np.argmax(right - wrong))
+    following = tried[best + 1] if best + 1 < len(tried) else tried[best]
+    # Half way to the next: a limit on the spot would be too tight for subjects it was not learned from.
+    return float((tried[best] + following) / 2.0) if tried[best] > 0.0 else 0.0
+
+
+def _ranking(near: Floats, far: Floats) -> float:
+    """The chance that one inside is nearer than one outside, equal ones counting a half."""
+    ordered = np.sort(far)
+    below = np.searchsorted(ordered, near, side="left")
+    upto = np.searchsorted(ordered, near, side="right")
+    return float((len(far) - (below + upto) / 2.0).mean() / len(far))
+
+
+def _surest(near: Floats, far: Floats) -> float:
+    """The share of right answers "in" where they look surest: at least 20 of them, or all that match exactly."""
+    tried = np.unique(near)
+    right = np.searchsorted(np.sort(near), tried, side="right")
+    said = right + np.searchsorted(np.sort(far), tried, side="right")
+    enough = (said >= min(N_SURE, int(said.max()))) | (tried == 0.0)
+    return float((right / said)[enough].max())

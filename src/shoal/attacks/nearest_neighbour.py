@@ -1,0 +1,150 @@
+"""Linking what is known of another period to published series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Floats, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.habits import Cycle, alike_scaled, check_cycle, describe, find_slots, mean_cycles
+from shoal.attacks.links import LinkRisk, Links, count_links, link_figures
+from shoal.attacks.words import check_amount, check_choice, check_targets
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Panel
+
+
+@dataclass(frozen=True)
+class NearestNeighbour:
+    """The chance to find a target's published series by how it behaved at another time.
+
+    The adversary holds identified series of another period: the instants of the original that the release does not
+    have. Where the release has them all, the first half of the instants is known and the second half of the release is
+    attacked. Both sides are reduced to what lasts, and the nearest published series are the candidates:
+
+        euclidean   the mean day (or week), mean square distance
+        dtw         the mean day (or week), dynamic time warping within a band: habits may have moved by an hour
+        features    level, spread, quantiles, persistence and shares of the parts of the day, each in units of its
+                    spread among published series
+
+    A target counts by the share of its own among the candidates.
+
+    Parameters
+    ----------
+    distance
+        "euclidean", "dtw" or "features".
+    cycle
+        What repeats: "day", "week" or a number of instants.
+    band
+        How far warping may reach, as a share of the cycle.
+    n_targets
+        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+    seed
+        Draws targets.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 9.0, 1.0, 8.0], [2.0, 4.0, 2.0, 5.0], [7.0, 1.0, 6.0, 1.0]])
+    >>> NearestNeighbour(cycle=2).attack(original, original).success
+    1.0
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 5.1.
+    """
+
+    name: ClassVar[str] = "nearest-neighbour"
+    meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
+    against: ClassVar[str] = "values"
+
+    distance: Literal["euclidean", "dtw", "features"] = "euclidean"
+    cycle: Cycle = "day"
+    band: float = 0.1
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("distance", self.distance, ("euclidean", "dtw", "features"))
+        check_cycle(self.cycle)
+        check_amount("band", self.band)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return "Identified series of the same subjects over another period."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        return {
+            "distance": self.distance,
+            "cycle": self.cycle if isinstance(self.cycle, str) else int(self.cycle),
+            "band": float(self.band),
+            "n_targets": None if self.n_targets is None else int(self.n_targets),
+            "seed": int(self.seed),
+        }
+
+    def attack(
+        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
+    ) -> LinkRisk:
+        """Attack published series.
+
+        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
+        all that are published by default.
+        """
+        need_panel("NearestNeighbour", published)
+        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
+        known, shown = self._habits(original, published)
+        distinct, classes = find_classes(shown)
+        links = Links(*self._nearest(known[truth.targets], distinct, original.n_channels))
+        found = count_links(links, classes, truth)
+        return LinkRisk(**link_figures(found, truth, "series of another period"))
+
+    def _habits(self, original: Panel, published: Panel) -> tuple[Floats, Floats]:
+        known, known_times, shown, shown_times = _periods(original, published)
+        slots, there = find_slots(known_times, self.cycle), find_slots(shown_times, self.cycle)
+        common = np.intersect1d(slots, there)
+        if not len(common):
+            raise ParameterError(
+                "NearestNeighbour compares the same parts of a cycle, and the two periods share none. "
+                "Choose a shorter cycle or longer periods."
+            )
+        if self.distance == "features":
+            return alike_scaled(describe(known, slots, common), describe(shown, there, common))
+        return mean_cycles(known, slots, common), mean_cycles(shown, there, common)
+
+    def _nearest(self, known: Floats, shown: Floats, n_channels: int) -> tuple[Any, Any, Any]:
+        if self.distance != "dtw":
+            return nearest_rows(known, shown)
+        if n_channels != 1:
+            raise ParameterError(
+                f"distance='dtw' needs one channel, the panels have {n_channels}. Use 'euclidean' or 'features'."
+            )
+        if gaps := int(np.isnan(known).any(axis=1).sum() + np.isnan(shown).any(axis=1).sum()):
+            raise ParameterError(
+                f"distance='dtw' needs mean cycles without gaps, {gaps} have some. Use 'euclidean' or 'features', or "
+                "read the panel with `missing` set to 'drop-series' or 'interpolate:2h'."
+            )
+        from shoal.kernels.dtw import nearest_by_warping
+
+        return nearest_by_warping(known, shown, int(self.band * known.shape[1]))
+
+
+def _periods(original: Panel, published: Panel) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
+    """What is known and what is attacked, each with its instants."""
+    same_kind = original.times.dtype.kind == published.times.dtype.kind
+    first, last = published.times[0], published.times[-1]
+    outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
+    if outside.any() and original.n_channels == published.n_channels:
+        known = original.values[:, outside].reshape(original.n_series, int(outside.sum()), -1)
+        shown = published.values.reshape(published.n_series, published.n_instants, -1)
+        return known, original.times[outside], shown, published.times
+    ground = find_ground("NearestNeighbour", original, published)
+    half = ground.n_instants // 2
+    if half < 1:
+        raise ParameterError("NearestNeighbour needs two instants at least: one to know and one to attack.")
+    return ground.original[:, :half], ground.times[:half], ground.published[:, half:], ground.times[half:]

@@ -1,0 +1,166 @@
+"""Putting slices of one subject together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Floats, Rows, Truth, find_truth, need_panel
+from shoal.attacks.habits import Cycle, check_cycle, find_slots, mean_cycles
+from shoal.attacks.links import Chances, LinkRisk, Links, link_figures
+from shoal.attacks.words import check_targets
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Panel
+
+
+@dataclass(frozen=True)
+class ReorderingRisk(LinkRisk):
+    """What can be put together again; targets are slices here, and `worst` names the originals they were cut from.
+
+    Parameters
+    ----------
+    n_slices
+        Published slices.
+    """
+
+    n_slices: int = 0
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """The chance to find, for a slice of a series, another slice of the same subject.
+
+    The adversary knows nobody. It compares slices by what lasts, the mean day (or another cycle) of each, and takes the
+    nearest slice to belong to the same subject. Slices that keep their dates, and so are missing at all other instants,
+    are compared with slices of other stretches only. A slice counts by the share of its subject's slices among those
+    that are equally near; the baseline picks any of them. Right links join slices into longer series, which the other
+    attacks then find as if nothing had been cut.
+
+    Parameters
+    ----------
+    cycle
+        What repeats: "day", "week" or a number of instants. By default a day where there are dates, else the slices are
+        compared instant by instant.
+    n_targets
+        Attack so many slices, drawn by chance; None for all of them. Candidates are never sampled.
+    seed
+        Draws slices.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 9.0, 1.0, 8.0], [2.0, 4.0, 2.0, 5.0], [7.0, 1.0, 6.0, 1.0]])
+    >>> slices = Panel(original.values.reshape(6, 2))
+    >>> Reordering().attack(original, slices, rows=[0, 0, 1, 1, 2, 2]).success
+    1.0
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 5.1.
+    """
+
+    name: ClassVar[str] = "reordering"
+    meaning: ClassVar[str] = "chance to find another slice of the same subject"
+    against: ClassVar[str] = "slices"
+
+    cycle: Cycle | None = None
+    n_targets: int | None = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.cycle is not None:
+            check_cycle(self.cycle)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return "Nothing but the release, and that its series were cut into slices."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        return {
+            "cycle": self.cycle if self.cycle is None or isinstance(self.cycle, str) else int(self.cycle),
+            "n_targets": None if self.n_targets is None else int(self.n_targets),
+            "seed": int(self.seed),
+        }
+
+    def attack(
+        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
+    ) -> ReorderingRisk:
+        """Attack slices.
+
+        `rows` says which original each slice was cut from, -1 for none; with `targets`, positions of originals, only
+        their slices.
+        """
+        need_panel("Reordering", published)
+        truth = find_truth(original, published, rows, targets, None, self.seed)
+        values = published.values.reshape(published.n_series, published.n_instants, -1)
+        stretch = _stretches(values)
+        kin, rivals = _candidates(truth.owners, stretch)
+        wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, truth.targets))
+        if not len(wanted):
+            raise ParameterError(
+                "No subject has two slices in the release, so there is nothing to put together. Attack whole series "
+                "with known-totals."
+            )
+        if self.n_targets is not None and self.n_targets < len(wanted):
+            dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
+            wanted = np.sort(dice.permutation(wanted)[: self.n_targets])
+        habits = self._habits(values, published.times)
+        links = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
+        found = _count(links, truth.owners, wanted)
+        cut = Truth(truth.rows, truth.owners, truth.owners, wanted, truth.n_left_out)
+        figures = link_figures(found, cut, "nothing but the release", kin[wanted] / rivals[wanted])
+        # Where an original has several slices among the worst it is named once.
+        order = truth.rows[wanted[np.argsort(-found.chance, kind="stable")]]
+        figures["worst"] = tuple(dict.fromkeys(order.tolist()))[: len(figures["worst"])]
+        figures["sentence"] = (
+            figures["sentence"]
+            .replace("a target's own published series", "another slice of a slice's subject")
+            .replace("targets)", "slices)")
+        )
+        return ReorderingRisk(**figures, n_slices=published.n_series)
+
+    def _habits(self, values: Floats, times: NDArray[Any]) -> Floats:
+        cycle = self.cycle if self.cycle is not None else ("day" if times.dtype.kind == "M" else len(times))
+        slots = find_slots(times, cycle)
+        return mean_cycles(values, slots, np.unique(slots))
+
+
+def _stretches(values: Floats) -> Rows:
+    """A number for the stretch of time each slice is of; one of its own for every slice where dates were dropped.
+
+    Slices whose first to last readings overlap are of one stretch: slices may have gaps, even at their ends.
+    """
+    there: NDArray[np.bool_] = np.any(~np.isnan(values), axis=2)
+    own = np.arange(len(values))
+    first, last = there.argmax(axis=1), there.shape[1] - there[:, ::-1].argmax(axis=1)
+    some = np.flatnonzero(there.any(axis=1))
+    order = some[np.argsort(first[some], kind="stable")]
+    reached = np.maximum.accumulate(last[order])
+    number = np.cumsum(np.append(False, first[order][1:] >= reached[:-1]))
+    if not len(order) or number[-1] == 0:
+        return own  # one stretch for all is no slicing by date, only gaps
+    stretch = own + len(own)
+    stretch[order] = number
+    return np.unique(stretch, return_inverse=True)[1].reshape(-1)
+
+
+def _candidates(owners: Rows, stretch: Rows) -> tuple[Rows, Rows]:
+    """For every slice how many others it may be linked to belong to its subject, and how many there are."""
+    real = np.where(owners < 0, owners.max() + 1 + np.arange(len(owners)), owners)
+    subject = np.unique(real, return_inverse=True)[1].reshape(-1)
+    pair = np.unique(np.stack([subject, stretch]), axis=1, return_inverse=True)[1].reshape(-1)
+    kin = np.bincount(subject)[subject] - np.bincount(pair)[pair]
+    return np.where(owners < 0, 0, kin), len(owners) - np.bincount(stretch)[stretch]
+
+
+def _count(links: Links, owners: Rows, wanted: Rows) -> Chances:
+    target = links.target()
+    own = np.bincount(target, weights=owners[links.which] == owners[wanted][target], minlength=len(wanted))
+    return Chances(np.diff(links.start), own.astype(np.int64), links.distances)

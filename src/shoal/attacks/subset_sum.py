@@ -1,0 +1,254 @@
+"""Finding the members of a published mean: which of the known totals sum to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shoal.attacks.ground import Floats, Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.links import N_WORST
+from shoal.attacks.subsets import Found, find_members
+from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.words import between, check_amount, check_count, percent
+from shoal.errors import ParameterError
+from shoal.model import Interval, Panel, Risk
+
+MOST_SETS = 4  # sets that fit alike and are counted
+MOST_CONTROLS = 5
+
+
+@dataclass(frozen=True)
+class SubsetRisk(Risk):
+    """What the subset problem gives away.
+
+    `success` is the chance that a member of an attacked mean is told to be one. Members of one mean are found together,
+    so the interval is Wilson's over means, not over members. The baseline picks as many members by chance. The control
+    takes the true members out of what the adversary holds: the share of means for which it would find a set all the
+    same.
+
+    Parameters
+    ----------
+    n_means
+        How many published means were attacked.
+    recovered
+        The share of them of which the very members were found, and no other set.
+    n_open
+        Means of which the program or the search did not settle whether there are other sets.
+    n_searched
+        Means that were searched instead of solved.
+    """
+
+    n_means: int = 0
+    recovered: float = 0.0
+    n_open: int = 0
+    n_searched: int = 0
+
+
+@dataclass(frozen=True)
+class SubsetSum:
+    """The chance to tell who is behind a published mean, by solving which known totals sum to it.
+
+    The adversary holds the totals A[i] of every original, per step. Rows that are published alike are one mean L of s
+    members, which shows s. It looks for the s originals whose totals sum to s L:
+
+        find p in {0, 1}^n with sum(p) = s and |sum_i p[i] A[i] - s L| within `tolerance`
+
+    by integer program (HiGHS), and where there are too many candidates, or time runs out, by exchanging members of a
+    likely set. Where several sets fit, each counts for its share. This tells that somebody is in a group, and so gives
+    the group's mean for them; it does not single out a curve, and `KnownTotals` is the attack on that.
+
+    Small noise on the published values ends the exact problem. It does not end an adversary who takes the nearest sum
+    (`exact=False`) as long as there are many steps: see the documentation for how much noise does.
+
+    Parameters
+    ----------
+    step
+        What totals are of: "hour", "day", "week", "month", "all" or a number of instants. Steps with a gap on either
+        side are left out.
+    exact
+        Whether sums must fit within `tolerance`. False takes the set with the least sum of absolute differences, and
+        cannot tell whether it is right.
+    tolerance
+        How far each sum may be off, as a share of the mean sum.
+    largest
+        Candidates up to which the integer program is used.
+    time_limit
+        Seconds for the program of one mean.
+    n_means
+        Attack so many of the published means, drawn by chance; None for all of them. Candidates are never sampled.
+    seed
+        Draws the means, and the beginnings of a search.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 9.0], [2.0, 5.0], [4.0, 4.0], [7.0, 1.0]])
+    >>> means = Panel([[1.5, 7.0], [1.5, 7.0], [5.5, 2.5], [5.5, 2.5]])
+    >>> SubsetSum(step=1).attack(original, means).success
+    1.0
+    >>> SubsetSum(step=1).attack(original, Panel(means.values + 0.01)).success
+    0.0
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 5.2.
+    """
+
+    name: ClassVar[str] = "subset-sum"
+    meaning: ClassVar[str] = "chance to tell the members of a published mean by their totals"
+    against: ClassVar[str] = "values"
+
+    step: Step = "day"
+    exact: bool = True
+    tolerance: float = 1e-6
+    largest: int = 400
+    time_limit: float = 10.0
+    n_means: int | None = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_step(self.step)
+        check_amount("tolerance", self.tolerance)
+        check_count("largest", self.largest, 0)
+        check_amount("time_limit", self.time_limit)
+        if self.n_means is not None:
+            check_count("n_means", self.n_means, 1)
+        check_count("seed", self.seed, 0)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        words = step_words(self.step)
+        return f"{words[0].upper()}{words[1:]}, of everybody who may be in the release."
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to attack the same again."""
+        return {
+            "step": plain_step(self.step),
+            "exact": bool(self.exact),
+            "tolerance": float(self.tolerance),
+            "largest": int(self.largest),
+            "time_limit": float(self.time_limit),
+            "n_means": None if self.n_means is None else int(self.n_means),
+            "seed": int(self.seed),
+        }
+
+    def attack(
+        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
+    ) -> SubsetRisk:
+        """Attack published means.
+
+        `rows` says which original each published row stands for, -1 for none. With `targets`, positions of originals,
+        only means of which one is a member.
+        """
+        need_panel("SubsetSum", published)
+        truth = find_truth(original, published, rows, targets, None, self.seed)
+        totals, means, classes = self._problem(original, published)
+        chosen = self._choose(classes, truth)
+        asked = [(means[j], np.flatnonzero(classes == j)) for j in chosen]
+        found = [self._solve(totals, mean, len(members)) for mean, members in asked]
+        true = [truth.rows[members] for _, members in asked]
+        chances = [_chances(sets.sets, members) for sets, members in zip(found, true, strict=True)]
+        controls = [
+            bool(self._solve(np.delete(totals, members[members >= 0], axis=0), mean, len(rows)).sets)
+            for (mean, rows), members in list(zip(asked, true, strict=True))[:MOST_CONTROLS]
+            if self.exact and len(totals) - len(rows) >= len(rows)
+        ]
+        return self._risk(found, true, chances, controls, len(totals))
+
+    def members(self, original: Panel, published: Panel, position: int) -> tuple[tuple[int, ...], ...]:
+        """The sets of originals, by position, that fit the mean published at a position."""
+        need_panel("SubsetSum", published)
+        totals, means, classes = self._problem(original, published)
+        same = classes == classes[position]
+        found = self._solve(totals, means[classes[position]], int(same.sum()))
+        return tuple(tuple(sorted(members)) for members in found.sets)
+
+    def _problem(self, original: Panel, published: Panel) -> tuple[Floats, Floats, Rows]:
+        """Known totals, totals of the different published rows, and which of these each published row is."""
+        ground = find_ground("SubsetSum", original, published)
+        _, classes = find_classes(ground.published.reshape(len(ground.published), -1))
+        starts = find_steps(ground.times, self.step)
+        known, shown = sum_steps(ground.original, starts), sum_steps(ground.published, starts)
+        whole = ~(np.isnan(known).any(axis=0) | np.isnan(shown).any(axis=0))
+        if not whole.any():
+            raise ParameterError(
+                "SubsetSum needs a step without gaps, and every step has one. Read the panel with `missing` set to "
+                "'drop-series' or 'interpolate:2h'."
+            )
+        first = np.unique(classes, return_index=True)[1]
+        return known[:, whole], shown[first][:, whole], classes
+
+    def _choose(self, classes: Rows, truth: Truth) -> Rows:
+        """The means to attack: those of targets."""
+        wanted = np.unique(classes[np.isin(truth.rows, truth.targets)])
+        if self.n_means is not None and self.n_means < len(wanted):
+            dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
+            wanted = np.sort(dice.permutation(wanted)[: self.n_means])
+        return wanted
+
+    def _solve(self, totals: Floats, mean: Floats, size: int) -> Found:
+        return find_members(
+            totals,
+            size * mean,
+            size,
+            exact=self.exact,
+            tolerance=float(self.tolerance),
+            most=MOST_SETS,
+            largest=int(self.largest),
+            seconds=float(self.time_limit),
+            seed=int(self.seed),
+        )
+
+    def _risk(
+        self,
+        found: list[Found],
+        true: list[Rows],
+        chances: list[NDArray[np.float64]],
+        controls: list[bool],
+        n_candidates: int,
+    ) -> SubsetRisk:
+        real = [members >= 0 for members in true]
+        targets = np.concatenate([members[keep] for members, keep in zip(true, real, strict=True)])
+        chance = np.concatenate([part[keep] for part, keep in zip(chances, real, strict=True)])
+        n_sets = np.repeat([len(sets.sets) for sets in found], [int(keep.sum()) for keep in real])
+        guess = float(np.concatenate([np.full(int(k.sum()), len(k) / n_candidates) for k in real]).mean())
+        success, n = float(chance.mean()), len(found)
+        interval = Interval.wilson(success, n)
+        very = [
+            len(sets.sets) == 1 and sets.sets[0] == frozenset(members.tolist())
+            for sets, members in zip(found, true, strict=True)
+        ]
+        sentence = (
+            f"Somebody who holds {step_words(self.step)} of everybody tells a member of a published mean with a chance "
+            f"of {percent(success)} ({between(interval)}; {n} means), and all members of "
+            f"{percent(float(np.mean(very)))} of the means; by guessing {percent(guess)}."
+        )
+        return SubsetRisk(
+            success=success,
+            interval=interval,
+            baseline=guess,
+            baseline_interval=Interval.exactly(guess),
+            n_targets=len(targets),
+            worst=tuple(int(t) for t in targets[np.argsort(-chance, kind="stable")[:N_WORST]]),
+            # Answers with as many sets look alike to the adversary.
+            prosecutor=max(float(chance[n_sets == size].mean()) for size in np.unique(n_sets)),
+            control=float(np.mean(controls)) if controls else None,
+            control_interval=Interval.wilson(float(np.mean(controls)), len(controls)) if controls else None,
+            confidence=float(np.divide(1.0, n_sets, out=np.zeros(len(n_sets)), where=n_sets > 0).mean()),
+            sentence=sentence,
+            n_means=n,
+            recovered=float(np.mean(very)),
+            n_open=sum(not sets.complete for sets in found),
+            n_searched=sum(sets.searched for sets in found),
+        )
+
+
+def _chances(sets: tuple[frozenset[int], ...], members: Rows) -> NDArray[np.float64]:
+    """For each member the share of the sets that have it."""
+    if not sets:
+        return np.zeros(len(members))
+    return np.array([sum(int(m) in found for found in sets) / len(sets) for m in members])

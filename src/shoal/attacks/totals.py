@@ -1,0 +1,57 @@
+"""Totals over hours, days, weeks or months."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.ground import Floats, Rows
+from shoal.errors import ParameterError
+
+Step = str | int
+
+NAMES = ("hour", "day", "week", "month", "all")
+
+
+def check_step(step: object) -> None:
+    """Refuse a step that is neither a known word nor a number of instants."""
+    number = isinstance(step, int | np.integer) and not isinstance(step, bool)
+    if step not in NAMES and not (number and step >= 1):  # type: ignore[operator]
+        raise ParameterError(f"step must be one of {', '.join(NAMES)}, or a whole number of instants.")
+
+
+def plain_step(step: Step) -> Step:
+    """The step as a parameter on record."""
+    return step if isinstance(step, str) else int(step)
+
+
+def step_words(step: Step) -> str:
+    """The step for people: totals per ..."""
+    if step == "all":
+        return "the total of all readings"
+    return f"the total of every {step}" if isinstance(step, str) else f"the totals of every {step} readings"
+
+
+def find_steps(times: NDArray[Any], step: Step) -> Rows:
+    """Where each step begins. Days, weeks (from Monday) and months are those of the times as they stand."""
+    if step == "all":
+        return np.zeros(1, dtype=np.int64)
+    if not isinstance(step, str):
+        return np.arange(0, len(times), step)
+    if times.dtype.kind != "M":
+        raise ParameterError(
+            f"step={step!r} needs instants with dates; these are numbers. Give step as a number of instants."
+        )
+    if step == "week":
+        number = (times.astype("datetime64[D]").astype(np.int64) + 3) // 7  # 1970 began on a Thursday
+    else:
+        number = times.astype(f"datetime64[{ {'hour': 'h', 'day': 'D', 'month': 'M'}[step] }]").astype(np.int64)
+    return np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+
+
+def sum_steps(values: Floats, starts: Rows) -> Floats:
+    """Totals (series, steps x channels) of values (series, instants, channels); missing where a reading is."""
+    totals: Floats = np.add.reduceat(np.ascontiguousarray(values), starts, axis=1)
+    return totals.reshape(len(values), -1)

@@ -1,0 +1,46 @@
+"""Parameters that several attacks share, checked, and their results in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.model import Interval
+
+
+def check_count(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}.")
+
+
+def check_amount(name: str, value: object) -> None:
+    """Refuse what is not a number of at least 0."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0.0 <= float(value) < np.inf:  # type: ignore[arg-type]
+        raise ParameterError(f"{name} must be a number of at least 0.")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is not one of a few."""
+    if value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(choices)}.")
+
+
+def check_targets(n_targets: int | None, seed: int) -> None:
+    """Refuse a sample of nobody."""
+    if n_targets is not None:
+        check_count("n_targets", n_targets, 1)
+    check_count("seed", seed, 0)
+
+
+def percent(share: float) -> str:
+    """A share for people."""
+    return f"{100.0 * share:.3g} %"
+
+
+def between(interval: Interval) -> str:
+    """An interval for people."""
+    if interval.low == interval.high:
+        return "exactly"
+    return f"{100 * interval.level:.3g} % interval {100 * interval.low:.3g} to {percent(interval.high)}"

@@ -1,0 +1,211 @@
+"""The published series nearest to a few known readings, and the instants at which knowing them hurts most.
+
+    d(i, j) = mean of (x[i, p, c] - y[t, c, j])^2 over known points p at t = place[i, p] + shift, and channels c
+
+with the smallest over shifts from -s to s where the clock is uncertain. Points where either side is missing are left
+out; with none left the distance is infinite. Published series are laid out (instants, channels, series), so that all
+series at one instant lie side by side.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import NDArray
+
+from shoal.kernels.nearest_rows import CHUNK, append, join
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def _add(known: float, there: Floats, total: Floats, n_both: Rows) -> None:
+    for j in range(there.shape[0]):
+        difference = known - there[j]
+        if not np.isnan(difference):
+            total[j] += difference * difference
+            n_both[j] += 1
+
+
+@njit(cache=True, nogil=True)
+def _nearest_at(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Rows, Rows]:
+    n_instants, n_channels, m = y.shape
+    distances = np.empty((stop - start, 2))
+    counts = np.empty(stop - start, dtype=np.int64)
+    flat = np.empty(4 * (stop - start), dtype=np.int64)
+    used = 0
+    near = np.empty(m, dtype=np.int64)
+    total = np.empty(m)
+    n_both = np.empty(m, dtype=np.int64)
+    least = np.empty(m)
+    for i in range(start, stop):
+        least[:] = np.inf
+        for s in range(-shift, shift + 1):
+            total[:] = 0.0
+            n_both[:] = 0
+            for p in range(places.shape[1]):
+                t = places[i, p] + s
+                if 0 <= t < n_instants:
+                    for c in range(n_channels):
+                        _add(x[i, p, c], y[t, c], total, n_both)
+            for j in range(m):
+                if n_both[j] > 0:
+                    least[j] = min(least[j], total[j] / n_both[j])
+        best = least.min()
+        second = np.inf
+        n_near = 0
+        for j in range(m):
+            if least[j] == best:
+                near[n_near] = j
+                n_near += 1
+            else:
+                second = min(second, least[j])
+        distances[i - start, 0] = best
+        distances[i - start, 1] = second
+        counts[i - start] = n_near
+        flat = append(flat, used, near, n_near)
+        used += n_near
+    return distances, counts, flat[:used]
+
+
+def nearest_at(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, Rows, Rows]:
+    """For each target the distances of the nearest and the next series at its places; and the nearest, by start.
+
+    `x` is (targets, points, channels). A place that is not in use has a missing reading,
+    and lies out of reach.
+    """
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        parts = [
+            pool.submit(_nearest_at, x, places, y, shift, first, min(first + CHUNK, len(x)))
+            for first in range(0, len(x), CHUNK)
+        ]
+    return join([part.result() for part in parts])
+
+
+@njit(cache=True, nogil=True)
+def told_instants(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, within: float) -> Rows:
+    """At how many instants outside the known ones all candidates show one value, and that is the target's.
+
+    Right is a value within `within` times the size of the reading; `x` is (targets, instants, channels).
+    """
+    n_instants, n_channels, _ = y.shape
+    told = np.zeros(len(start) - 1, dtype=np.int64)
+    for i in range(len(start) - 1):
+        for t in range(n_instants):
+            if known[i, t]:
+                continue
+            right = start[i] < start[i + 1]
+            for c in range(n_channels):
+                value = y[t, c, which[start[i]]]
+                if not abs(value - x[i, t, c]) <= within * abs(x[i, t, c]):
+                    right = False
+                    break
+                for e in range(start[i] + 1, start[i + 1]):
+                    if y[t, c, which[e]] != value:
+                        right = False
+                        break
+                if not right:
+                    break
+            told[i] += right
+    return told
+
+
+@njit(cache=True, nogil=True)
+def _chance(total: Floats, n_both: Rows, sizes: Rows, own: Rows) -> tuple[float, float]:
+    """The share of own rows among those nearest; and how much further the next row that is not own is."""
+    best = np.inf
+    other = np.inf
+    rows = 0
+    mine = 0
+    for j in range(total.shape[0]):
+        d = total[j] / n_both[j] if n_both[j] > 0 else np.inf
+        if d < best:
+            best = d
+            rows = 0
+            mine = 0
+        if d == best:
+            rows += sizes[j]
+            mine += own[j]
+        if own[j] == 0:
+            other = min(other, d)
+    nearest_own = np.inf
+    for j in range(total.shape[0]):
+        if own[j] > 0 and n_both[j] > 0:
+            nearest_own = min(nearest_own, total[j] / n_both[j])
+    margin = -np.inf if nearest_own == np.inf else other - nearest_own
+    return mine / rows, margin
+
+
+@njit(cache=True, nogil=True)
+def greedy_instants(x: Floats, y: Floats, sizes: Rows, own: Rows, most: float, n: int) -> tuple[Rows, float]:
+    """Up to n instants, each the one that raises the target's chance most, and the chance they give.
+
+    Of equal chances the one with the larger margin, of equal margins the first. Ends where `most` is reached, which no
+    choice exceeds. `x` is one target (instants, channels).
+    """
+    n_instants, n_channels, m = y.shape
+    chosen = np.full(n, -1, dtype=np.int64)
+    total, n_both = np.zeros(m), np.zeros(m, dtype=np.int64)
+    trial, n_trial = np.empty(m), np.empty(m, dtype=np.int64)
+    reached = 0.0
+    used = np.zeros(n_instants, dtype=np.bool_)
+    for p in range(n):
+        best, best_margin, at = -1.0, -np.inf, -1
+        for t in range(n_instants):
+            if used[t] or np.isnan(x[t]).any():
+                continue
+            trial[:] = total
+            n_trial[:] = n_both
+            for c in range(n_channels):
+                _add(x[t, c], y[t, c], trial, n_trial)
+            chance, margin = _chance(trial, n_trial, sizes, own)
+            if chance > best or (chance == best and margin > best_margin):
+                best, best_margin, at = chance, margin, t
+                if best >= most:
+                    break
+        # Knowing less than n may be knowing more: a further reading can lead astray.
+        if at < 0 or (p > 0 and best < reached):
+            break
+        chosen[p] = at
+        used[at] = True
+        reached = best
+        if reached >= most:
+            break
+        for c in range(n_channels):
+            _add(x[at, c], y[at, c], total, n_both)
+    return chosen, reached
+
+
+@njit(cache=True, nogil=True)
+def best_instants(x: Floats, y: Floats, sizes: Rows, own: Rows, most: float, n: int) -> tuple[Rows, float]:
+    """The n instants with the largest chance among all sets of n, the first of equal ones; (instants, channels)."""
+    n_instants, n_channels, m = y.shape
+    chosen, chance = np.full(n, -1, dtype=np.int64), -1.0
+    total, n_both = np.zeros((n + 1, m)), np.zeros((n + 1, m), dtype=np.int64)
+    at = np.full(n, -1, dtype=np.int64)
+    p = 0
+    while p >= 0:
+        at[p] += 1
+        if at[p] > n_instants - (n - p):
+            p -= 1
+            continue
+        t = at[p]
+        if np.isnan(x[t]).any():
+            continue
+        total[p + 1] = total[p]
+        n_both[p + 1] = n_both[p]
+        for c in range(n_channels):
+            _add(x[t, c], y[t, c], total[p + 1], n_both[p + 1])
+        if p + 1 < n:
+            at[p + 1] = t
+            p += 1
+            continue
+        found, _ = _chance(total[n], n_both[n], sizes, own)
+        if found > chance:
+            chance = found
+            chosen[:] = at
+            if chance >= most:
+                break
+    return chosen, chance
