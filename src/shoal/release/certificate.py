@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 FILE_NAME = "release.json"
+AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
 
 FormName = Literal["values", "profiles", "envelopes", "events"]
 
@@ -150,6 +152,13 @@ class ScorePart(_Part):
     meaning: str
 
 
+class AgreementPart(_Part):
+    """That the release is for one recipient, and the last day of its use. Whose it is stands in the text alone."""
+
+    file: Literal["AGREEMENT.md"] = AGREEMENT_FILE
+    expires: date
+
+
 class Certificate(_Part):
     """The content of `release.json`."""
 
@@ -168,7 +177,16 @@ class Certificate(_Part):
     risk: dict[str, Any]
     figures: dict[str, Any]
     versions: dict[str, str]
+    accepted: tuple[str, ...] = ()
+    agreement: AgreementPart | None = None
     seal: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Findings of the lint that the publisher accepted, and an agreement; without any, earlier certificates keep
+        # their bytes.
+        later = ("accepted", "agreement")
+        return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:
         """The same certificate with its seal set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees import AttackOnly
 from shoal.model import (
     Candidate,
     Events,
@@ -28,15 +30,19 @@ from shoal.model import (
     Verdict,
 )
 from shoal.release import certificate as cert
+from shoal.release.agreement import Agreement, new_salt, recipient_key, write_agreement
+from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
 from shoal.release.files import FileFormat
 from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
+from shoal.release.lint import Written, check_accepted, lint, settle
 from shoal.release.openness import enough_is_open, enough_pairs_are_open
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
-from shoal.release.verification import positions, verify
+from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged, rough, tells_exact_figures
+from shoal.release.verification import examine, positions
 
 # Libraries whose version can change a published value.
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
@@ -50,6 +56,7 @@ def release_candidate(
     require: Sequence[Guarantee] = (),
     scores: Mapping[str, tuple[Score, str]] | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
+    risk_limit: float | None = None,
     figures: Mapping[str, Any] | None = None,
     page: Callable[[Mapping[str, Any]], str] | None = None,
     file_format: FileFormat = "parquet",
@@ -57,6 +64,8 @@ def release_candidate(
     private: str | Path | None = None,
     overwrite: bool = False,
     insecure_seed: int | None = None,
+    accept: Sequence[str] = (),
+    agreement: Agreement | None = None,
 ) -> Release:
     """Check a candidate and write it as a release folder.
 
@@ -76,6 +85,9 @@ def release_candidate(
         Utility figures for the certificate, each with its meaning in words.
     risks
         What attacks achieved, likewise.
+    risk_limit
+        What the upper end of no attack's interval may exceed. A candidate that aims at no guarantee is refused without
+        risks, without a limit, and above it; for others what they aim at decides.
     figures
         Aggregates for the report.
     page
@@ -90,28 +102,47 @@ def release_candidate(
         Replace an earlier release there.
     insecure_seed
         Repeatable pseudonyms, for tests only; the certificate says so.
+    accept
+        Names of findings of the side-channel lint that do not stop the release; the certificate says which there were.
+    agreement
+        For whom the release is: adds the text of the agreement, and names and an order of rows of this recipient's own.
     """
     target = Path(os.path.abspath(to))  # noqa: PTH100 - "." must get a name, links must stay links
     if file_format not in ("parquet", "csv"):
         raise ParameterError("format must be 'parquet' or 'csv'.")
     if pseudonyms == "keyed" and private is None:
         raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
+    if agreement is not None and private is None:
+        raise ParameterError("A copy for one recipient needs a private folder to know it again: give --private DIR.")
+    if agreement is not None and isinstance(candidate, EventsCandidate):
+        raise ParameterError(
+            "An agreement marks the copy by names and order of rows, and events have neither. Publish them without."
+        )
+    check_accepted(accept)
     check_target(target, overwrite=overwrite)
     form = form_of(candidate.published)
-    why = form.refuse(candidate.published, candidate.private)
+    guarantees = (*candidate.guarantees, *require)
+    # What a mechanism publishes may have noisy counts.
+    why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
+    why = why or _refuse_fictive(candidate, guarantees)
     if isinstance(candidate, EventsCandidate):
         why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
     if why:
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
-    guarantees = (*candidate.guarantees, *require)
-    verdicts = [guarantee.check(candidate) for guarantee in guarantees]
+    achieved = {name: risk for name, (risk, _) in (risks or {}).items()}
+    if unjudged := refuse_unjudged(guarantees, achieved, risk_limit):
+        raise GuaranteeNotMetError(unjudged)
+    verdicts = [judge(guarantee, candidate, achieved, risk_limit) for guarantee in guarantees]
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
-    names = _names(form, candidate, target, pseudonyms, private, insecure_seed)
+    if not tells_exact_figures(guarantees):
+        scores = risks = figures = None
+    names = _names(form, candidate, target, pseudonyms, private, insecure_seed, agreement)
     aside = None
     if private is not None:
         aside = keep_aside(Path(private), candidate, form.name_of_each_series(candidate.private, names))
+    began = time.time()
     with whole_folder(target, overwrite=overwrite) as partial:
         tables = form.write(candidate.published, names, partial, file_format)
         draft = _certify(form, candidate, guarantees, verdicts, summary, scores or {}, figures or {})
@@ -122,6 +153,12 @@ def release_candidate(
                 "files": {table.name: cert.digest_file(table) for table in tables},
             }
         )
+        if agreement is not None:
+            part = cert.AgreementPart(expires=agreement.expires)
+            text = write_agreement(agreement, draft, partial)
+            draft = draft.model_copy(
+                update={"agreement": part, "files": draft.files | {text.name: cert.digest_file(text)}}
+            )
         if page is not None:
             report = partial / "report.html"
             report.write_text(page(draft.as_dict()), encoding="utf-8")
@@ -129,15 +166,28 @@ def release_candidate(
         final = draft.sealed()
         (partial / cert.FILE_NAME).write_bytes(final.as_bytes())
         # What was meant to be written was checked above; this checks what was written.
-        outcome = verify(partial)
-        if not outcome.holds:
+        outcome, published = examine(partial)
+        if not outcome.holds or published is None:
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
             )
+        found = lint(Written(partial, candidate, published, guarantees, names, began))
+        final = settle(found, accept, partial, final)
+        if agreement is not None and private is not None:
+            # Before it is in place: a copy that cannot be known again must not leave.
+            keep_copy(Path(private), partial, agreement, final.files[tables[0].name].sha256)
     if aside is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
         keep(aside, final.files[tables[0].name].sha256)
     return Release(path=Path(to), certificate=final.as_dict(), published=form.renamed(candidate.published, names))
+
+
+def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
+    """Fictive series hide nobody: where there are some, no crowd may be promised."""
+    if isinstance(candidate, EventsCandidate) or not (candidate.stands_for < 0).any():
+        return None
+    promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, AttackOnly)]
+    return f"Fictive series would be counted in the crowd of {promised[0]}." if promised else None
 
 
 def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
@@ -162,16 +212,25 @@ def _names(
     kind: Literal["random", "keyed"],
     private: str | Path | None,
     insecure_seed: int | None,
+    agreement: Agreement | None,
 ) -> list[str]:
     ids = form.names_needed(candidate.published, candidate.private)
     if kind == "keyed" and form.name != "values":
         raise ParameterError(
             f"Keyed pseudonyms are for releases of values, this one is of {form.name}. Use random ones."
         )
+    if kind == "keyed" and isinstance(candidate, Candidate) and candidate.private.stands_for is not None:
+        raise ParameterError(
+            "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "
+            "of one series, or fictive series, apart. Use random ones."
+        )
     if private is None:
         return Pseudonyms(kind, insecure_seed=insecure_seed).of(ids)
     folder = Path(private)
     open_private(folder, target)
+    if agreement is not None:
+        salt = b"" if kind == "keyed" else new_salt(insecure_seed)
+        return Pseudonyms("keyed", key=recipient_key(load_or_make_key(folder), agreement.recipient, salt)).of(ids)
     key = load_or_make_key(folder) if kind == "keyed" else None
     return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
 
@@ -188,7 +247,7 @@ def _certify(
     original, published = candidate.private.original, candidate.published
     origin = original.origin
     # Where the release leaves little open, originals could be found by trying out which have this digest.
-    unguessable = (
+    unguessable = tells_exact_figures(guarantees) and (
         enough_pairs_are_open(candidate.published)
         if isinstance(candidate, EventsCandidate)
         else enough_is_open(candidate.originals, candidate.curves)
@@ -226,7 +285,7 @@ def _certify(
         files={},
         utility={
             name: cert.ScorePart(
-                value=_rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
             )
             for name, (s, text) in scores.items()
         },
@@ -238,12 +297,14 @@ def _certify(
 
 def _risk(risk: Risk, meaning: str) -> dict[str, Any]:
     """What an attack achieved, in three digits and without the targets."""
-    plain = {name: figure for name, figure in asdict(risk).items() if name != "worst"}
-    ends = ("interval", "baseline_interval")
-    rough = {name: _rough(figure) if isinstance(figure, float) else figure for name, figure in plain.items()}
-    return (
-        rough | {name: {end: _rough(plain[name][end]) for end in plain[name]} for name in ends} | {"meaning": meaning}
-    )
+    plain = {name: figure for name, figure in asdict(risk).items() if name != "worst" and figure not in (None, "")}
+    return {name: _roughly(figure) for name, figure in plain.items()} | {"meaning": meaning}
+
+
+def _roughly(figure: Any) -> Any:
+    if isinstance(figure, dict):
+        return {name: _roughly(part) for name, part in figure.items()}
+    return rough(figure) if isinstance(figure, float) else figure
 
 
 def _withheld(original: Panel | Events) -> int:
@@ -269,11 +330,6 @@ def _duration(step: Any) -> str:
         return str(length)
     units = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("us", 1))
     return next(f"{length // size}{unit}" for unit, size in units if length % size == 0)
-
-
-def _rough(value: float) -> float:
-    """Three digits: a release of a few cells could be undone with the exact figure."""
-    return float(f"{value:.3g}")
 
 
 def _finite(bound: float) -> float | None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from shoal.errors import ReleaseError
 from shoal.model import Candidate, EventsCandidate, Role
 from shoal.streams.durable import sync
 
 _KEY = "pseudonym.key"
+
+SECRETS = "shoal.secrets"
+"""Where the map keeps seeds, as JSON in its metadata."""
 
 
 def open_private(folder: Path, release: Path) -> None:
@@ -32,7 +37,7 @@ def load_or_make_key(folder: Path) -> bytes:
     """The key of earlier releases, or a new one."""
     path = folder / _KEY
     if not path.exists():
-        _write(path, secrets.token_hex(32).encode())
+        write_privately(path, secrets.token_hex(32).encode())
     return path.read_bytes().strip()
 
 
@@ -40,8 +45,10 @@ def keep_aside(folder: Path, candidate: Candidate | EventsCandidate, names: list
     """Write who is who beside its place, to be kept when the release is there."""
     table = _whereabouts(candidate) if isinstance(candidate, EventsCandidate) else _who_is_who(candidate, names)
     partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
-    _write(partial, b"")
-    table.write_parquet(partial)
+    write_privately(partial, b"")
+    secrets_kept = dict(candidate.private.secrets) if isinstance(candidate, Candidate) else {}
+    metadata = {SECRETS: json.dumps(secrets_kept)} if secrets_kept else None
+    pq.write_table(table.to_arrow().replace_schema_metadata(metadata), partial)
     sync(partial)
     return partial
 
@@ -57,16 +64,17 @@ def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:
 
 
 def _who_is_who(candidate: Candidate, names: list[str]) -> pl.DataFrame:
+    """A row for each pseudonym of a series; its pseudonyms are separated by spaces. Fictive ones are in no row."""
     original = candidate.private.original
     subjects = original.subjects if original.subjects is not None else original.ids
     return pl.DataFrame(
         {
             "id": [str(i) for i in original.ids],
             "subject": [str(s) for s in subjects],
-            "pseudonym": names,
+            "pseudonym": [name.split(" ") for name in names],
             "group": pl.Series(candidate.private.groups.tolist()),  # a list where groups are formed at each instant
         }
-    )
+    ).explode("pseudonym")
 
 
 def keep(partial: Path, data_sha256: str) -> None:
@@ -75,7 +83,8 @@ def keep(partial: Path, data_sha256: str) -> None:
     sync(partial.parent)
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_privately(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, and wait until it is on disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -79,12 +79,13 @@ class ProfilesForm:
     name: ClassVar[FormName] = "profiles"
 
     def refuse(self, published: Profiles, private: Private) -> str | None:
-        """A profile must count exactly the subjects that went into it, each series in one profile."""
+        """A profile must count exactly the subjects that went into it, each series in one profile or withheld."""
         original = private.original
         groups = private.groups
-        if groups.min() < 0 or groups.max() >= published.n_groups:
+        if groups.min() < -1 or groups.max() >= published.n_groups:
             return "The candidate's group labels are not those of its profiles: the crowd cannot be counted."
-        pairs = np.unique(groups * original.n_subjects + original.subject_codes)
+        kept = groups >= 0
+        pairs = np.unique(groups[kept] * original.n_subjects + original.subject_codes[kept])
         counts = np.bincount(pairs // original.n_subjects, minlength=published.n_groups)
         if not np.array_equal(counts, published.counts):
             odd = int((counts != published.counts).argmax())
@@ -96,15 +97,16 @@ class ProfilesForm:
         return list(range(published.n_groups))
 
     def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
-        """The name of its group."""
-        return [names[group] for group in private.groups]
+        """The name of its group; none where it is withheld."""
+        return [names[group] if group >= 0 else "" for group in private.groups]
 
     def counts(self, published: Profiles, private: Private) -> CountsPart:
         """Series and subjects are those behind the profiles."""
+        kept = private.groups >= 0
         return count_groups(
             tally(published.counts),
-            series=private.original.n_series,
-            subjects=private.original.n_subjects,
+            series=int(kept.sum()),
+            subjects=len(np.unique(private.original.subject_codes[kept])),
             instants=published.n_instants,
             channels=published.n_channels,
             missing=published.n_missing,

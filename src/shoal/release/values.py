@@ -100,17 +100,31 @@ class ValuesForm:
 
     def refuse(self, published: Panel, private: Private) -> str | None:
         """A method that loses track of who is behind a row would make its own crowd."""
-        if np.array_equal(private.original.subject_codes, published.subject_codes):
+        expected = private.original.subject_codes
+        if private.stands_for is not None:
+            if len(private.stands_for) != published.n_series or private.stands_for.max() >= len(expected):
+                return "The candidate does not say which original each of its rows is of: the crowd cannot be counted."
+            # A fictive row is a subject of its own.
+            fictive = private.stands_for < 0
+            codes = np.where(fictive, len(expected) + np.arange(len(fictive)), expected[private.stands_for])
+            expected = _by_first_appearance(codes)
+        if np.array_equal(expected, published.subject_codes):
             return None
         return "The candidate's subjects are not those of the original panel, row by row: the crowd cannot be counted."
 
     def names_needed(self, published: Panel, private: Private) -> list[Any]:
-        """Every series has a name of its own."""
-        return list(private.original.ids)
+        """Every row has a name of its own."""
+        return list(private.original.ids if private.stands_for is None else range(published.n_series))
 
     def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
-        """Names are those of the series."""
-        return names
+        """Names are those of the series; several where it was cut into slices, none where it was not drawn."""
+        if private.stands_for is None:
+            return names
+        found: list[list[str]] = [[] for _ in range(private.original.n_series)]
+        for row, name in zip(private.stands_for, names, strict=True):
+            if row >= 0:
+                found[row].append(name)
+        return [" ".join(several) for several in found]
 
     def counts(self, published: Panel, private: Private) -> CountsPart:
         """Groups are the series published alike, or those published alike at an instant."""
@@ -180,6 +194,14 @@ class ValuesForm:
             f"series {row} is alone at {len(instants)} instant(s), the first is instant {first} "
             f"({data_file} row {row * published.n_instants + first}; all counted from 0)"
         )
+
+
+def _by_first_appearance(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same codes numbered in the order in which they appear."""
+    _, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return ranks[places.reshape(-1)]
 
 
 def group_sizes(panel: Panel, grouped: Grouped) -> dict[str, int]:

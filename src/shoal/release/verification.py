@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ReleaseError
 from shoal.guarantees import build_guarantee
-from shoal.model import Published, Verdict
-from shoal.release.certificate import FILE_NAME, Certificate, digest_file, read_certificate
+from shoal.model import EventTables, Published, Verdict
+from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, digest_file, read_certificate
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.forms import form_named
+from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 
 _TABLES = ("data", "patterns", "sensitive", "attributes")
-_KNOWN_FILES = {"report.html", *(f"{name}.{kind}" for name in _TABLES for kind in ("parquet", "csv"))}
+_KNOWN_FILES = {"report.html", AGREEMENT_FILE, *(f"{name}.{kind}" for name in _TABLES for kind in ("parquet", "csv"))}
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Verification:
         return self.holds
 
 
-def verify(folder: str | Path) -> Verification:
+def verify(folder: str | Path, *, today: date | None = None) -> Verification:
     """Check hashes, then guarantees, on the published files alone.
 
     Raises ReleaseError where there is no readable release; everything else that is wrong is a finding.
@@ -52,24 +54,33 @@ def verify(folder: str | Path) -> Verification:
     ----------
     folder
         The release.
+    today
+        The day for which an agreement is judged; by default that of the clock. An expired one is noted: the data is
+        what it was, and should have been deleted.
     """
-    path = Path(folder)
+    return examine(Path(folder), today=today)[0]
+
+
+def examine(path: Path, *, today: date | None = None) -> tuple[Verification, Published | EventTables | None]:
+    """The same, and what is published, if it can be read."""
     if not (path / FILE_NAME).is_file():
-        raise ReleaseError(f"{str(folder)!r} is not a release: it has no {FILE_NAME}.")
+        raise ReleaseError(f"{str(path)!r} is not a release: it has no {FILE_NAME}.")
     certificate = read_certificate(path)
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
-        return Verification(holds=False, findings=(finding,), verdicts=(), notes=())
+        return Verification(holds=False, findings=(finding,), verdicts=(), notes=()), None
     findings = _file_findings(path, certificate)
     verdicts: list[tuple[str, Verdict]] = []
-    notes: list[str] = []
+    notes = _agreement_notes(certificate, today or date.today())
     form = form_named(certificate.form)
+    published: Published | EventTables | None = None
     try:
         published = form.read(path, certificate)
     except NotAPanelError as error:
         findings.append(str(error))
     else:
         findings += form.findings(published, certificate)
+        resting = False
         for part in certificate.guarantees:
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
@@ -78,9 +89,9 @@ def verify(folder: str | Path) -> Verification:
                 findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
             # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
-                notes.append(
-                    f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
-                )
+                notes.append(word_of(part, guarantee))
+                findings += contradictions(part, guarantee, certificate)
+                resting = resting or stands_without_check(guarantee)
                 continue
             verdict = guarantee.check(published)
             verdicts.append((part.name, verdict))
@@ -102,13 +113,16 @@ def verify(folder: str | Path) -> Verification:
             )
         ):
             findings.append(f"{FILE_NAME} does not sum up its own group sizes rightly")
-        if not verdicts:
+        if not verdicts and not resting:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
+        if certificate.accepted:
+            notes.append(f"the publisher accepted what the lint found: {', '.join(certificate.accepted)}")
         if certificate.counts.subjects < certificate.counts.series:
             notes.append(
                 "several series belong to one subject; from here the crowd is counted in series, not in subjects"
             )
-    return Verification(holds=not findings, findings=tuple(findings), verdicts=tuple(verdicts), notes=tuple(notes))
+    outcome = Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes))
+    return outcome, published
 
 
 def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
@@ -121,10 +135,21 @@ def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
     ]
     if n_odd := sum(name not in _KNOWN_FILES for name in certificate.files):
         findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release has")
+    if (certificate.agreement is not None) != (AGREEMENT_FILE in certificate.files):
+        findings.append(f"{FILE_NAME} and {AGREEMENT_FILE} do not agree on whether there is an agreement")
     if extra := len(found - set(certificate.files)):
         # Their names might be anything; the count is enough to go and look.
         findings.append(f"the folder holds {extra} file(s) that {FILE_NAME} does not name")
     return findings
+
+
+def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
+    if certificate.agreement is None:
+        return []
+    expires = certificate.agreement.expires
+    if today <= expires:
+        return [f"for one recipient, under the agreement in {AGREEMENT_FILE}, until {expires}"]
+    return [f"the agreement in {AGREEMENT_FILE} EXPIRED on {expires}: the data must not be used any more, delete it"]
 
 
 def require_files(folder: Path, certificate: Certificate) -> None:
@@ -134,7 +159,7 @@ def require_files(folder: Path, certificate: Certificate) -> None:
         raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing or no plain file.")
 
 
-def _describe(name: str, verdict: Verdict, published: Published, certificate: Certificate) -> str:
+def _describe(name: str, verdict: Verdict, published: Published | EventTables, certificate: Certificate) -> str:
     text = f"{name} does not hold: measured {verdict.measured}, required {verdict.required}"
     if isinstance(verdict.witness, int):
         data_file = find_data(Path(), certificate.files).name

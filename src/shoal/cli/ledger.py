@@ -1,0 +1,103 @@
+"""`shoal ledger`: the earlier releases, and what they tell together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.output import print_json, print_table
+
+ledger = typer.Typer(
+    name="ledger",
+    help="List the releases that a ledger records, or check what they tell together.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, as given to shoal anonymize --ledger.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+@ledger.command("list")
+def list_releases(path: _Path, as_json: _Json = False) -> None:
+    """List the releases that a ledger records, in their order."""
+    from shoal.release.ledger import read_ledger
+
+    entries = [_facts(entry) for entry in read_ledger(path)]
+    if as_json:
+        print_json({"ledger": str(path), "releases": entries})
+    elif entries:
+        print_table([(str(number), _line(facts)) for number, facts in enumerate(entries, start=1)])
+    else:
+        print_table([("releases", "none")])
+
+
+@ledger.command()
+def check(path: _Path, as_json: _Json = False) -> None:
+    """Intersect the groups of all releases again; exit 1 where a crowd is too small, or a release was not recorded."""
+    from shoal.release.ledger import read_ledger, unfinished
+    from shoal.release.ledger_conflicts import judge_entries
+
+    entries = read_ledger(path)
+    verdict = judge_entries(entries)
+    left, is_busy = unfinished(path)
+    findings, notes = list(verdict.findings), []
+    if is_busy:
+        notes.append("somebody is publishing with this ledger right now")
+    if left is not None and left.is_in_place:
+        findings.append(
+            f"a release is in place in {str(left.folder)!r} and not recorded: its process ended between; the next "
+            "release with this ledger records it first"
+        )
+    elif left is not None:
+        notes.append("a process ended before its release was in place; there is nothing to record")
+    if as_json:
+        print_json(
+            {
+                "ledger": str(path),
+                "holds": not findings,
+                "releases": len(entries),
+                "smallest": verdict.smallest,
+                "promised": verdict.promised,
+                "findings": findings,
+                "notes": notes,
+            }
+        )
+    else:
+        rows = [
+            ("ledger", str(path)),
+            ("releases", str(len(entries))),
+            ("verdict", "DOES NOT HOLD" if findings else "holds"),
+        ]
+        if verdict.smallest is not None:
+            rows.append(("smallest crowd", f"{verdict.smallest}, promised {verdict.promised}"))
+        rows += [("finding", finding) for finding in findings]
+        rows += [("note", note) for note in notes]
+        print_table(rows)
+    raise typer.Exit(1 if findings else 0)
+
+
+def _facts(entry: Any) -> dict[str, Any]:
+    """What an entry says, without the hashes of subjects."""
+    facts: dict[str, Any] = entry.model_dump(mode="json", exclude={"members", "key", "format"})
+    return facts | {"judged": not entry.members.why_not, "why_not": entry.members.why_not}
+
+
+def _line(facts: dict[str, Any]) -> str:
+    """A release in one line."""
+    counts, time = facts["counts"], facts["time"]
+    promises = ", ".join(
+        " ".join([g["name"], *(f"{name}={value}" for name, value in g["parameters"].items())])
+        for g in facts["guarantees"]
+    )
+    who = f"{counts['events']} events" if "events" in counts else f"{counts['subjects']} subjects"
+    parts = [
+        facts["method"],
+        promises,
+        f"{who} in {counts['groups']} groups",
+        f"{time['first']} to {time['last']}",
+        f"certificate {facts['certificate'][:16]}",
+    ]
+    return "; ".join(parts if facts["judged"] else [*parts, f"not judged: {facts['why_not']}"])

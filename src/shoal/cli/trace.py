@@ -1,0 +1,38 @@
+"""`shoal trace`: whose copy a leaked table is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli.output import print_json, print_table
+
+
+def trace(
+    leaked: Annotated[Path, typer.Argument(help="The leaked table, CSV or Parquet.")],
+    private: Annotated[Path, typer.Option(help="The private folder the copies were made with.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Tell which recipient's copy a leaked table is: by its pseudonyms, or else by the order of its rows.
+
+    Rows may be missing, values rounded, pseudonyms replaced. Exit 1 where chance cannot be ruled out.
+    """
+    from shoal.process.tracing import FALSE_ALARM
+    from shoal.process.tracing import trace as trace_copy
+
+    found = trace_copy(leaked, private)
+    certain = [suspicion for suspicion in found if suspicion.is_certain]
+    if as_json:
+        listed = [asdict(suspicion) | {"certain": suspicion.is_certain} for suspicion in found]
+        print_json({"leaked": str(leaked), "false_alarm": FALSE_ALARM, "copies": listed})
+    else:
+        what = {"pseudonyms": "pseudonyms are in it", "order": "rows stand in its order"}
+        lines = [
+            (s.recipient, f"{s.matched} of {s.of} {what[s.by]}, odds by chance at most {s.odds:.2g}") for s in found
+        ]
+        named = ", ".join(dict.fromkeys(suspicion.recipient for suspicion in certain))
+        print_table([*lines, ("verdict", f"a copy of: {named}" if named else "cannot be told")])
+    raise typer.Exit(0 if certain else 1)

@@ -1,0 +1,135 @@
+"""A copy for one recipient: the text of the agreement, and names and an order of rows that nobody else's copy has.
+
+The mark is in what every release has anyway, the pseudonyms and the order of rows, which follows from them:
+
+    key of a recipient = HMAC-SHA256(key in the private folder, "recipient" and the recipient's name)
+    pseudonym          = HMAC-SHA256(key of the recipient, salt of the release and identifier)
+
+So two recipients' copies share no pseudonym and stand in orders that have nothing to do with each other, without a
+value being changed for it. The recipient's name stands in the agreement and in the private folder, nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import jinja2
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.release.certificate import AGREEMENT_FILE, Certificate
+
+_LONGEST = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """For whom a release is, what for, and until when.
+
+    Parameters
+    ----------
+    recipient
+        Who gets it. The mark of the copy follows from this name, letter by letter.
+    purpose
+        What it may be used for.
+    expires
+        The last day of its use.
+    contact
+        Whom the recipient tells when something goes wrong.
+
+    Examples
+    --------
+    >>> Agreement(recipient="Institute", purpose="load forecasts", expires=date(2027, 6, 30)).has_expired(
+    ...     date(2027, 7, 1)
+    ... )
+    True
+    """
+
+    recipient: str
+    purpose: str
+    expires: date
+    contact: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("recipient", "purpose", "contact"):
+            text = getattr(self, name)
+            if name == "contact" and text is None:
+                continue
+            if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST or not text.isprintable():
+                raise ParameterError(f"{name} of an agreement must be a line of text, at most {_LONGEST} characters.")
+        if not isinstance(self.expires, date):
+            raise ParameterError("expires of an agreement must be a date, such as 2027-06-30.")
+
+    def has_expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return today > self.expires
+
+
+def recipient_key(key: bytes, recipient: str, salt: bytes = b"") -> bytes:
+    """The key of a recipient's pseudonyms; another salt gives other ones.
+
+    Examples
+    --------
+    >>> recipient_key(b"k" * 32, "a") == recipient_key(b"k" * 32, "b")
+    False
+    """
+    derived = hmac.new(key, b"recipient\0" + recipient.encode(), hashlib.sha256).digest()
+    return hmac.new(derived, b"release\0" + salt, hashlib.sha256).digest() if salt else derived
+
+
+def new_salt(insecure_seed: int | None) -> bytes:
+    """What keeps two releases to one recipient from being joined; from a seed for tests only."""
+    return secrets.token_bytes(16) if insecure_seed is None else np.random.default_rng(insecure_seed).bytes(16)
+
+
+def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
+    """The text of the agreement, filled from what is agreed and from the certificate."""
+    counts, time = certificate.counts, certificate.time
+    data_file = next(name for name in certificate.files if name.startswith("data."))
+    words = {
+        "anyone": "Whoever has the folder can check it with `shoal verify`.",
+        "publisher": "It cannot be seen in the files; it is the publisher's word.",
+    }
+    return _template().render(
+        recipient=_plain(agreement.recipient),
+        purpose=_plain(agreement.purpose),
+        contact=_plain(agreement.contact or "whoever handed over this release"),
+        expires=agreement.expires.isoformat(),
+        data_file=data_file,
+        data_sha256=certificate.files[data_file].sha256,
+        content=f"{counts.series} series of {counts.subjects} subjects in {counts.groups} groups, {time.first} to "
+        f"{time.last}, made by {certificate.method.name}. What is promised about them:",
+        guarantees=[
+            {"name": part.name, "statement": part.statement, "checked": words[part.checked_by]}
+            for part in certificate.guarantees
+        ],
+    )
+
+
+def write_agreement(agreement: Agreement, certificate: Certificate, folder: Path) -> Path:
+    """Put the text beside the data."""
+    path = folder / AGREEMENT_FILE
+    path.write_text(agreement_text(agreement, certificate), encoding="utf-8")
+    return path
+
+
+@cache
+def _template() -> jinja2.Template:
+    place = jinja2.Environment(
+        loader=jinja2.PackageLoader("shoal.release"),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown for people; what comes from outside goes through _plain
+    )
+    return place.get_template("agreement.md.j2")
+
+
+def _plain(text: str) -> str:
+    """A line that is only text in Markdown."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text)

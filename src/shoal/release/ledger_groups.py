@@ -1,0 +1,135 @@
+"""Which subjects a candidate publishes, in which groups: what the ledger keeps of it, under hashes."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees.crowds import published_classes
+from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
+from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee, Panel, Profiles, Role
+from shoal.release.intersection import Hashes, Layer, Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Who is in which group of a release.
+
+    Parameters
+    ----------
+    subjects
+        The hash of each subject that is published, sorted.
+    groups, subgroups
+        The group of each: those published alike; of (k, P) those with one envelope, and in `subgroups` those whose
+        words are alike too. Numbers drawn by chance. None where the ledger cannot judge the release.
+    k, p
+        How many a group and a subgroup are promised to be.
+    why_not
+        Why the ledger cannot judge it; empty where it can.
+    series
+        For each subject the position of its first series, for the publisher's eyes; never written.
+    """
+
+    subjects: Hashes
+    groups: Numbers | None
+    subgroups: Numbers | None
+    k: int
+    p: int
+    why_not: str = ""
+    series: Numbers | None = None
+
+    @property
+    def layers(self) -> tuple[Layer, Layer] | None:
+        """The groups by envelope, and by everything that is published."""
+        if self.groups is None or self.subgroups is None:
+            return None
+        return Layer(self.subjects, self.groups, self.k), Layer(self.subjects, self.subgroups, self.p)
+
+
+def hash_subject(key: bytes, subject: Any) -> int:
+    """64 bits of the HMAC-SHA256 of a subject's text: without the key nobody can try out whose it is."""
+    return int.from_bytes(hmac.digest(key, f"subject {subject}".encode(), "sha256")[:8], "little")
+
+
+def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes) -> Membership:
+    """Who is in which group of a candidate, by what would be published."""
+    original = candidate.private.original
+    if isinstance(candidate, EventsCandidate):
+        assert isinstance(original, Events)
+        return _of_events(original, key)
+    assert isinstance(original, Panel)
+    k, p, why_not = _promised(guarantees)
+    series, groups, subgroups = _classes(candidate)
+    labels = original.ids if original.subjects is None else original.subjects
+    hashed = np.array([hash_subject(key, label) for label in labels[series].tolist()], dtype=np.uint64)
+    subjects, first = np.unique(hashed, return_index=True)
+    if len(subjects) != len(np.unique(original.subject_codes[series])):
+        raise ParameterError("Two subjects have the same text or hash. Give every subject a text of its own.")
+    whose = np.searchsorted(subjects, hashed)
+    if not why_not and any((found != found[first][whose]).any() for found in (groups, subgroups)):
+        why_not = "some subjects have series in several groups"
+    if not why_not and len(series) != len(subjects) and any(g.parameters.get("per") == "series" for g in guarantees):
+        why_not = "its crowds are of series, not of subjects"
+    if why_not:
+        return Membership(subjects, None, None, k, p, why_not, series[first])
+    return Membership(subjects, _by_chance(groups[first]), _by_chance(subgroups[first]), k, p, "", series[first])
+
+
+def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
+    """Series that are published, the group of each, and its subgroup."""
+    published = candidate.published
+    if isinstance(published, Profiles):
+        groups = candidate.private.groups
+        series = np.flatnonzero(groups >= 0)  # others are withheld
+        return series, groups[series], groups[series]
+    if isinstance(published, Envelopes):
+        classes = envelope_classes(published)
+        both = classes, pattern_classes(published, classes)
+    else:
+        both = (published_classes(published),) * 2
+    rows = np.flatnonzero(candidate.stands_for >= 0)  # fictive series are nobody's
+    return candidate.stands_for[rows], both[0][rows], both[1][rows]
+
+
+def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
+    """The crowd of a group, of a subgroup, and why there is none."""
+    crowds = []
+    for guarantee in guarantees:
+        asked = guarantee.parameters
+        if guarantee.name == "k-anonymity":
+            crowds.append((asked["k"], asked["k"]))
+        elif guarantee.name == "kp-anonymity":
+            crowds.append((asked["k"], asked["p"]))
+        elif guarantee.name == "aggregate-rule":
+            crowds.append((asked["size"], asked["size"]))
+    if not crowds:
+        return 0, 0, f"{guarantees[0].name} promises no crowd for whole series"
+    return max(k for k, _ in crowds), max(p for _, p in crowds), ""
+
+
+def _of_events(original: Events, key: bytes) -> Membership:
+    columns = original.roles.columns(Role.IDENTIFIER)
+    if not columns:
+        raise ParameterError(
+            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
+            "without a ledger."
+        )
+    labels = original.frame[columns[0]].to_list()
+    hashed = np.array([hash_subject(key, label) for label in labels], dtype=np.uint64)
+    subjects, first = np.unique(hashed, return_index=True)
+    return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", first)
+
+
+def _by_chance(groups: Numbers) -> Numbers:
+    """The same groups under numbers from the operating system's randomness."""
+    found, own = np.unique(groups, return_inverse=True)
+    drawn = np.random.default_rng(secrets.randbits(128)).permutation(len(found))
+    numbers: NDArray[np.int64] = drawn[own.reshape(-1)]
+    return numbers

@@ -1,0 +1,71 @@
+"""Groups too small, or so large that they leave few others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.guarantees.crowds import crowd_sizes
+from shoal.guarantees.event_groups import event_groups
+from shoal.model import EventTables, Panel, Profiles
+from shoal.release.lint.finding import Finding
+from shoal.release.lint.written import Written
+from shoal.release.publishers_word import is_by_mechanism
+
+NAME = "group-sizes"
+
+_OF_WHOLE_SERIES = ("k-anonymity", "kp-anonymity", "aggregate-rule")
+
+
+def group_sizes(written: Written) -> Finding | None:
+    """No group may be smaller than the asked crowd, nor be all but fewer than that.
+
+    Groups are profiles as they count themselves, series that are published exactly alike, series with one envelope, or
+    the groups of events in a snapshot. Small ones are a finding wherever a guarantee is about such groups, and always
+    among profiles and events; (n, l, k)-anonymity itself says how many small groups a series may be in, and without a
+    guarantee every series may be alone. Then a group that holds all subjects but a few is still a finding: these few
+    stand out by not being in it. Counts with the noise of differential privacy say nothing about sizes.
+    """
+    published, crowd = written.published, written.crowd
+    named = {guarantee.name for guarantee in written.guarantees}
+    if (isinstance(published, Panel) and "nlk-anonymity" in named) or is_by_mechanism(written.guarantees):
+        return None
+    sizes = _sizes(written)
+    alone_is_usual = isinstance(published, Panel) and not named & set(_OF_WHOLE_SERIES)
+    small = 0 if alone_is_usual else int((sizes < crowd.size).sum())
+    rest = 0
+    if not isinstance(published, EventTables) and _disjoint(written):
+        left = int(sizes.sum() - sizes.max())
+        rest = left if left < crowd.size else 0
+    if not small and not rest:
+        return None
+    found = [
+        f"{n} {words}"
+        for n, words in (
+            (small, f"of {len(sizes)} published groups have fewer than {crowd.size}"),
+            (rest, "subject(s) stand out, because all others are in one group"),
+        )
+        if n
+    ]
+    return Finding(
+        NAME,
+        f"{'; '.join(found)}.",
+        "Raise k so that small groups are joined with others, or leave out the series that stand alone.",
+    )
+
+
+def _sizes(written: Written) -> NDArray[np.int64]:
+    """The size of each group, in subjects."""
+    published = written.published
+    if isinstance(published, Profiles):
+        return published.counts
+    if isinstance(published, EventTables):
+        return np.asarray(event_groups(published).sizes)
+    classes = written.classes
+    return crowd_sizes(classes, written.subjects)[np.unique(classes)]
+
+
+def _disjoint(written: Written) -> bool:
+    """Whether nobody is in two groups, so that sizes can be subtracted."""
+    original = written.candidate.private.original
+    return isinstance(original, Panel) and original.one_series_per_subject

@@ -1,0 +1,49 @@
+"""All rules, and what the gate does with their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.release.certificate import FILE_NAME, Certificate
+from shoal.release.lint import file_metadata, gaps, group_sizes, identifiers, phase, precision, row_order
+from shoal.release.lint.finding import Finding
+from shoal.release.lint.written import Written
+
+RULES: Mapping[str, Callable[[Written], Finding | None]] = {
+    identifiers.NAME: identifiers.surviving_identifiers,
+    row_order.NAME: row_order.row_order,
+    file_metadata.NAME: file_metadata.file_metadata,
+    precision.NAME: precision.decimal_precision,
+    phase.NAME: phase.timestamp_phase,
+    gaps.NAME: gaps.gap_patterns,
+    group_sizes.NAME: group_sizes.group_sizes,
+}
+
+
+def lint(written: Written) -> tuple[Finding, ...]:
+    """What a release tells beside what it is meant to tell, in the order of the rules."""
+    return tuple(finding for rule in RULES.values() if (finding := rule(written)) is not None)
+
+
+def check_accepted(accept: Sequence[str]) -> None:
+    """Refuse names of findings that there are none of: a misspelt one would accept nothing."""
+    if unknown := sorted(set(accept) - set(RULES)):
+        raise ParameterError(f"There is no finding {unknown[0]!r} to accept. Findings are: {', '.join(RULES)}.")
+
+
+def settle(findings: Sequence[Finding], accept: Sequence[str], folder: Path, certificate: Certificate) -> Certificate:
+    """Refuse a release with findings, unless all are accepted; these are put on record in its certificate."""
+    open_ones = [finding for finding in findings if finding.name not in accept]
+    if open_ones:
+        others = f" ({len(open_ones) - 1} more: {', '.join(f.name for f in open_ones[1:])})" if open_ones[1:] else ""
+        raise GuaranteeNotMetError(
+            f"The lint found {open_ones[0]} Or accept it by name: --accept {open_ones[0].name}.{others} "
+            "Nothing was written."
+        )
+    if not findings:
+        return certificate
+    final = certificate.model_copy(update={"accepted": tuple(f.name for f in findings)}).sealed()
+    (folder / FILE_NAME).write_bytes(final.as_bytes())
+    return final

@@ -1,0 +1,117 @@
+"""Promises that published values cannot show: what the gate asks for instead, and what a recipient is told.
+
+Two guarantees are of this kind. `AttackOnly` promises nothing, and the gate asks for measured risks below a limit.
+`DifferentialPrivacy` is true by the mechanism that drew the noise, and the gate asks for its accounting. Of the folder
+a recipient can then check only that the certificate's own figures agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shoal.guarantees import AttackOnly, DifferentialPrivacy
+from shoal.guarantees.attack_only import check_limit
+from shoal.model import Candidate, EventsCandidate, Guarantee, Risk, Verdict
+from shoal.release.certificate import FILE_NAME, Certificate, GuaranteePart
+
+
+def judge(
+    guarantee: Guarantee, candidate: Candidate | EventsCandidate, risks: Mapping[str, Risk], limit: float | None
+) -> Verdict:
+    """The verdict on a guarantee: by its check, or by the risks where there is none."""
+    if not isinstance(guarantee, AttackOnly):
+        return guarantee.check(candidate)
+    verdict = guarantee.judge(risks, limit)
+    if verdict.measured is None:
+        return verdict
+    # What is certified is rounded; neither figure may be above the limit.
+    measured = rough(float(verdict.measured))
+    return Verdict(verdict.holds and measured <= verdict.required, measured, verdict.required, note=verdict.note)
+
+
+def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], limit: float | None) -> str | None:
+    """Why a candidate that promises nothing stays inside, with the way out; None where it may leave."""
+    promise_nothing = [guarantee for guarantee in guarantees if isinstance(guarantee, AttackOnly)]
+    if not promise_nothing:
+        return None
+    lead = f"The method aims at no guarantee ({promise_nothing[0].statement.rstrip('.')})"
+    if not risks:
+        return (
+            f"{lead}, and no risk was measured. Attack it and give the risks with a limit (shoal run does both), or "
+            "use a method with a guarantee, such as microaggregation. Nothing was written."
+        )
+    if limit is None:
+        return (
+            f"{lead}: {len(risks)} risk(s) were measured, but no limit was given. Give risk_limit, in a policy "
+            "require: {risk: {at_most: 0.09}}. Nothing was written."
+        )
+    check_limit(limit)
+    above = {name: risk.interval.high for name, risk in risks.items() if risk.interval.high > limit}
+    if not above:
+        return None
+    worst = max(above, key=lambda name: above[name])
+    others = f" {len(above) - 1} other attack(s) are above it too." if len(above) > 1 else ""
+    return (
+        f"{lead}, and the attack {worst!r} may succeed for up to {above[worst]:.3g} of the targets (upper end of its "
+        f"interval), more than the limit of {limit:.3g}.{others} Change the readings more, add a step with a guarantee "
+        "such as microaggregation, or allow that risk. Nothing was written."
+    )
+
+
+def tells_exact_figures(guarantees: Sequence[Guarantee]) -> bool:
+    """Whether exact figures about the originals may stand in the certificate: not beside noise that hides them."""
+    return not any(isinstance(guarantee, DifferentialPrivacy) for guarantee in guarantees)
+
+
+def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:
+    """Whether nothing is promised but what a mechanism keeps, so that there is no crowd to be counted."""
+    return all(isinstance(guarantee, DifferentialPrivacy) for guarantee in guarantees)
+
+
+def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
+    """What a recipient is told about a promise that cannot be checked from the folder."""
+    verdict = part.verdict
+    if isinstance(guarantee, AttackOnly):
+        return (
+            f"{guarantee.statement} There is nothing to check here: the publisher's attacks succeeded for up to "
+            f"{verdict.measured} of the targets, with a limit of {verdict.required}; others may achieve more"
+        )
+    if isinstance(guarantee, DifferentialPrivacy):
+        return (
+            f"{part.name}: true by the mechanism the publisher ran, which values cannot show; its accounting spends "
+            f"{guarantee.total:g} of {guarantee.epsilon:g}"
+        )
+    return f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
+
+
+def stands_without_check(guarantee: Guarantee) -> bool:
+    """Whether a release may rest on this alone, although nobody can check it from the folder."""
+    return isinstance(guarantee, AttackOnly | DifferentialPrivacy)
+
+
+def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate) -> list[str]:
+    """Where the certificate's own figures do not support what it says of such a promise."""
+    verdict = part.verdict
+    if isinstance(guarantee, AttackOnly):
+        highest = [_upper_end(entry) for entry in certificate.risk.values()]
+        known = [high for high in highest if high is not None]
+        if len(known) < len(highest) or not known or verdict.measured != max(known):
+            return [f"{FILE_NAME} says that attacks were run, and has no risk figures that say the same"]
+        if not 0 < verdict.required <= 1 or max(known) > verdict.required:
+            return [f"{FILE_NAME} has a risk figure above its own limit"]
+    if isinstance(guarantee, DifferentialPrivacy):
+        found = guarantee.audit()
+        if not found.holds or found.measured != verdict.measured:
+            return [f"{FILE_NAME}: the accounting of {part.name} does not add up ({found.note})"]
+    return []
+
+
+def _upper_end(entry: object) -> float | None:
+    interval = entry.get("interval") if isinstance(entry, Mapping) else None
+    high = interval.get("high") if isinstance(interval, Mapping) else None
+    return float(high) if isinstance(high, int | float) and not isinstance(high, bool) else None
+
+
+def rough(value: float) -> float:
+    """Three digits: a release of a few cells could be undone with the exact figure."""
+    return float(f"{value:.3g}")

@@ -1,0 +1,159 @@
+"""`shoal ledger` and the options of `shoal anonymize` that go with it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from shoal import Microaggregation, Panel, load_release
+from shoal.cli.app import run
+from shoal.release import release_candidate
+from shoal.release.ledger import recording
+
+
+def write_table(path, seed, n=24):
+    values = np.random.default_rng(seed).gamma(2.0, size=(n, 6)).round(3)
+    hours = pl.datetime_range(pl.datetime(2024, seed, 1), pl.datetime(2024, seed, 1, 5), "1h", eager=True)
+    frame = pl.DataFrame({"id": np.repeat([f"house {i}" for i in range(n)], 6), "value": values.ravel()})
+    frame.with_columns(time=pl.concat([hours] * n)).write_csv(path)
+    return str(path)
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return [write_table(tmp_path / f"{seed}.csv", seed) for seed in (1, 2)]
+
+
+def anonymize(table, out, *options):
+    return run(["anonymize", table, "--k", "4", "-o", out, "--ledger", "book.jsonl", *options])
+
+
+def test_the_second_month_is_refused_and_the_first_stays(tables, tmp_path, capsys):
+    assert anonymize(tables[0], "january") == 0
+    assert anonymize(tables[1], "february") == 1
+    told = capsys.readouterr().err
+    assert "Together with 1 earlier release(s) of the same subjects" in told
+    assert "series positions" in told
+    assert "house" not in told
+    assert not (tmp_path / "february").exists()
+    # Nothing of it is in the release: positions are for the publisher alone.
+    assert "book" not in (tmp_path / "january" / "release.json").read_text()
+
+
+def test_list_shows_each_release(tables, capsys):
+    assert anonymize(tables[0], "january") == 0
+    assert anonymize(tables[0], "again") == 0
+    capsys.readouterr()
+    assert run(["ledger", "list", "book.jsonl"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("1  microaggregation; k-anonymity k=4 per=subject; 24 subjects in ")
+    assert "2024-01-01T00:00:00.000000 to 2024-01-01T05:00:00.000000; certificate " in lines[1]
+    assert run(["ledger", "list", "book.jsonl", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [entry["method"] for entry in printed["releases"]] == ["microaggregation"] * 2
+    assert printed["releases"][0]["judged"]
+    assert "members" not in printed["releases"][0]
+
+
+def test_list_says_what_cannot_be_judged(tables, capsys):
+    program = ["anonymize", tables[0], "--method", "nlk", "--n", "1", "--l", "3", "--k", "4", "-o", "out"]
+    assert run([*program, "--ledger", "book.jsonl"]) == 0
+    capsys.readouterr()
+    assert run(["ledger", "list", "book.jsonl"]) == 0
+    assert "not judged: nlk-anonymity promises no crowd for whole series" in capsys.readouterr().out
+    assert run(["ledger", "check", "book.jsonl"]) == 0
+
+
+def test_check_holds_for_what_was_published_through_it(tables, capsys):
+    assert anonymize(tables[0], "january") == 0
+    assert anonymize(tables[0], "again") == 0
+    capsys.readouterr()
+    assert run(["ledger", "check", "book.jsonl"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "releases        2",
+        "verdict         holds",
+        "smallest crowd  4, promised 4",
+    ]
+
+
+def forge(tmp_path, *panels):
+    """A ledger of releases never judged beside each other: recorded apart under one key, then put together."""
+    lines = []
+    for number, panel in enumerate(panels):
+        book = tmp_path / "book.jsonl"
+        book.unlink(missing_ok=True)
+        candidate = Microaggregation(k=4).anonymize(panel)
+        with recording(book, candidate, tmp_path / str(number)) as record:
+            record(release_candidate(candidate, tmp_path / str(number), summary="Test."))
+        lines.append(book.read_bytes())
+    book.write_bytes(b"".join(lines))
+    return str(book)
+
+
+def test_check_finds_releases_that_break_together(tmp_path, capsys):
+    same, other = (Panel(np.random.default_rng(s).random((24, 4))) for s in (1, 2))
+    book = forge(tmp_path, same, same, other)
+    assert run(["ledger", "check", book]) == 1
+    printed = capsys.readouterr().out
+    assert "DOES NOT HOLD" in printed
+    assert "together they leave " in printed
+    assert "4 were promised; since release 3" in printed
+    assert run(["ledger", "check", book, "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert not printed["holds"]
+    assert printed["smallest"] < printed["promised"] == 4
+    assert printed["releases"] == 3
+
+
+def test_check_finds_releases_that_cannot_be_judged_beside_each_other(tmp_path, capsys):
+    days = Panel(np.random.default_rng(1).random((24, 4)), subjects=np.repeat(np.arange(12), 2))
+    book = forge(tmp_path, Panel(np.random.default_rng(1).random((12, 4))), days)
+    assert run(["ledger", "check", book]) == 1
+    assert "releases 1 and 2 share subjects, and what they tell cannot be judged" in capsys.readouterr().out
+
+
+def test_check_tells_of_a_release_that_was_not_recorded(tmp_path, capsys):
+    candidate = Microaggregation(k=4).anonymize(Panel(np.random.default_rng(1).random((12, 4))))
+    program = ["ledger", "check", str(tmp_path / "book.jsonl")]
+    with recording(program[2], candidate, tmp_path / "out"):
+        assert run(program) == 0
+        assert "somebody is publishing with this ledger right now" in capsys.readouterr().out
+    # Nothing was recorded: as after a kill, which the tests of the ledger do in earnest.
+    assert run(program) == 0
+    assert "a process ended before its release was in place; there is nothing to record" in capsys.readouterr().out
+    release_candidate(candidate, tmp_path / "out", summary="Test.")
+    assert run(program) == 1
+    assert f"a release is in place in '{tmp_path / 'out'}' and not recorded" in capsys.readouterr().out
+
+
+def test_an_empty_or_missing_ledger(tmp_path, capsys):
+    book = tmp_path / "book.jsonl"
+    assert run(["ledger", "check", str(book)]) == 2
+    assert "Cannot read the ledger" in capsys.readouterr().err
+    book.touch()
+    assert run(["ledger", "list", str(book)]) == 0
+    assert capsys.readouterr().out == "releases  none\n"
+    assert run(["ledger", "check", str(book)]) == 0
+
+
+def test_a_finding_of_the_lint_is_accepted_by_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    times = [f"2024-01-01T0{h}:00:07" for h in range(4)]
+    values = np.random.default_rng(1).random((12, 4)).ravel()
+    frame = pl.DataFrame({"id": np.repeat([f"house {i}" for i in range(12)], 4), "time": times * 12, "value": values})
+    frame.write_csv("odd.csv")
+    program = ["anonymize", "odd.csv", "--k", "3", "-o", "out"]
+    assert run(program) == 1
+    told = capsys.readouterr().err
+    assert "The lint found timestamp-phase: 4 of 4 instants" in told
+    assert "--align resample:STEP" in told
+    assert not (tmp_path / "out").exists()
+    assert run([*program, "--accept", "phase"]) == 2
+    assert run([*program, "--accept", "timestamp-phase"]) == 0
+    assert "accepted          timestamp-phase" in capsys.readouterr().out
+    assert load_release("out").certificate["accepted"] == ["timestamp-phase"]
+    assert run(["verify", "out"]) == 0
+    assert "the publisher accepted what the lint found: timestamp-phase" in capsys.readouterr().out

@@ -1,0 +1,38 @@
+"""Candidates with given groups, and publishing with a ledger."""
+
+import numpy as np
+
+from shoal import KAnonymity, Panel
+from shoal.model import Candidate, Private, Recipe
+from shoal.release import release_candidate
+from shoal.release.ledger import recording
+
+RNG = np.random.default_rng(7)
+N = 12
+
+
+def publish(candidate, to, *, ledger=None, require=(), **options):
+    """As the process does, without a report."""
+    with recording(ledger, candidate, to, require=require) as record:
+        release = release_candidate(candidate, to, summary="Test.", require=require, **options)
+        record(release)
+    return release
+
+
+def grouped(groups, ids=None, k=3, month=1, **private):
+    """A candidate with given groups, values of its own."""
+    groups = np.asarray(groups)
+    values = np.random.default_rng(month).random((int(groups.max()) + 1, 4))[groups]
+    times = np.datetime64(f"2024-{month:02}-01T00:00") + np.arange(4) * np.timedelta64(1, "h")
+    ids = [f"house {i}" for i in range(len(groups))] if ids is None else ids
+    original = Panel(values + np.random.default_rng(month).random(values.shape), ids=ids, times=times)
+    return Candidate(
+        Panel(values, times=times),
+        KAnonymity(k),
+        Recipe("microaggregation", {"k": k}),
+        Private(original, groups, **private),
+    )
+
+
+JANUARY = np.repeat([0, 1], 6)
+FEBRUARY = np.tile([0, 1], 6)

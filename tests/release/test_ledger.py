@@ -1,0 +1,239 @@
+"""The ledger: what releases tell together is refused."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger_examples import FEBRUARY, JANUARY, RNG, N, grouped, publish
+from naive.ledger import fine_together, smallest_set_with
+from shoal import KP, NLK, Events, KAnonymity, Microaggregation, Panel, Reposition
+from shoal import publish as publish_whole
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees import AggregateRule, AttackOnly
+from shoal.model import Candidate, Interval, Private, Recipe, Risk
+from shoal.release.intersection import Layer, cells_of, made_small
+from shoal.release.ledger import read_ledger, unfinished
+from shoal.release.ledger_conflicts import judge_entries, refuse_together
+from shoal.release.ledger_groups import Membership
+
+
+class TestCells:
+    @given(
+        st.lists(
+            st.tuples(st.lists(st.one_of(st.none(), st.integers(0, 2)), min_size=5, max_size=5), st.integers(2, 4)),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    def test_no_cell_is_small_exactly_when_no_set_that_can_be_made_is(self, drawn):
+        releases, layers = [], []
+        for groups, k in drawn:
+            present = [s for s, group in enumerate(groups) if group is not None]
+            if not present:
+                continue
+            sets = [{s for s in present if groups[s] == g} for g in {groups[s] for s in present}]
+            releases.append((sets, k))
+            layers.append(Layer(np.array(present, dtype=np.uint64), np.array([groups[s] for s in present]), k))
+        cells = cells_of(layers)
+        assert (not cells.small.any()) == (not releases or fine_together(releases))
+        for subject, size in zip(cells.subjects.tolist(), cells.sizes.tolist(), strict=True):
+            assert size == smallest_set_with(releases, subject)
+
+    def test_a_release_is_not_blamed_for_what_was_small_before(self):
+        people = np.arange(6, dtype=np.uint64)
+        broken = [Layer(people, np.array([0, 0, 1, 1, 1, 1]), 3)]
+        same = Layer(people, np.zeros(6, dtype=np.int64), 3)
+        cells, small = made_small(broken, same)
+        assert cells.small.sum() == 2
+        assert not small.any()
+        _, small = made_small(broken, Layer(people, np.array([0, 1, 0, 0, 0, 0]), 3))
+        assert small.tolist() == [True, True, False, False, False, False]
+
+    def test_who_is_in_no_other_release_changes_nothing(self):
+        first = Layer(np.arange(6, dtype=np.uint64), np.zeros(6, dtype=np.int64), 3)
+        others = Layer(np.arange(6, 9, dtype=np.uint64), np.zeros(3, dtype=np.int64), 2)
+        assert cells_of([first, others]).sizes.tolist() == [6] * 6 + [3] * 3
+        assert cells_of([first, others]).promised.tolist() == [3] * 6 + [2] * 3
+
+
+class TestRefusing:
+    def test_two_releases_that_are_fine_alone_and_break_together(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        for name, groups in (("a", JANUARY), ("b", FEBRUARY)):
+            publish_whole(grouped(groups, k=4), tmp_path / name)
+        publish_whole(grouped(JANUARY, k=4), tmp_path / "january", ledger=book)
+        with pytest.raises(
+            GuaranteeNotMetError,
+            match=r"Together with 1 earlier release\(s\) of the same subjects this one leaves 12 subject\(s\) in "
+            r"crowds that are too small: the smallest has 3, 4 were promised; series positions 0, 1, 2, 3, 4, \.\.\.\.",
+        ):
+            publish_whole(grouped(FEBRUARY, k=4, month=2), tmp_path / "february", ledger=book)
+        assert not (tmp_path / "february").exists()
+        assert len(read_ledger(book)) == 1
+        assert unfinished(book) == (None, False)
+        # With crowds of three it is fine, and both are on record.
+        publish(grouped(FEBRUARY, k=3, month=2), tmp_path / "february", ledger=book)
+        assert judge_entries(read_ledger(book)).holds
+
+    def test_one_who_leaves_must_not_leave_alone(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "january", ledger=book)
+        gone = grouped(JANUARY[1:], ids=[f"house {i}" for i in range(1, N)], month=2)
+        with pytest.raises(
+            GuaranteeNotMetError, match=r"smallest has 1, 3 were promised; 1 of them are in earlier rel"
+        ):
+            publish(gone, tmp_path / "february", ledger=book)
+        three = grouped(JANUARY[3:], ids=[f"house {i}" for i in range(3, N)], month=2)
+        publish(three, tmp_path / "february", ledger=book)
+
+    def test_one_who_comes_must_not_come_alone(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "january", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match="smallest has 1, 3 were promised; series positions 12"):
+            publish(grouped([*JANUARY, 1], month=2), tmp_path / "february", ledger=book)
+        publish(grouped([*JANUARY, 2, 2, 2], month=2), tmp_path / "february", ledger=book)
+
+    def test_other_subjects_and_the_same_groups_pass(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        publish(grouped(FEBRUARY, ids=range(N)), tmp_path / "b", ledger=book)
+        publish(grouped(1 - JANUARY, month=3), tmp_path / "c", ledger=book)
+        assert len(read_ledger(book)) == 3
+
+    def test_the_kind_of_release_does_not_matter(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        panel = Panel(RNG.gamma(2.0, size=(30, 6)), ids=[f"house {i}" for i in range(30)])
+        publish(Microaggregation(k=5).anonymize(panel), tmp_path / "a", ledger=book)
+        publish(Microaggregation(k=5, form="profiles").anonymize(panel), tmp_path / "b", ledger=book)
+        other = Panel(RNG.gamma(2.0, size=(30, 6)), ids=panel.ids)
+        with pytest.raises(GuaranteeNotMetError, match="Together with 2 earlier"):
+            publish(Microaggregation(k=5, form="profiles").anonymize(other), tmp_path / "c", ledger=book)
+
+    def test_the_order_of_series_does_not_matter(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        order = RNG.permutation(N)
+        publish(grouped(JANUARY, k=6), tmp_path / "a", ledger=book)
+        publish(grouped(JANUARY[order], [f"house {i}" for i in order], k=6), tmp_path / "b", ledger=book)
+
+    def test_groups_kept_by_a_column_pass(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        panel = Panel(RNG.gamma(2.0, size=(30, 6)))
+        first = Microaggregation(k=5).anonymize(panel)
+        publish(first, tmp_path / "a", ledger=book)
+        again = Panel(RNG.gamma(2.0, size=(30, 6)), attributes={"kept": first.private.groups})
+        publish(Microaggregation(k=5, within="kept").anonymize(again), tmp_path / "b", ledger=book)
+
+    def test_subjects_are_known_by_their_own_text_or_that_of_their_series(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY, k=4), tmp_path / "a", ledger=book)
+        candidate = grouped(FEBRUARY, ids=range(N), k=4)
+        original = candidate.private.original
+        subjects = [f"house {i}" for i in range(N)]
+        named = Panel(original.values, ids=original.ids, times=original.times, subjects=subjects)
+        private = dataclasses.replace(candidate.private, original=named)
+        named = dataclasses.replace(candidate, private=private)
+        with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 4 were promised"):
+            publish(named, tmp_path / "b", ledger=book)
+        assert not (tmp_path / "b").exists()
+
+    def test_the_aggregate_rule_promises_a_crowd_too(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        rule = [AggregateRule(size=6, share=1.0)]
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book, require=rule)
+        with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 6 were promised"):
+            publish(grouped(FEBRUARY), tmp_path / "b", ledger=book, require=rule)
+
+    def test_patterns_are_intersected_as_well_as_envelopes(self):
+        people = np.arange(12, dtype=np.uint64)
+        one = np.zeros(12, dtype=np.int64)
+
+        def with_words(words):
+            return Membership(people, one, np.asarray(words), k=6, p=3, series=np.arange(12))
+
+        refuse_together([with_words(JANUARY)], with_words(JANUARY))
+        refuse_together([with_words(JANUARY)], with_words(FEBRUARY))
+        thirds = np.repeat([0, 1, 2], 4)
+        with pytest.raises(
+            GuaranteeNotMetError, match=r"in subgroups of one pattern that are too small: .* has 2, 3 were"
+        ):
+            refuse_together([with_words(JANUARY)], with_words(thirds))
+
+    def test_envelopes_of_two_months(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        panels = [Panel(np.random.default_rng(s).random((24, 5)), ids=[f"h{i}" for i in range(24)]) for s in (1, 2)]
+        first, second = (KP(k=6, p=3, algorithm="naive").anonymize(panel) for panel in panels)
+        publish(first, tmp_path / "a", ledger=book)
+        publish(first, tmp_path / "again", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match="Together with 2 earlier"):
+            publish(second, tmp_path / "b", ledger=book)
+
+
+class TestWhatCannotBeJudged:
+    def nlk(self, ids=None):
+        return NLK(n=1, l=3, k=4).anonymize(Panel(RNG.random((20, 5)), ids=ids))
+
+    def test_nlk_is_recorded_once_and_refused_beside_others(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(self.nlk(), tmp_path / "a", ledger=book)
+        with pytest.raises(
+            GuaranteeNotMetError,
+            match=r"1 earlier release\(s\) of the same subjects, the first is release 1, and cannot judge what they "
+            r"tell together \(this one: nlk-anonymity promises no crowd for whole series\)",
+        ):
+            publish(self.nlk(), tmp_path / "b", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match=r"\(release 1: nlk-anonymity promises no crowd"):
+            publish(Microaggregation(k=5).anonymize(Panel(RNG.random((20, 5)))), tmp_path / "c", ledger=book)
+        publish(self.nlk(ids=[f"other {i}" for i in range(20)]), tmp_path / "d", ledger=book)
+
+    def test_subjects_in_several_groups(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        panel = Panel(RNG.random((40, 5)), subjects=np.repeat(np.arange(20), 2))
+        candidate = Microaggregation(k=3).anonymize(panel)
+        publish(candidate, tmp_path / "a", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match="some subjects have series in several groups"):
+            publish(candidate, tmp_path / "b", ledger=book)
+
+    def test_crowds_of_series(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        values = np.repeat([[1.0], [2.0]], 4, axis=0)
+        panel = Panel(values, subjects=np.repeat(np.arange(4), 2))
+        published = Panel(values, subjects=np.repeat(np.arange(4), 2))
+        rows = KAnonymity(4, per="series")
+        candidate = Candidate(published, rows, Recipe("microaggregation", {}), Private(panel, np.repeat([0, 1], 4)))
+        publish(candidate, tmp_path / "a", ledger=book)
+        assert read_ledger(book)[0].members.why_not == "its crowds are of series, not of subjects"
+
+    def test_noise_promises_no_crowd(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        panel = Panel(RNG.random((20, 5)))
+        noisy = Candidate(panel, AttackOnly(), Recipe("noise", {}), Private(panel, np.arange(20)))
+        risk = Risk(0.0, Interval.exactly(0.0), 0.0, Interval.exactly(0.0), n_targets=1)
+        judged = {"risks": {"test": (risk, "test")}, "risk_limit": 1.0}
+        publish(noisy, tmp_path / "a", ledger=book, **judged)
+        with pytest.raises(GuaranteeNotMetError, match="this one: none promises no crowd"):
+            publish(noisy, tmp_path / "b", ledger=book, **judged)
+
+    def events(self, **columns):
+        frame = pl.DataFrame({"time": [0] * 6, "age": range(6), "result": list("abcabc")} | columns)
+        named = {"id": "who"} if "who" in columns else {}
+        return Reposition(l=2, window=1, seed=1).anonymize(Events(frame, sensitive="result", quasi=["age"], **named))
+
+    def test_events_need_to_say_whose_they_are(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        with pytest.raises(ParameterError, match="The ledger cannot tell whose events these are"):
+            publish(self.events(), tmp_path / "a", ledger=book)
+        assert not (tmp_path / "a").exists()
+        publish(self.events(who=[f"person {i}" for i in range(6)]), tmp_path / "a", ledger=book)
+        publish(self.events(who=[f"person {i}" for i in range(6, 12)]), tmp_path / "b", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match="this one: events are grouped anew in each snapshot"):
+            publish(self.events(who=[f"person {i}" for i in range(5, 11)]), tmp_path / "c", ledger=book)
+
+    def test_subjects_of_one_text(self, tmp_path):
+        candidate = grouped(JANUARY, ids=["1", 1, *range(2, 12)])
+        with pytest.raises(ParameterError, match="Two subjects have the same text or hash"):
+            publish(candidate, tmp_path / "a", ledger=tmp_path / "ledger.jsonl")
+        assert not (tmp_path / "a").exists()

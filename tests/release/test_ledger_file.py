@@ -1,0 +1,212 @@
+"""The file of the ledger: what is in it, what is refused, and what a crash leaves."""
+
+import json
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from ledger_examples import FEBRUARY, JANUARY, grouped, publish
+from shoal import verify
+from shoal.errors import GuaranteeNotMetError, ReleaseError
+from shoal.guarantees import AggregateRule
+from shoal.release import ledger as ledger_room
+from shoal.release.ledger import read_ledger, recording, unfinished
+from shoal.release.ledger_conflicts import judge_entries
+
+
+class TestTheFile:
+    def test_it_holds_hashes_and_parameters_and_no_data(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        release = publish(grouped(JANUARY), tmp_path / "out", ledger=book)
+        entry = json.loads(book.read_text())
+        assert b"house" not in book.read_bytes()
+        assert entry["method"] == "microaggregation"
+        assert entry["guarantees"] == [{"name": "k-anonymity", "parameters": {"k": 3, "per": "subject"}}]
+        assert entry["files"]["data.parquet"] == release.certificate["files"]["data.parquet"]["sha256"]
+        assert entry["counts"] == release.certificate["counts"]
+        assert entry["time"] == release.certificate["time"]
+        assert stat.S_IMODE(book.stat().st_mode) == 0o600
+        key = tmp_path / "ledger.jsonl.key"
+        assert stat.S_IMODE(key.stat().st_mode) == 0o600
+        assert key.read_bytes() not in book.read_bytes()
+        assert verify(tmp_path / "out").holds
+
+    def test_hashes_depend_on_the_key_and_numbers_on_chance(self, tmp_path):
+        panel = grouped(np.arange(60) // 3)
+        for name in "abc":
+            publish(panel, tmp_path / name, ledger=tmp_path / ("two" if name == "c" else "one"))
+        first, second = (entry.members for entry in read_ledger(tmp_path / "one"))
+        third = read_ledger(tmp_path / "two")[0].members
+        assert first.subjects == second.subjects != third.subjects
+        assert first.groups != second.groups
+        assert not set(first.unpacked().subjects.tolist()) & set(third.unpacked().subjects.tolist())
+
+    def test_a_ledger_in_the_release_is_refused(self, tmp_path):
+        with pytest.raises(ReleaseError, match="The ledger must not lie inside the release"):
+            publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "out" / "ledger.jsonl")
+
+    def test_a_place_that_cannot_be_opened_is_told(self, tmp_path):
+        with pytest.raises(ReleaseError, match=r"Cannot open the ledger .*: No such file or directory"):
+            publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "none" / "ledger.jsonl")
+        with pytest.raises(ReleaseError, match="Cannot read the ledger"):
+            read_ledger(tmp_path / "none")
+
+    def test_a_full_disk_before_the_release_is_told(self, tmp_path, monkeypatch):
+        def full(*arguments):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(ledger_room, "_announce", full)
+        with pytest.raises(ReleaseError, match=r"Cannot write beside the ledger .*: No space left on device"):
+            publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "ledger.jsonl")
+        assert not (tmp_path / "out").exists()
+
+    def test_a_lost_a_foreign_and_an_open_key_are_refused(self, tmp_path):
+        book, key = tmp_path / "ledger.jsonl", tmp_path / "ledger.jsonl.key"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        content = key.read_bytes()
+        key.unlink()
+        with pytest.raises(ReleaseError, match=r"The key of the ledger, .*, is gone"):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        key.write_bytes(content)
+        key.chmod(0o644)
+        with pytest.raises(ReleaseError, match=r"can be read by others\. Run: chmod 600"):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        key.chmod(0o600)
+        key.write_bytes(b"another")
+        with pytest.raises(ReleaseError, match="is not the key that the releases of the ledger were recorded with"):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        assert not (tmp_path / "b").exists()
+
+    def test_a_changed_line_is_found_out(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        book.write_text(book.read_text().replace('"k": 3', '"k": 2', 1))
+        with pytest.raises(ReleaseError, match="Line 1 of the ledger is damaged"):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+
+    def test_an_unfinished_line_is_not_there_and_is_removed(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        whole = book.read_bytes()
+        book.write_bytes(whole + whole[: len(whole) // 2])
+        assert len(read_ledger(book)) == 1
+        publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        assert len(read_ledger(book)) == 2
+
+
+class TestCrashes:
+    def test_a_refused_release_leaves_no_trace(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        with pytest.raises(GuaranteeNotMetError, match="aggregate-rule does not hold"):
+            publish(grouped(JANUARY), tmp_path / "a", ledger=book, require=[AggregateRule(size=6, share=0.01)])
+        assert read_ledger(book) == ()
+        assert unfinished(book) == (None, False)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.jsonl", "ledger.jsonl.key"]
+
+    def test_a_full_disk_after_the_release_is_told_and_made_up_for(self, tmp_path, monkeypatch):
+        book = tmp_path / "ledger.jsonl"
+        append = ledger_room._append
+
+        def full(*arguments):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(ledger_room, "_append", full)
+        with pytest.raises(
+            ReleaseError, match="The release is in place, but the ledger could not be written: No space"
+        ):
+            publish(grouped(JANUARY, k=4), tmp_path / "a", ledger=book)
+        assert verify(tmp_path / "a").holds
+        left, _ = unfinished(book)
+        assert left.is_in_place
+        monkeypatch.setattr(ledger_room, "_append", append)
+        with pytest.raises(GuaranteeNotMetError, match="Together with 1 earlier"):
+            publish(grouped(FEBRUARY, k=4), tmp_path / "b", ledger=book)
+        assert len(read_ledger(book)) == 1
+        assert unfinished(book) == (None, False)
+
+    def test_a_release_changed_before_it_is_recorded_is_told(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        with recording(book, grouped(JANUARY), tmp_path / "a") as record:
+            release = publish(grouped(JANUARY), tmp_path / "a")
+            (tmp_path / "a" / "release.json").write_text("{}")
+            with pytest.raises(ReleaseError, match="was changed before the ledger could record it"):
+                record(release)
+
+    def test_replacing_a_release_keeps_both_on_record(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        for _ in range(2):
+            publish(grouped(JANUARY), tmp_path / "a", ledger=book, overwrite=True)
+        assert len(read_ledger(book)) == 2
+
+    @pytest.mark.parametrize("moment", ["before", "between", "inside"])
+    def test_a_killed_process_leaves_a_readable_ledger_and_is_told(self, tmp_path, moment):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(np.arange(12) // 6, ids=[f"x{i}" for i in range(12)]), tmp_path / "first", ledger=book)
+        kill_at(moment, tmp_path, book)
+        assert len(read_ledger(book)) == 1
+        left, is_busy = unfinished(book)
+        assert not is_busy
+        in_place = moment != "before"
+        assert (tmp_path / "out").exists() == left.is_in_place == in_place
+        publish(grouped(np.repeat([0], 12), ids=[f"y{i}" for i in range(12)]), tmp_path / "next", ledger=book)
+        assert len(read_ledger(book)) == (3 if in_place else 2)
+        assert unfinished(book) == (None, False)
+
+    def test_of_two_publishers_at_once_the_later_sees_the_earlier(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        outcomes = []
+
+        def one(name, groups):
+            try:
+                publish(grouped(groups, k=4), tmp_path / name, ledger=book)
+                outcomes.append("published")
+            except GuaranteeNotMetError:
+                outcomes.append("refused")
+
+        threads = [threading.Thread(target=one, args=(f"{i}", (JANUARY, FEBRUARY)[i % 2])) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(outcomes) == ["published"] * 3 + ["refused"] * 3
+        assert judge_entries(read_ledger(book)).holds
+
+    def test_whoever_looks_while_another_publishes_is_told(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        with recording(book, grouped(JANUARY), tmp_path / "a"):
+            assert unfinished(book) == (None, True)
+
+
+def kill_at(moment, folder, book):
+    """Publish in another process that is killed, really, at a moment of its life."""
+    script = f"""
+import os, signal
+import numpy as np
+from shoal import Microaggregation, Panel
+from shoal.release import folder, ledger, release_candidate
+
+def die(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def half(descriptor, *rest):
+    write(descriptor, b'{{"format": 1, "recorded"')
+    die()
+
+write = os.write
+if {moment!r} == "before":
+    folder._put_in_place = die
+elif {moment!r} == "between":
+    ledger._append = die
+else:
+    ledger.os.write = half
+panel = Panel(np.random.default_rng(0).random((12, 4)), ids=[f"house {{i}}" for i in range(12)])
+candidate = Microaggregation(k=3).anonymize(panel)
+with ledger.recording({str(book)!r}, candidate, {str(folder / "out")!r}) as record:
+    record(release_candidate(candidate, {str(folder / "out")!r}, summary="Test."))
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
