@@ -1,0 +1,19 @@
+"""The options that say how a table of series is read: the same wherever one is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Id = Annotated[str | None, typer.Option("--id", help="Column that names the series.")]
+Time = Annotated[str | None, typer.Option(help="Column with the timestamp.")]
+Value = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column with the value; repeat for channels.")]
+Subject = Annotated[str | None, typer.Option(help="Column with the person behind several series.")]
+Layout = Annotated[str, typer.Option(help="long, wide or auto.")]
+Missing = Annotated[
+    str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
+]
+Align = Annotated[str, typer.Option(help="exact, or resample:1h (resample:1h:sum).")]
+Timezone = Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")]
+Sql = Annotated[str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")]

@@ -1,0 +1,161 @@
+"""`shoal utility`: what a release is still good for, measured by its publisher."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shoal.cli import reading
+from shoal.cli.output import print_json, print_table, steps
+
+if TYPE_CHECKING:
+    from shoal.process.measuring import Finding, Usefulness
+
+_OF = {"series": "series by series", "pooled": "all series in one", "all": "of the mean of all series"}
+
+
+def utility(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="ORIGINAL", help="The table the release was made from: file, folder, glob or postgresql:// address."
+        ),
+    ],
+    folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:parameter=value,...]",
+            help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
+        ),
+    ] = None,
+    private: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The private folder kept with the release: it tells who is who."),
+    ] = None,
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
+    quasi: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Static quasi-identifier; repeatable.")
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Static sensitive column; repeatable.")
+    ] = None,
+    layout: reading.Layout = "auto",
+    missing: reading.Missing = "fail",
+    align: reading.Align = "exact",
+    timezone: reading.Timezone = None,
+    sql: reading.Sql = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure what a release is still good for, against the originals; read these as for the release.
+
+    Exit 1 when a limit, at_most or at_least of a measure, is not met. Figures are in three digits; limits are held
+    against the exact ones.
+    """
+    from shoal.process.measuring import asked_for, measure_release
+
+    settings: dict[str, Any] = {
+        "id": id,
+        "time": time,
+        "value": value or None,
+        "subject": subject,
+        "quasi": tuple(quasi or ()),
+        "sensitive": tuple(sensitive or ()),
+        "layout": layout,
+        "missing": missing,
+        "align": align,
+        "timezone": timezone,
+        "sql": sql,
+    }
+    wanted = [asked_for(text) for text in measure or ()]
+    with steps() as progress:
+        found = measure_release(source, folder, settings, wanted, private=private, steps=progress)
+    if as_json:
+        print_json({"release": str(folder), **_figures(found)})
+    else:
+        _print(folder, found)
+    raise typer.Exit(0 if found.met else 1)
+
+
+def _figures(found: Usefulness) -> dict[str, Any]:
+    return {
+        "form": found.form,
+        "paired": found.paired,
+        "met": found.met,
+        "notes": list(found.notes),
+        "measures": [_figure(finding) for finding in found.findings],
+    }
+
+
+def _figure(finding: Finding) -> dict[str, Any]:
+    """One measure; an infinite figure or end of a range is null."""
+    asked, score = finding.asked, finding.score
+    plain = {
+        "purpose": finding.purpose,
+        "name": asked.measure.name,
+        "parameters": asked.measure.parameters,
+        "meaning": asked.measure.meaning,
+    }
+    if score is None:
+        return plain | {"applies": False, "reason": finding.reason}
+    return plain | {
+        "applies": True,
+        "value": float(_digits(score.value)) if math.isfinite(score.value) else None,
+        "goal": score.goal,
+        "range": [end if math.isfinite(end) else None for end in score.range],
+        "at_most": asked.at_most,
+        "at_least": asked.at_least,
+        "met": finding.met,
+        "note": finding.note,
+    }
+
+
+def _print(folder: Path, found: Usefulness) -> None:
+    """A block for each purpose, then what does not apply, by reason."""
+    rows = [("release", str(folder))]
+    if found.paired is not None:
+        rows.append(("compared", f"{found.paired} series with their originals"))
+    elif found.form != "events":
+        rows.append(("compared", "the whole with the whole; --private DIR would tell which series is which"))
+    print_table(rows + [("note", note) for note in found.notes])
+    blocks: dict[str, list[tuple[str, str]]] = {}
+    without: dict[str, list[str]] = {}
+    for finding in found.findings:
+        if finding.score is None:
+            without.setdefault(finding.reason, []).append(finding.asked.label)
+        else:
+            blocks.setdefault(finding.purpose.upper(), []).append((finding.asked.label, _words(finding)))
+    for title, block in blocks.items():
+        print(f"\n{title}")
+        print_table(block)
+    if without:
+        print("\nNOT MEASURED")
+    for reason, names in without.items():
+        print(f"{', '.join(names)}: {reason}")
+
+
+def _words(finding: Finding) -> str:
+    """The figure, its limits and what it means."""
+    asked, score = finding.asked, finding.score
+    assert score is not None
+    limits = [("at most", asked.at_most), ("at least", asked.at_least)]
+    given = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+    held = f", {given} was asked: {'met' if finding.met else 'NOT MET'}" if given else ""
+    said = [
+        asked.measure.meaning,
+        _OF.get(getattr(asked.measure, "of", ""), ""),
+        f"{score.goal} is better",
+        finding.note,
+    ]
+    return f"{_digits(score.value)}{held} ({'; '.join(filter(None, said))})"
+
+
+def _digits(value: float) -> str:
+    """Three digits; what rounding has left of a 0 is a 0."""
+    return f"{value:.3g}" if abs(value) > 1e-12 else "0"

@@ -1,0 +1,114 @@
+"""Which day and which time of the day each instant is: shared by the measures of daily life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model import Panel
+from shoal.read.zones import find_zone
+
+_DAY = 86_400_000_000  # microseconds
+_MONDAY = 3  # 1970-01-01 was a Thursday
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """The instants of a panel by day and time of the day, as a clock on the wall showed them.
+
+    Where the clock is set back two instants of a day have the same time of the day, where it is set forward one is
+    lacking. Where times are numbers, a day is `per_day` steps from the first instant on, and a week seven such days.
+    """
+
+    day: NDArray[np.int64]
+    """Of each instant the day, as its place among the days that occur."""
+    slot: NDArray[np.int64]
+    """Of each instant the time of the day, as its place among those that occur."""
+    hours: NDArray[np.float64]
+    """Of each instant the time of the day in hours."""
+    numbers: NDArray[np.int64]
+    """The number of each day that occurs: neighbours differ by 1."""
+    per_day: int
+    """Steps of a day."""
+    by_clock: bool
+    """Whether Saturday and Sunday are known."""
+
+    @property
+    def n_days(self) -> int:
+        """Days that occur, whole or not."""
+        return len(self.numbers)
+
+    @property
+    def n_slots(self) -> int:
+        """Times of the day that occur."""
+        return int(self.slot.max()) + 1
+
+    @property
+    def weekday(self) -> NDArray[np.int64]:
+        """Of each day its place in the week: from Monday, or from the first day where times are numbers."""
+        found: NDArray[np.int64] = (self.numbers + (_MONDAY if self.by_clock else 0)) % 7
+        return found
+
+
+def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> Days:
+    """The days of a panel that spans at least `least` of them; `name` is the measure that asks."""
+    by_clock = panel.times.dtype.kind == "M"
+    if by_clock and per_day is not None:
+        raise ParameterError(f"per_day is for times that are numbers; this panel has a clock. Leave it out of {name}.")
+    if not by_clock and per_day is None:
+        raise ParameterError(
+            f"{name} needs to know how long a day is, and the times of this panel are numbers. Give per_day, the "
+            "instants of a day, or read the table with its timestamps."
+        )
+    times = panel.times.astype(np.int64)
+    step = int(np.diff(times).min()) if len(times) > 1 else 0
+    length = _DAY if per_day is None else per_day * step
+    if not step:
+        raise ParameterError(f"{name} needs at least {_days(least)}; the panel has one instant. Read a longer stretch.")
+    if length % step or step == length:
+        raise ParameterError(
+            f"{name} needs readings several times a day, in steps that divide it; the smallest step of this panel does "
+            "not. Read it with align='resample:1h'."
+        )
+    local = times if panel.timezone is None else find_zone(panel.timezone).to_local(times)
+    span = int(local[-1] - local[0]) + step  # by the clock: a day of 23 hours is a day
+    if span < least * length:
+        raise ParameterError(
+            f"{name} needs at least {_days(least)}; the panel spans {100 * span // length / 100:g}. "
+            "Read a longer stretch."
+        )
+    since = local if by_clock else times - times[0]
+    numbers, day = np.unique(since // length, return_inverse=True)
+    slot = np.unique(since % length // step, return_inverse=True)[1]
+    hours: NDArray[np.float64] = (since % length).astype(np.float64) * (24.0 / length)
+    found = Days(day, slot, hours, numbers, length // step, by_clock)
+    if found.n_days * found.n_slots > 4 * len(times):
+        raise ParameterError(f"{name} needs even steps; those of this panel are not. Read it with align='resample:1h'.")
+    return found
+
+
+def check_per_day(per_day: int | None) -> None:
+    """A day of one instant has no time of the day."""
+    if per_day is None:
+        return
+    if isinstance(per_day, bool) or not isinstance(per_day, int | np.integer) or per_day < 2:
+        raise ParameterError("per_day must be a whole number of at least 2: how many instants a day has.")
+
+
+def means_by(labels: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means over the instants with the same label, of what is observed: (series, labels, channels), NaN where none."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    x = x[:, order]
+    observed = ~np.isnan(x)
+    counts = np.add.reduceat(observed, starts, axis=1, dtype=np.int64)
+    sums = np.add.reduceat(np.where(observed, x, 0.0), starts, axis=1)
+    means: NDArray[np.float64] = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return means
+
+
+def _days(n: int) -> str:
+    return "one whole day" if n == 1 else f"{n} whole days"

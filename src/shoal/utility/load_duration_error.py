@@ -1,0 +1,65 @@
+"""How well a release tells for how long which load is exceeded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from shoal.model import Panel, Score
+from shoal.utility.curves import Spread, check_of
+from shoal.utility.spreads import relative_distance
+
+
+@dataclass(frozen=True)
+class LoadDurationError:
+    """Distance between the load-duration curves before and after, as a share of the load.
+
+    The load-duration curve is the values sorted by size: where it passes 80 % of the time is the load exceeded four
+    fifths of the time. The error is Σ over ranks r of |x(r) - y(r)| / Σ |x(r)|, with x(r) the r-th largest original
+    value and y(r) the r-th largest published one. When values occur does not matter, only how large and how many.
+
+    Cells missing in either panel are left out of both, where series are compared one by one; else each panel counts
+    what it has, and sorted curves of different length are compared over the share of time. With several channels the
+    mean of their errors. Where all originals of a channel are 0, its error is 0 if they were published so, else 1.
+
+    Parameters
+    ----------
+    of
+        "series": the curve of each series, sums over all of them; rows must belong together. "pooled": the values of
+        all series in one curve. "all": the curve of the mean load of all series at each instant. The last two compare
+        the whole and need not know which series is which.
+
+    Examples
+    --------
+    >>> original, published = Panel([[1.0, 4.0], [3.0, 2.0]]), Panel([[4.0, 1.0], [3.0, 2.0]])
+    >>> LoadDurationError().measure(original, published).value
+    0.0
+    >>> LoadDurationError("all").measure(original, published).value
+    0.2
+    """
+
+    name: ClassVar[str] = "load-duration-error"
+    meaning: ClassVar[str] = "distance between the curves of sorted values, as a share of the values"
+    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+
+    of: Spread = "series"
+
+    def __post_init__(self) -> None:
+        check_of(self.of, Spread)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to measure the same again."""
+        return {"of": self.of}
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows must belong together."""
+        return self.of == "series"
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Compare the curves."""
+        value = relative_distance(original, published, self.of, lambda curves: curves)
+        return Score(value, self.goal, self.range)

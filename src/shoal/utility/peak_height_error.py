@@ -1,0 +1,74 @@
+"""How well a release tells how high daily peaks are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from shoal.model import Panel, Score
+from shoal.utility.curves import Of, check_of, relative, side_by_side
+from shoal.utility.days import check_per_day, days_of
+
+
+@dataclass(frozen=True)
+class PeakHeightError:
+    """Error of the daily peaks: sum of their absolute changes as a share of the sum of their absolute heights.
+
+    The peak of a day is its largest value, p[d] = max over the instants t of day d of x[t]. The error is
+    Σ |p[d] - published p[d]| / Σ |p[d]| over days and series. Days are those of the panel's time zone if it has one; a
+    first or last day that is cut off counts with what there is of it.
+
+    Cells missing in either are left out of both, and a day without any left is left out. With several channels the mean
+    of their errors. Where all peaks of a channel are 0, its error is 0 if they are published so, else 1. Panels of less
+    than a day are refused.
+
+    Parameters
+    ----------
+    of
+        "series": the peaks of each series; rows must belong together. "all": the peaks of the mean of all series, which
+        needs not know which series is which.
+    per_day
+        Only where times are numbers: how many instants a day has, from the first on.
+
+    Examples
+    --------
+    >>> original, published = Panel([[1.0, 3.0, 1.0, 5.0]]), Panel([[1.0, 2.0, 4.0, 1.0]])
+    >>> PeakHeightError(per_day=2).measure(original, published).value
+    0.25
+    """
+
+    name: ClassVar[str] = "peak-height-error"
+    meaning: ClassVar[str] = "sum of absolute changes of the daily peaks, as a share of their heights"
+    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+
+    of: Of = "series"
+    per_day: int | None = None
+
+    def __post_init__(self) -> None:
+        check_of(self.of, Of)
+        check_per_day(self.per_day)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to measure the same again."""
+        return {"of": self.of, "per_day": self.per_day}
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows must belong together."""
+        return self.of == "series"
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Compare the peaks."""
+        days = days_of(original, self.per_day, name=self.name)
+        starts = np.flatnonzero(np.diff(days.day, prepend=-1))
+        changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
+        for before, after in side_by_side(original, published, self.of):
+            one, other = (np.fmax.reduceat(side, starts, axis=1) for side in (before, after))
+            changed += np.nansum(np.abs(one - other), axis=(0, 1))
+            total += np.nansum(np.abs(one), axis=(0, 1))
+        return Score(relative(changed, total), self.goal, self.range)

@@ -1,0 +1,81 @@
+"""How well a release tells how fast values rise and fall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model import Panel, Score
+from shoal.utility.curves import Floats, Spread, check_of
+from shoal.utility.spreads import relative_distance
+
+
+@dataclass(frozen=True)
+class RampError:
+    """Distance between the distributions of ramps before and after, as a share of the mean ramp.
+
+    A ramp is the change from an instant to the next, x[t + 1] - x[t]. The error is Σ over ranks r of |u(r) - v(r)| /
+    Σ |u(r)|, with u(r) the r-th largest original ramp and v(r) the r-th largest published one: the area between their
+    distributions (Wasserstein-1). A release of means has gentler ramps than its originals, one with noise steeper ones.
+
+    Only neighbours that are one step apart make a ramp, the step being the most frequent distance of instants; a ramp
+    with a missing end is left out, of both panels where series are compared one by one. With several channels the mean
+    of their errors. Where all original ramps of a channel are 0, its error is 0 if the published ones are too, else 1.
+
+    Parameters
+    ----------
+    of
+        "series": the ramps of each series, sums over all of them; rows must belong together. "pooled": the ramps of all
+        series in one distribution. "all": the ramps of the mean of all series. The last two compare the whole and need
+        not know which series is which.
+
+    Examples
+    --------
+    >>> original, published = Panel([[0.0, 2.0, 0.0], [1.0, 1.0, 3.0]]), Panel([[0.0, 1.0, 0.0], [1.0, 3.0, 3.0]])
+    >>> round(RampError().measure(original, published).value, 4)
+    0.3333
+    """
+
+    name: ClassVar[str] = "ramp-error"
+    meaning: ClassVar[str] = "distance between the distributions of changes per step, as a share of the mean change"
+    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+
+    of: Spread = "series"
+
+    def __post_init__(self) -> None:
+        check_of(self.of, Spread)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to measure the same again."""
+        return {"of": self.of}
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows must belong together."""
+        return self.of == "series"
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Compare the ramps."""
+        starts = ramp_starts(original.times)
+
+        def ramps(curves: Floats) -> Floats:
+            changes: Floats = curves[:, starts + 1] - curves[:, starts]
+            return changes
+
+        return Score(relative_distance(original, published, self.of, ramps), self.goal, self.range)
+
+
+def ramp_starts(times: NDArray[Any]) -> NDArray[np.int64]:
+    """Positions of the instants after which the next is one step away."""
+    if len(times) < 2:
+        raise ParameterError("ramp-error needs at least 2 instants; the panel has one. Read a longer stretch.")
+    steps, counts = np.unique(np.diff(times), return_counts=True)
+    usual = steps[counts.argmax()]  # of several as frequent, the shortest
+    return np.flatnonzero(np.diff(times) == usual)

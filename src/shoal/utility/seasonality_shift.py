@@ -1,0 +1,97 @@
+"""How well a release tells how much of a series is daily or weekly routine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model import Panel, Score
+from shoal.utility.curves import Floats, Of, check_of, side_by_side
+from shoal.utility.days import check_per_day, days_of, means_by
+
+Period = Literal["day", "week"]
+
+_NOTHING = 1e-24  # of the squared size: what is left of a constant by rounding
+
+
+@dataclass(frozen=True)
+class SeasonalityShift:
+    """Mean change of the share of the variance that the time of the day, or of the week, explains.
+
+    The seasonality of a curve is s = 1 - Σ (x[t] - m[p(t)])² / Σ (x[t] - mean x)², where p(t) is the time of the day,
+    or the day of the week and time of the day, of the instant t by the clock on the wall, and m[p] the mean over the
+    instants at that time: 1 where every day is like the other, 0 where the time of the day tells nothing. A constant
+    curve has 0. The shift is the mean over curves and channels of |s - published s|. Means of many series are more
+    regular than single ones, noise makes them less regular; both shift it.
+
+    Cells missing in either are left out of both. Panels of less than two periods are refused: a single day explains
+    itself.
+
+    Parameters
+    ----------
+    period
+        "day", or "week": then a Sunday may differ from a Monday.
+    of
+        "series": each series; rows must belong together. "all": the mean of all series, which needs not know which
+        series is which.
+    per_day
+        Only where times are numbers: how many instants a day has, from the first on.
+
+    Examples
+    --------
+    >>> original, published = Panel([[1.0, 3.0, 1.0, 3.0]]), Panel([[1.0, 3.0, 3.0, 1.0]])
+    >>> SeasonalityShift(per_day=2).measure(original, published).value
+    1.0
+    """
+
+    name: ClassVar[str] = "seasonality-shift"
+    meaning: ClassVar[str] = "mean change of the share of variance that the time of the day or week explains"
+    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    period: Period = "day"
+    of: Of = "series"
+    per_day: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.period not in get_args(Period):
+            raise ParameterError(f"period must be one of: {', '.join(get_args(Period))}.")
+        check_of(self.of, Of)
+        check_per_day(self.per_day)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to measure the same again."""
+        return {"period": self.period, "of": self.of, "per_day": self.per_day}
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows must belong together."""
+        return self.of == "series"
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Compare the seasonality of the curves."""
+        days = days_of(original, self.per_day, name=self.name, least=2 if self.period == "day" else 14)
+        labels = days.slot
+        if self.period == "week":
+            labels = np.unique(days.weekday[days.day] * days.n_slots + days.slot, return_inverse=True)[1]
+        shifts = [
+            np.abs(seasonality(before, labels) - seasonality(after, labels))
+            for before, after in side_by_side(original, published, self.of)
+        ]
+        return Score(float(np.concatenate(shifts).mean()), self.goal, self.range)
+
+
+def seasonality(curves: Floats, labels: NDArray[np.int64]) -> Floats:
+    """The share of the variance of each curve (curves, channels) that the labels of the instants explain."""
+    everything = means_by(np.zeros_like(labels), curves)
+    total = np.nansum((curves - everything) ** 2, axis=1)
+    left = np.nansum((curves - means_by(labels, curves)[:, labels]) ** 2, axis=1)
+    varies = total > _NOTHING * np.nansum(curves**2, axis=1)
+    found: Floats = np.where(varies, 1.0 - left / np.where(varies, total, 1.0), 0.0)
+    return np.clip(found, 0.0, 1.0)
