@@ -154,9 +154,12 @@ def test_two_runs_of_the_demo(tmp_path, monkeypatch, capsys):
     for _ in range(2):
         assert run(["demo"]) == 0
     shown = capsys.readouterr().out
-    for word in ("k-anonymity", "smallest group", "information-loss", "shoal-demo/report.html"):
+    for word in ("k-anonymity", "smallest group", "information-loss", "shoal-demo/report.html", "Chosen: k = "):
         assert word in shown
     assert run(["verify", "shoal-demo"]) == 0
+    # The policy beside it is the one that was run, and can be run again.
+    assert run(["run", "shoal-demo-policy.yaml"]) == 0
+    assert run(["demo", "--k", "2"]) == 1  # too small a crowd for the policy's limit
     assert run(["demo", "--json", "--out", "other", "--k", "25"]) == 0
     assert run(["demo", "--out", "other"]) == 2  # only its own folder is replaced without asking
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import reading
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
@@ -19,27 +20,21 @@ def anonymize(
     ] = None,
     method: Annotated[str, typer.Option(help="What to do; `shoal methods` lists them.")] = "microaggregation",
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
-    id: Annotated[str | None, typer.Option("--id", help="Column that names the series.")] = None,
-    time: Annotated[str | None, typer.Option(help="Column with the timestamp.")] = None,
-    value: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column with the value; repeat for channels.")
-    ] = None,
-    subject: Annotated[str | None, typer.Option(help="Column with the person behind several series.")] = None,
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
     quasi: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Static quasi-identifier; repeatable.")
     ] = None,
     sensitive: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Static sensitive column; repeatable.")
     ] = None,
-    layout: Annotated[str, typer.Option(help="long, wide or auto.")] = "auto",
-    missing: Annotated[
-        str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
-    ] = "fail",
-    align: Annotated[str, typer.Option(help="exact, or resample:1h (resample:1h:sum).")] = "exact",
-    timezone: Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")] = None,
-    sql: Annotated[
-        str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")
-    ] = None,
+    layout: reading.Layout = "auto",
+    missing: reading.Missing = "fail",
+    align: reading.Align = "exact",
+    timezone: reading.Timezone = None,
+    sql: reading.Sql = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,6 +50,14 @@ def anonymize(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File of earlier releases: refuse what breaks a promise with them."),
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A finding of the side-channel lint that shall not stop it; repeatable."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -91,6 +94,8 @@ def anonymize(
             private=private,
             overwrite=overwrite,
             insecure_seed=insecure_seed,
+            ledger=ledger,
+            accept=tuple(accept or ()),
         )
     if as_json:
         print_json({"release": str(release.path), **release_figures(release.certificate)})
@@ -113,6 +118,8 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
         note = f" ({verdict['note']})" if verdict["note"] else ""
         rows.append((guarantee["name"], f"{state}: {figures}{note}"))
+    if certificate.get("accepted"):
+        rows.append(("accepted", ", ".join(certificate["accepted"])))
     if certificate["form"] == "events":
         return [*rows, *_event_rows(certificate), *_report_row(path, certificate)]
     what = f"{counts['series']} series of {counts['subjects']} subjects"
@@ -125,8 +132,9 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
     ]
     if certificate["columns"].get("sensitive"):
         rows.append(("sensitive", _sensitive(certificate)))
-    loss = certificate["utility"]["information-loss"]  # the other measures are in the certificate and the report
-    rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
+    # The other measures are in the certificate and the report; beside differential privacy there are none.
+    if loss := certificate["utility"].get("information-loss"):
+        rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
     return rows + _report_row(path, certificate)
 
 

@@ -7,18 +7,27 @@ import re
 import sys
 import traceback
 import warnings
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import typer
 
 from shoal.cli.anonymize import anonymize
+from shoal.cli.attack import attack
 from shoal.cli.demo import demo
+from shoal.cli.label import label
+from shoal.cli.learn import learn
+from shoal.cli.ledger import ledger
 from shoal.cli.methods import methods
 from shoal.cli.options import MethodCommand
+from shoal.cli.policy import policy
 from shoal.cli.query import query
 from shoal.cli.report import report
+from shoal.cli.run import run_policy_file
 from shoal.cli.simulate import simulate
 from shoal.cli.stream import stream
+from shoal.cli.trace import trace
+from shoal.cli.utility import utility
 from shoal.cli.verify import verify
 from shoal.errors import GuaranteeNotMetError, ShoalError
 
@@ -37,10 +46,22 @@ app.command()(demo)
 app.command()(simulate)
 app.command(cls=MethodCommand)(anonymize)
 app.command()(verify)
+app.command()(attack)
+app.add_typer(ledger)
+app.command()(trace)
+app.command("run")(run_policy_file)
+app.add_typer(policy)
 app.command()(report)
+app.command()(utility)
 app.command()(query)
 app.command(cls=MethodCommand)(stream)
+app.add_typer(label)
+app.command()(learn)
 app.command()(methods)
+# Commands of rooms this one does not import, such as the studio.
+for found in sorted(entry_points(group="shoal.commands")):
+    loaded = found.load()
+    app.add_typer(loaded) if isinstance(loaded, typer.Typer) else app.command(found.name)(loaded)
 
 
 def main(arguments: list[str] | None = None) -> None:

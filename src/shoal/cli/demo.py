@@ -7,23 +7,25 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.output import print_json, print_table, steps
+from shoal.cli.output import print_json, steps
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("shoal-demo"),
-    k: Annotated[int, typer.Option(help="Smallest crowd a household hides in.")] = 10,
+    k: Annotated[
+        int | None, typer.Option(help="Smallest crowd a household hides in. Default: searched for by the policy.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulated households.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Simulate 500 households, anonymize them, check, publish to shoal-demo/, and say what came out."""
-    from shoal.cli.anonymize import release_figures, release_rows
-    from shoal.process import run_demo
+    """Simulate 500 households, search, attack, check and publish to shoal-demo/ by a policy left beside it."""
+    from shoal.cli.run import outcome_figures, print_outcome
+    from shoal.process.demonstrating import run_demo
 
     with steps() as progress:
-        release = run_demo(out, k=k, seed=seed, steps=progress)
+        outcome, policy = run_demo(out, k=k, seed=seed, steps=progress)
     if as_json:
-        print_json({"release": str(release.path), **release_figures(release.certificate)})
+        print_json({"policy": str(policy), **outcome_figures(outcome)})
         return
-    print_table(release_rows(release.path, release.certificate))
-    print(f"\nCheck it as a recipient would:  shoal verify {out}")
+    print_outcome(outcome)
+    print(f"\nRead the policy:  {policy}\nCheck it as a recipient would:  shoal verify {out}")

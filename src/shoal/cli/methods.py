@@ -12,8 +12,8 @@ from shoal.cli.output import print_json
 _HOW = {
     "method": "(shoal anonymize --method NAME, with its parameters as options)",
     "guarantee": "(shoal anonymize --require NAME:parameter=value,parameter=value)",
-    "attack": "(shoal.attacks in Python)",
-    "measure": "(shoal.utility in Python; information-loss and normalized-divergence are in every certificate)",
+    "attack": "(shoal attack --knows NAME:parameter=value, and in a policy under adversary.knows)",
+    "measure": "(shoal utility --measure NAME:parameter=value, and in a policy under require.utility)",
 }
 
 

@@ -18,6 +18,10 @@ from shoal.features.standardized import Standardized
 from shoal.model import Panel
 
 FeatureName = Literal["raw", "standardized", "centred", "haar"]
+
+METRIC_FILE = ".npz"
+"""How a text ends that names a file with a learned metric."""
+
 _KNOWN: dict[str, Features] = {features.name: features for features in (Raw(), Standardized(), Centred(), Haar())}
 
 
@@ -27,8 +31,8 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
     Parameters
     ----------
     spec
-        "raw", "standardized", "centred", "haar", a learned metric, or anything that takes a Panel and gives an array
-        (series, features).
+        "raw", "standardized", "centred", "haar", a learned metric, the name of a file where one was saved, such as
+        "metric.npz", or anything that takes a Panel and gives an array (series, features).
 
     Examples
     --------
@@ -41,8 +45,13 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
     """
     known = ", ".join(_KNOWN)
     if isinstance(spec, str):
+        if spec.endswith(METRIC_FILE):
+            return Learned.load(spec)
         if spec not in _KNOWN:
-            raise ParameterError(f"Unknown features {spec!r}. Known: {known}; or give a function of a panel.")
+            raise ParameterError(
+                f"Unknown features {spec!r}. Known: {known}; or give a function of a panel, or a learned metric in a "
+                f"file *{METRIC_FILE}."
+            )
         return _KNOWN[spec]
     if isinstance(spec, Raw | Standardized | Centred | Haar | Learned | Custom):
         return spec

@@ -3,8 +3,11 @@
 from shoal.process.anonymizing import anonymize_source
 from shoal.process.asking import Answer, ask
 from shoal.process.catalogue import Entry, catalogue, find_guarantee, find_method
+from shoal.process.demonstrating import run_demo
+from shoal.process.policy import load_policy, parse_policy
 from shoal.process.publishing import publish, render_report
-from shoal.process.simulating import run_demo, simulate_table
+from shoal.process.running import run_policy
+from shoal.process.simulating import simulate_table
 from shoal.process.streaming import StreamColumns, stream_events
 
 __all__ = [
@@ -16,9 +19,12 @@ __all__ = [
     "catalogue",
     "find_guarantee",
     "find_method",
+    "load_policy",
+    "parse_policy",
     "publish",
     "render_report",
     "run_demo",
+    "run_policy",
     "simulate_table",
     "stream_events",
 ]

@@ -48,12 +48,12 @@ def _named(room: Any) -> list[Any]:
 
 def find_method(name: str) -> Any:
     """The class of a method by its name on the command line."""
-    return _find("method", methods, name)
+    return find_in("method", methods, name)
 
 
 def find_guarantee(name: str) -> Any:
     """The class of a guarantee by its name on the command line."""
-    return _find("guarantee", guarantees, name)
+    return find_in("guarantee", guarantees, name)
 
 
 def summary_of(cls: Any) -> str:
@@ -61,8 +61,9 @@ def summary_of(cls: Any) -> str:
     return (cls.__doc__ or "").strip().splitlines()[0].replace("`", "")
 
 
-def _find(kind: str, room: Any, name: str) -> Any:
-    known = {getattr(room, n).name: getattr(room, n) for n in room.__all__}
+def find_in(kind: str, room: Any, name: str) -> Any:
+    """The class of a room by its name."""
+    known = {found.name: found for found in _named(room)}
     if name not in known:
         raise ParameterError(f"Unknown {kind} {name!r}. Known: {', '.join(sorted(known))}. See: shoal methods")
     return known[name]

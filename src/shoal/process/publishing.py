@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,9 +11,11 @@ import numpy as np
 from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.model import Candidate, EventsCandidate, Guarantee, Panel, Release
+from shoal.model import Candidate, EventsCandidate, Guarantee, Panel, Release, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import load_release, release_candidate, verify
+from shoal.release.agreement import Agreement
+from shoal.release.ledger import recording
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
@@ -28,6 +30,13 @@ def publish(
     private: str | Path | None = None,
     overwrite: bool = False,
     insecure_seed: int | None = None,
+    risks: Mapping[str, tuple[Risk, str]] | None = None,
+    risk_limit: float | None = None,
+    scores: Mapping[str, tuple[Score, str]] | None = None,
+    process: Mapping[str, Any] | None = None,
+    ledger: str | Path | None = None,
+    accept: Sequence[str] = (),
+    agreement: Agreement | None = None,
 ) -> Release:
     """Write a candidate as a release folder, if and only if its guarantees check on the published values.
 
@@ -52,6 +61,19 @@ def publish(
         Replace an earlier release in that folder.
     insecure_seed
         Repeatable pseudonyms, for tests only; the certificate says so.
+    risks, scores
+        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here.
+    risk_limit
+        What no attack may exceed. A candidate that aims at no guarantee is published only below it.
+    process
+        How the parameters were found, for the certificate and the report.
+    ledger
+        The file of earlier releases: a candidate that breaks a promise together with them is refused, others are
+        recorded. Made when it is first used; its key, beside it, stays with you.
+    accept
+        Names of findings of the side-channel lint that do not stop the release.
+    agreement
+        For whom it is: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
 
     Examples
     --------
@@ -60,20 +82,30 @@ def publish(
     >>> publish(candidate, "out")  # doctest: +SKIP
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
-    figures = _event_figures(candidate) if isinstance(candidate, EventsCandidate) else _series_figures(candidate)
-    return release_candidate(
-        candidate,
-        to,
-        summary=summary_of(find_method(candidate.recipe.method)),
-        require=require,
-        **figures,
-        page=render,
-        file_format=format,
-        pseudonyms=pseudonyms,
-        private=private,
-        overwrite=overwrite,
-        insecure_seed=insecure_seed,
-    )
+    found = _event_figures(candidate) if isinstance(candidate, EventsCandidate) else _series_figures(candidate)
+    found["scores"] = {**found["scores"], **(scores or {})}
+    found["risks"] = {**found.get("risks", {}), **(risks or {})}
+    if process is not None:
+        found["figures"] = {**found.get("figures", {}), "process": dict(process)}
+    with recording(ledger, candidate, to, require=require) as record:
+        release = release_candidate(
+            candidate,
+            to,
+            summary=summary_of(find_method(candidate.recipe.method)),
+            require=require,
+            **found,
+            risk_limit=risk_limit,
+            page=render,
+            file_format=format,
+            pseudonyms=pseudonyms,
+            private=private,
+            overwrite=overwrite,
+            insecure_seed=insecure_seed,
+            accept=accept,
+            agreement=agreement,
+        )
+        record(release)
+    return release
 
 
 def _series_figures(candidate: Candidate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Simulated data: as a table, or straight through to a release."""
+"""Simulated data as a table."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import polars as pl
 
 from shoal import simulate
 from shoal.errors import ParameterError, ReleaseError
-from shoal.methods import Microaggregation
-from shoal.model import Events, Panel, Release
-from shoal.process.publishing import publish
-from shoal.process.steps import Steps, silent
+from shoal.model import Events, Panel
 
 # What `n` is called by each generator, and which options it understands.
 _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
@@ -21,9 +18,6 @@ _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "occupancy": (simulate.occupancy, "n_subjects", ("days", "step", "start", "missing", "seed")),
     "events": (simulate.events, "per_day", ("days", "start", "missing", "seed")),
 }
-
-
-DEMO_FOLDER = Path("shoal-demo")
 
 
 def simulate_table(kind: str, out: Path, options: dict[str, Any]) -> dict[str, int]:
@@ -60,15 +54,3 @@ def long_table(panel: Panel) -> pl.DataFrame:
     for name, column in {**panel.attributes, **panel.sensitive}.items():
         columns[name] = np.repeat(column, n)
     return pl.DataFrame(columns)
-
-
-def run_demo(out: Path, *, k: int = 10, seed: int = 0, steps: Steps = silent) -> Release:
-    """500 households over two hourly weeks, microaggregated, checked and published."""
-    method = Microaggregation(k=k)
-    steps.start("simulating 500 households")
-    panel = simulate.meters(500, days=14, step="1h", families={"household": 1.0}, seed=seed)
-    steps.start("grouping")
-    candidate = method.anonymize(panel, progress=steps.advance)
-    steps.start("checking and writing")
-    # Only its own folder is replaced without asking.
-    return publish(candidate, out, overwrite=out == DEMO_FOLDER)

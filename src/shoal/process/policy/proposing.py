@@ -159,9 +159,9 @@ def _text(path: Path, profiles: list[Profile], id: str | None, time: str | None,
         if gaps
         else "  missing: fail"
     )
-    statics = [p for p in profiles if p.static and p.name not in (id, time, *values)]
-    lines.append("roles:" if statics else "roles: {}")
-    lines += [f"  {_word(p.name)}: {role}  # {why}" for p in statics for role, why in [_role(p, n_series)]]
+    steady = [p for p in profiles if p.static and p.name not in (id, time, *values)]
+    lines.append("roles:" if steady else "roles: {}")
+    lines += [f"  {_word(p.name)}: {role}  # {why}" for p in steady for role, why in [_role(p, n_series)]]
     withheld = [p.name for p in profiles if p.static is not True and p.name not in (id, time, *values)]
     if withheld:
         lines.append(f"# Withheld, as they change within a series: {', '.join(_comment(name) for name in withheld)}.")
@@ -172,7 +172,7 @@ def _text(path: Path, profiles: list[Profile], id: str | None, time: str | None,
         "  scenario: prosecutor",
         "require:",
         "  risk: {at_most: 0.09}",
-        "  utility: {normalized-divergence: {at_most: 0.12}}",
+        "  utility: {information-loss: {at_most: 0.3}}  # share of the variance; set what your use can bear",
         "method:",
         "  name: microaggregation",
         "  k: {search: [4, 8, 12, 16, 20, 24, 28]}",

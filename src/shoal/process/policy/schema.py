@@ -44,12 +44,12 @@ class Adversary(Part):
     """Who may want to know, and what they hold already."""
 
     knows: dict[str, Any] = Field(
-        default_factory=lambda: {"points": 5},
+        default_factory=lambda: {"points": 5, "totals": "day"},
         description="Attacks by name, each with its parameters; points: 5 and totals: day are short forms.",
     )
     scenario: Literal["prosecutor", "journalist"] = Field(
         default="prosecutor",
-        description="prosecutor: the one target most at risk counts. journalist: the share of all targets counts.",
+        description="prosecutor: the chance where the adversary may be surest counts. journalist: that of all targets.",
     )
     targets: int | None = Field(
         default=None, ge=2, description="How many subjects are attacked, by chance; all if unset."
@@ -105,6 +105,29 @@ class Search(Part):
     )
 
 
+class ClosedPart(Part):
+    """What a closed service answers, and how much of it."""
+
+    minimum_group: int = Field(default=10, ge=2, description="No answer is about fewer subjects.")
+    budget: int = Field(default=1000, ge=1, description="Questions of each recipient, refused ones included.")
+    budget_in_all: int = Field(default=10_000, ge=1, description="Questions of all recipients together.")
+    epsilon: float | None = Field(
+        default=None, ge=1e-6, le=100, description="Differential privacy: what one question costs. Unset: no noise."
+    )
+    epsilon_recipient: float = Field(default=1.0, ge=1e-6, le=100, description="What one recipient may spend.")
+    epsilon_in_all: float = Field(default=3.0, ge=1e-6, le=100, description="What all may spend: they may collude.")
+    lower: float | None = Field(default=None, description="With epsilon: least reading, known without the data.")
+    upper: float | None = Field(default=None, description="With epsilon: largest reading, known without the data.")
+
+    @model_validator(mode="after")
+    def _bounds_with_noise(self) -> ClosedPart:
+        if self.epsilon is not None and (self.lower is None or self.upper is None):
+            raise ValueError("epsilon needs lower and upper, the bounds of a reading that are known without the data")
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise ValueError("lower must be below upper")
+        return self
+
+
 class ReleasePart(Part):
     """What is made of a point that met both limits."""
 
@@ -119,9 +142,13 @@ class ReleasePart(Part):
     private: str | None = Field(default=None, description="Folder for what stays with you.")
     overwrite: bool = Field(default=False, description="Replace an earlier release there.")
     ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is tried.")
+    accept: list[str] = Field(default_factory=list, description="Findings of the side-channel lint that may stand.")
     recipient: str | None = Field(default=None, description="agreement: who gets the data.")
     purpose: str | None = Field(default=None, description="agreement: what for.")
     expires: date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
+
+    contact: str | None = Field(default=None, description="agreement: whom the recipient tells when something fails.")
+    closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, how often.")
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ReleasePart:

@@ -1,0 +1,92 @@
+"""`shoal attack`: what an outsider would learn from a release."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import reading
+from shoal.cli.output import print_json, print_table, steps
+from shoal.errors import ParameterError
+
+
+def attack(
+    folder: Annotated[Path, typer.Argument(help="The release folder.")],
+    source: Annotated[str, typer.Argument(help="The originals: the table the release was made from.")],
+    private: Annotated[Path, typer.Option(help="The private folder kept with the release: it tells who is who.")],
+    knows: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ATTACK",
+            help="What the adversary knows: points=5, totals=day, or an attack with its parameters, such as "
+            "known-points:n=5,choose=peaks; repeatable. Default: points=5 and totals=day.",
+        ),
+    ] = None,
+    targets: Annotated[int | None, typer.Option(help="Attack so many subjects, drawn by chance. Default: all.")] = None,
+    at_most: Annotated[
+        float | None, typer.Option(help="Exit 1 where an attack succeeds more often, at the end of its interval.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
+    layout: reading.Layout = "auto",
+    missing: reading.Missing = "fail",
+    align: reading.Align = "exact",
+    timezone: reading.Timezone = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Attack a release as an outsider would and print what was learned. Every published series is a candidate."""
+    from shoal.process.attacking import attack_release
+
+    settings: dict[str, Any] = {
+        "id": id,
+        "time": time,
+        "value": value or None,
+        "subject": subject,
+        "layout": layout,
+        "missing": missing,
+        "align": align,
+        "timezone": timezone,
+    }
+    if at_most is not None and not 0.0 <= at_most <= 1.0:
+        raise ParameterError("--at-most is a share of the targets: 0 to 1.")
+    with steps() as progress:
+        found = attack_release(
+            source,
+            settings,
+            folder,
+            private,
+            _known(knows or []),
+            n_targets=targets,
+            seed=seed,
+            steps=progress,
+        )
+    worst = max(risk.interval.high for _, risk in found.values())
+    if as_json:
+        plain = {name: asdict(risk) | {"knows": attack.knows} for name, (attack, risk) in found.items()}
+        print_json({"release": str(folder), "attacks": plain})
+    else:
+        print_table([(name, risk.sentence) for name, (_, risk) in found.items()])
+    if at_most is not None and worst > at_most:
+        raise typer.Exit(1)
+
+
+def _known(listed: list[str]) -> dict[str, Any]:
+    """`points=5` and `known-points:n=5,choose=peaks` as a policy has them."""
+    found: dict[str, Any] = {}
+    for text in listed:
+        name, colon, rest = text.partition(":")
+        if colon:
+            pairs = [pair.partition("=") for pair in rest.split(",") if pair]
+            if not all(equals for _, equals, _ in pairs):
+                raise ParameterError("--knows takes ATTACK:parameter=value,parameter=value.")
+            found[name] = {key.strip().replace("-", "_"): given.strip() for key, _, given in pairs}
+            continue
+        word, equals, given = text.partition("=")
+        found[word] = given if equals else None
+    return found

@@ -1,0 +1,215 @@
+"""`shoal label`: pairs of protected or public curves go to an analyst as files, and the labels come back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import reading
+from shoal.cli.output import print_json, print_table, steps
+from shoal.errors import ParameterError
+
+label = typer.Typer(
+    name="label",
+    help="Ask an analyst which series are alike, without showing any raw series.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_TWO_RELEASES = (
+    "these curves and a later release of the same subjects are two releases; who has both can intersect their groups"
+)
+_OF_A_ROUND = {"source", "analyst", "next_", "as_json"}
+
+
+@label.command("export")
+def export_(
+    ctx: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A table, as for `shoal anonymize`; a release; or a task folder, for another analyst or round."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The task folder to write.")] = Path("task"),
+    k: Annotated[int | None, typer.Option(help="Show means of at least so many subjects instead of series.")] = None,
+    public: Annotated[
+        str | None, typer.Option(metavar="WHY", help="Show the series as they are, because they are public; say why.")
+    ] = None,
+    private_table: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="TABLE", help="With --public or a release: no series of this table may be shown; repeatable."
+        ),
+    ] = None,
+    pairs: Annotated[int, typer.Option(help="How many pairs to ask about, repetitions included.")] = 200,
+    choice: Annotated[
+        str, typer.Option(help="uniform, or active: later pairs follow from the labels, in rounds with --next.")
+    ] = "uniform",
+    repeats: Annotated[float, typer.Option(help="Share of pairs asked twice, to see how steady answers are.")] = 0.1,
+    common: Annotated[float, typer.Option(help="Share of pairs that all analysts are asked about.")] = 0.5,
+    question: Annotated[str | None, typer.Option(help="What to ask about two curves.")] = None,
+    seed: Annotated[int, typer.Option(help="The same curves and seed give the same pairs.")] = 0,
+    analyst: Annotated[str, typer.Option(help="For whom: letters, digits, _ and -.")] = "analyst",
+    next_: Annotated[
+        int | None, typer.Option("--next", help="Hand out the next so many pairs. Default: all that are fixed before.")
+    ] = None,
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
+    layout: reading.Layout = "auto",
+    missing: reading.Missing = "fail",
+    align: reading.Align = "exact",
+    timezone: reading.Timezone = None,
+    sql: reading.Sql = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Write a task folder, and in it for-ANALYST: the only part to hand over.
+
+    With --k the table is grouped first and only means of at least k subjects are shown; the guarantee is checked and
+    recorded. With --public the series are shown as they are. One of the two must be given, unless SOURCE is a release.
+    """
+    from shoal.process.labelling import DEFAULT_QUESTION, build_task, hand_out, is_task, refuse_name
+
+    refuse_name(analyst)
+    if is_task(source):
+        _refuse_options_of_a_new_task(ctx)
+        folder = Path(source)
+    else:
+        folder = out
+        settings: dict[str, Any] = {
+            "id": id,
+            "time": time,
+            "value": value or None,
+            "subject": subject,
+            "layout": layout,
+            "missing": missing,
+            "align": align,
+            "timezone": timezone,
+            "sql": sql,
+        }
+        with steps() as progress:
+            build_task(
+                source,
+                settings,
+                k=k,
+                public=public,
+                private=private_table or (),
+                steps=progress,
+                n_pairs=pairs,
+                choice=choice,
+                repeats=repeats,
+                common=common,
+                question=DEFAULT_QUESTION if question is None else question,
+                seed=seed,
+            ).save(out)
+    handed = hand_out(folder, analyst, next_)
+    task, guarantee = handed.task, handed.task.guarantee
+    if as_json:
+        print_json(
+            {
+                "task": str(folder),
+                "source": task.source,
+                "guarantee": guarantee,
+                "digest": task.digest,
+                "curves": task.n_curves,
+                "analyst": analyst,
+                "pairs": handed.n_pairs,
+                "left": handed.n_left,
+                "hand_over": str(handed.folder),
+                "mind": None if task.source == "public" else _TWO_RELEASES,
+            }
+        )
+        return
+    print_table(
+        [
+            ("task", str(folder)),
+            ("shown", f"{task.n_curves} curves of {len(task.times)} instants"),
+            (guarantee["name"], _promise(guarantee)),
+            ("pairs", f"{handed.n_pairs} for {analyst}, {handed.n_left} to come"),
+            ("hand over", f"{handed.folder} and nothing else"),
+            *([] if task.source == "public" else [("mind", _TWO_RELEASES)]),
+        ]
+    )
+
+
+@label.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder.")],
+    path: Annotated[Path, typer.Argument(metavar="LABELS", help="The labels.csv that the analyst filled in.")],
+    analyst: Annotated[str, typer.Option(help="Who filled it in.")] = "analyst",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take these labels where others of the same analyst are there.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Check an analyst's labels, keep them in the task folder, and say whether more are worth the work."""
+    from shoal.process.labelling import take_in
+
+    found = take_in(folder, path, analyst, replace=replace)
+    mine = found.labels.of(analyst).counts()
+    if as_json:
+        print_json(
+            {
+                "task": str(folder),
+                "analyst": analyst,
+                "new": found.n_new,
+                "labels": {name: found.labels.of(name).counts() for name in found.labels.analysts},
+                "consistency": None if found.consistency is None else asdict(found.consistency),
+                "agreement": _agreement(found.agreement),
+                "curve": [asdict(point) for point in found.points],
+                "advice": asdict(found.advice),
+            }
+        )
+        return
+    print_table(
+        [
+            ("task", str(folder)),
+            (analyst, f"{found.n_new} new labels; {', '.join(f'{n} {answer}' for answer, n in mine.items())}"),
+            ("all", f"{len(found.labels)} labels by {', '.join(found.labels.analysts)}"),
+            ("consistency", _consistency(found.consistency)),
+            *([] if found.agreement is None else [("agreement", _alpha(found.agreement))]),
+            *([] if not found.points else [("held out", _held_out(found.points[-1]))]),
+            ("advice", f"{'stop' if found.advice.stop else 'go on'}: {found.advice.reason}"),
+        ]
+    )
+
+
+def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
+    for name in ctx.params:
+        given: Any = ctx.get_parameter_source(name)
+        if name not in _OF_A_ROUND and given is not None and given.name == "COMMANDLINE":
+            raise ParameterError(
+                f"--{name.replace('_', '-')} is for a new task; SOURCE is one that exists. Give --analyst and --next."
+            )
+
+
+def _promise(guarantee: dict[str, Any]) -> str:
+    if "measured" not in guarantee:
+        return str(guarantee["statement"])
+    return f"holds: {guarantee['measured']}, required {guarantee['required']}"
+
+
+def _consistency(share: Any) -> str:
+    if share is None:
+        return "no question was decided twice yet"
+    return f"{share.value:.0%} of {share.n} repeated questions alike ({share.low:.0%} to {share.high:.0%})"
+
+
+def _alpha(found: Any) -> str:
+    return f"alpha {found.alpha:.2f} over {found.n_pairs} pairs"
+
+
+def _agreement(found: Any) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    pairwise = [{"analysts": list(names), "alike": alike, "pairs": n} for names, (alike, n) in found.pairwise.items()]
+    return {"alpha": found.alpha, "pairs": found.n_pairs, "pairwise": pairwise}
+
+
+def _held_out(point: Any) -> str:
+    return f"{point.learned:.3f} by the learned distance, {point.euclidean:.3f} by the Euclidean one"

@@ -1,0 +1,39 @@
+"""`shoal learn`: from labels to a metric that `shoal anonymize --features` takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.output import print_json, print_table
+
+
+def learn(
+    folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder, with imported labels.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("metric.npz"),
+    metric: Annotated[
+        str, typer.Option(help="linear: sums over the series, from few labels. deep: times of arrival and the like.")
+    ] = "linear",
+    seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Learn from an analyst's labels what makes series alike; use it by --features metric.npz of `shoal anonymize`."""
+    from shoal.process.labelling import learn_from
+
+    chosen: Any = metric
+    learned = learn_from(folder, out, metric=chosen, seed=seed)
+    if as_json:
+        print_json({"metric": str(out), "statement": learned.statement, **learned.entry, "figures": learned.figures})
+        return
+    figures = learned.figures
+    apart = figures["n_pairs"] - figures["n_similar"]
+    print_table(
+        [
+            ("metric", f"{out} ({learned.kind})"),
+            ("pairs", f"{figures['n_pairs']}: {figures['n_similar']} similar, {apart} dissimilar"),
+            ("used", learned.statement),
+            ("sha256", learned.digest()),
+        ]
+    )

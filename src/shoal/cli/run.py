@@ -1,0 +1,77 @@
+"""`shoal run`: from a policy file to a release that met its limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli.anonymize import release_figures, release_rows
+from shoal.cli.output import print_json, print_table, steps
+
+
+def run_policy_file(
+    path: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file; `shoal policy init` proposes one.")],
+    data: Annotated[str | None, typer.Option(help="The table, instead of the policy's data.path.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder, instead of release.to.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
+    insecure_seed: Annotated[
+        int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Search the policy's parameters until risk and utility are within its limits, then write the release.
+
+    Paths in a policy start from the folder it lies in. Exit 1 when nothing meets both limits: nothing is written, and
+    the nearest points are named.
+    """
+    from shoal.process.policy import load_policy
+    from shoal.process.running import NothingMeetsBothError, run_policy
+
+    policy = load_policy(path)
+    changed: dict[str, Any] = {}
+    if data is not None:
+        given = data if "://" in data else str(Path(data).absolute())
+        changed["data"] = policy.data.model_copy(update={"path": given})
+    settings = {"to": str(out.absolute())} if out is not None else {}
+    if overwrite:
+        settings |= {"overwrite": True}  # type: ignore[dict-item]
+    changed["release"] = policy.release.model_copy(update=settings)
+    try:
+        with steps() as progress:
+            outcome = run_policy(
+                policy.model_copy(update=changed), base=path.parent, steps=progress, insecure_seed=insecure_seed
+            )
+    except NothingMeetsBothError as error:
+        print_json({"release": None, "process": error.process}) if as_json else print_table(_points(error.process))
+        raise
+    print_json(outcome_figures(outcome)) if as_json else print_outcome(outcome)
+
+
+def outcome_figures(outcome: Any) -> dict[str, Any]:
+    """What came of a policy, for machines."""
+    certificate = outcome.release.certificate
+    return {"release": str(outcome.release.path), **release_figures(certificate), "process": outcome.process}
+
+
+def print_outcome(outcome: Any) -> None:
+    """What was tried, what was chosen, what was published, what attacks achieved."""
+    certificate = outcome.release.certificate
+    print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
+    print()
+    attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]
+    print_table([*release_rows(outcome.release.path, certificate), *attacks])
+
+
+def _points(process: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was tried, a line each."""
+    rows = []
+    for point in process["points"]:
+        name = ", ".join(f"{key} = {value}" for key, value in point["parameters"].items()) or "as given"
+        if "refused" in point:
+            rows.append((name, f"refused: {point['refused']}"))
+            continue
+        utility = ", ".join(f"{key} {value:.3g}" for key, value in point["utility"].items())
+        rows.append((name, f"{'meets both' if point['meets'] else '-':<10}  risk {point['risk']:.3g}, {utility}"))
+    return rows

@@ -1,0 +1,56 @@
+"""Attacks on a release that is already there, scored with the publisher's map."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import ParameterError
+from shoal.model import Panel, Risk
+from shoal.process.matching import match
+from shoal.process.planning import build_attacks
+from shoal.process.steps import Steps, silent
+from shoal.read import read_panel
+from shoal.release import load_release
+
+USUAL = {"points": 5, "totals": "day"}
+"""What an adversary is taken to know where nobody says otherwise."""
+
+
+def attack_release(
+    source: Any,
+    settings: Mapping[str, Any],
+    folder: Path,
+    private: Path,
+    knows: Mapping[str, Any] | None = None,
+    *,
+    n_targets: int | None = None,
+    seed: int = 0,
+    steps: Steps = silent,
+) -> dict[str, tuple[Any, Risk]]:
+    """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate."""
+    attacks = build_attacks(knows or USUAL)
+    steps.start("reading")
+    release = load_release(folder)
+    original = read_panel(source, **settings)
+    rows = match(original, release, private)
+    targets = None
+    if n_targets is not None:
+        if n_targets < 2:
+            raise ParameterError("targets must be at least 2.")
+        order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(original.n_subjects)
+        targets = np.flatnonzero(np.isin(original.subject_codes, order[:n_targets]))
+    published = release.published
+    if not isinstance(published, Panel):
+        raise ParameterError("This release has no series of values to attack.")
+    found: dict[str, tuple[Any, Risk]] = {}
+    for name, attack in attacks.items():
+        steps.start(name)
+        takes = inspect.signature(attack.attack).parameters
+        further = {"targets": targets} if "targets" in takes and targets is not None else {}
+        found[name] = (attack, attack.attack(original, published, rows=rows, **further))
+    return found

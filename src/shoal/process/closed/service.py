@@ -1,0 +1,129 @@
+"""A closed service: recipients never get the data, only answers."""
+
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.process.closed.cells import answer_from_cells
+from shoal.process.closed.folder import DATABASE, load_settings, load_table
+from shoal.process.closed.noisy import NoisyAnswers
+from shoal.process.closed.questions import QUESTION, Answer, Count, Mean, Quantile, Reason, Refused
+from shoal.process.closed.register import Register, Token, Used, note, still_opens, used_by
+from shoal.process.tokens import Clock
+
+MOST_REFUSED_FOR_BUDGET = 100
+"""So many refusals of a recipient who has nothing left are logged; more would be a way to fill the disk."""
+
+
+class Closed:
+    """A closed folder that answers.
+
+    Every question is one transaction: token, budget, answer and line of the log. What was answered is on disk before
+    anybody sees it, so a killed service has forgotten nothing that was told.
+
+    Parameters
+    ----------
+    folder
+        The closed folder.
+    clock
+        What time it is.
+    insecure_seed
+        Noise that can be drawn again, for tests only.
+    """
+
+    def __init__(self, folder: Path, *, clock: Clock = time.time, insecure_seed: int | None = None) -> None:
+        self.folder, self.clock = folder, clock
+        self.settings, self._table = load_settings(folder), load_table(folder)
+        self.register = Register(folder / DATABASE, clock)
+        self._noisy: NoisyAnswers | None = None
+        if self.settings.epsilon is not None:
+            self._noisy = NoisyAnswers(self._table, self.settings, insecure_seed=insecure_seed)
+        elif (least := int(self._table.subjects.min())) < self.settings.minimum_group:
+            raise InputError(
+                f"The cells of this folder have {least} subjects at least, its settings ask for "
+                f"{self.settings.minimum_group}. Make the folder again with that minimum."
+            )
+
+    def find(self, secret: str) -> Token | None:
+        """Whose token this is, if it still opens."""
+        return self.register.find(secret)
+
+    def ask(self, token: Token, question: Count | Mean | Quantile) -> Answer | None:
+        """Answer or refuse a question, and log it. None where the token opens nothing any more."""
+        with self.register.database.writing() as connection:
+            now = self.clock()
+            known = still_opens(connection, token.token, now)
+            if known is None:
+                return None
+            used = used_by(connection, known.recipient)
+            value, reason = self._within(used, question)
+            cost = 0 if reason == "budget" else 1
+            epsilon = 0.0 if reason in ("budget", "not-understood") else self.settings.epsilon or 0.0
+            if cost or self._is_worth_a_line(connection, known):
+                note(
+                    connection,
+                    at=now,
+                    token=known.token,
+                    question=QUESTION.dump_json(question, exclude_none=True).decode(),
+                    outcome="refused" if reason else "answered",
+                    reason=reason,
+                    cost=cost,
+                    epsilon=epsilon,
+                )
+        return Answer(
+            outcome="refused" if reason else "answered",
+            value=value,
+            reason=reason,
+            questions_left=max(0, self.settings.budget - used.mine - cost),
+        )
+
+    def _within(self, used: Used, question: Count | Mean | Quantile) -> tuple[float | None, Reason]:
+        settings = self.settings
+        if used.mine >= settings.budget or used.all >= settings.budget_in_all:
+            return None, "budget"
+        try:
+            if self._noisy is None:
+                return answer_from_cells(self._table, question), ""
+            price = Fraction(settings.epsilon or 0.0)
+            if used.my_epsilon + price > Fraction(settings.epsilon_recipient) or used.all_epsilon + price > Fraction(
+                settings.epsilon_in_all
+            ):
+                return None, "budget"
+            return self._noisy.answer(question), ""
+        except Refused as refused:
+            return None, refused.reason
+
+    @staticmethod
+    def _is_worth_a_line(connection: Any, token: Token) -> bool:
+        (lines,) = connection.execute(
+            "select count(*) from log where token = ? and reason = 'budget'", (token.token,)
+        ).fetchone()
+        return bool(lines < MOST_REFUSED_FOR_BUDGET)
+
+    def left(self, token: Token) -> int:
+        """How many questions a recipient has left."""
+        with self.register.database.reading() as connection:
+            return max(0, self.settings.budget - used_by(connection, token.recipient).mine)
+
+    def about(self) -> dict[str, Any]:
+        """What a recipient is told about the data: what can be asked for, nothing of what it says."""
+        times = self._table.times
+        return {
+            "instants": len(times),
+            "first": _told(times[0]),
+            "last": _told(times[-1]),
+            "timezone": self._table.timezone,
+            "channels": list(self._table.channels),
+            "minimum_group": self.settings.minimum_group,
+            "budget": self.settings.budget,
+            "epsilon": self.settings.epsilon,
+        }
+
+
+def _told(instant: Any) -> int | str:
+    plain = instant.item()
+    return plain if isinstance(plain, int) else str(plain.isoformat())

@@ -1,0 +1,181 @@
+"""A release beside the originals it was made from: what measures compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ParameterError
+from shoal.model import Envelopes, Events, EventTables, Panel, Profiles, Release
+from shoal.process.matching import read_map
+from shoal.read import read_events, read_panel
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Originals and the published curves that stand for them, row by row."""
+
+    originals: Panel
+    curves: Panel
+    rows: Positions
+    """In the order of the file, the position of the original that each published name stands for; -1 for none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What is known of a release and its originals."""
+
+    release: Release
+    original: Panel | Events
+    whole: Panel | None
+    """All published curves, whoever they stand for, at the instants of `whole_original`; none of events."""
+    whole_original: Panel | None
+    pairs: Pairs | None
+    """None where nobody said who is who."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def form(self) -> str:
+        """What is published: values, profiles, envelopes or events."""
+        return str(self.release.certificate["form"])
+
+
+def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:
+    """Read the originals and put them beside a release; `private` is the folder that tells who is who."""
+    published = release.published
+    if isinstance(published, EventTables):
+        return Compared(release, _events(source, settings), None, None, None)
+    original = read_panel(source, **settings)
+    whole = _curves(published)
+    common = _common_instants(original, whole, release)
+    pairs = None
+    if private is not None:
+        first = _first_row(published)
+        of_original, of_published = _who_is_who(original, release, private)
+        rows = np.full(len(first), -1)
+        rows[of_published] = of_original
+        curves = _part(whole, first[of_published], np.arange(whole.n_instants))
+        pairs = Pairs(_part(original, of_original, common), curves, rows)
+    everyone = np.arange(original.n_series)
+    return Compared(release, original, whole, _part(original, everyone, common), pairs, _notes(original, release))
+
+
+def _curves(published: Panel | Profiles | Envelopes) -> Panel:
+    """A curve for each published series: of a profile as many as it counts, of an envelope the middle."""
+    if isinstance(published, Panel):
+        return published
+    if isinstance(published, Envelopes):
+        return Panel(published.middles, times=published.times, timezone=published.timezone)
+    means = np.repeat(published.values[..., 0], published.counts, axis=0)
+    return Panel(
+        means if published.n_channels > 1 else means[:, :, 0],
+        times=published.times,
+        channels=published.channels,
+        timezone=published.timezone,
+    )
+
+
+def _first_row(published: Panel | Profiles | Envelopes) -> Positions:
+    """Of each published name the first of its rows among the curves."""
+    if isinstance(published, Profiles):
+        return np.cumsum(published.counts) - published.counts
+    return np.arange(published.n_series)
+
+
+def _common_instants(original: Panel, whole: Panel, release: Release) -> Positions:
+    """Positions in the original of the published instants, of panels that have the same; envelopes may have fewer."""
+    if original.n_channels != whole.n_channels:
+        raise InputError(
+            f"The release has {whole.n_channels} value(s) per instant, the table as it was read {original.n_channels}. "
+            "Name the same columns as for the release."
+        )
+    places = np.flatnonzero(np.isin(original.times, whole.times)) if _same_kind(original, whole) else np.arange(0)
+    may_lack = isinstance(release.published, Envelopes)
+    if len(places) < whole.n_instants or (len(places) < original.n_instants and not may_lack):
+        step = release.certificate["time"]["step"]
+        coarse = f", or in the steps of the release with align='resample:{step}'" if step and _has_clock(whole) else ""
+        raise InputError(
+            f"The release has {whole.n_instants} instants, the table as it was read {original.n_instants}; "
+            f"{len(places)} are the same. Read the table as for the release{coarse}."
+        )
+    return places
+
+
+def _has_clock(panel: Panel) -> bool:
+    return panel.times.dtype.kind == "M"
+
+
+def _same_kind(original: Panel, whole: Panel) -> bool:
+    """Whether instants can be compared: both numbers, both in UTC, or both what a clock on the wall showed."""
+    zones = original.timezone is None, whole.timezone is None
+    return _has_clock(original) == _has_clock(whole) and zones[0] == zones[1]
+
+
+def _part(panel: Panel, rows: Positions, columns: Positions) -> Panel:
+    """Some series at some instants, without identifiers."""
+    if len(rows) == panel.n_series and len(columns) == panel.n_instants and (np.diff(rows) == 1).all():
+        return panel
+    return Panel(
+        panel.values[rows][:, columns],
+        times=panel.times[columns],
+        subjects=panel.subject_codes[rows],
+        channels=panel.channels,
+        timezone=panel.timezone,
+    )
+
+
+def _who_is_who(original: Panel, release: Release, private: Path) -> tuple[Positions, Positions]:
+    """Positions of originals and of the published names they stand under, as many as are published."""
+    table = read_map(release, private)
+    places = {str(name): at for at, name in enumerate(original.ids)}
+    under = {name: at for at, name in enumerate(_names(release.published))}
+    if lacking := sum(name not in places for name in table["id"].unique()):
+        raise InputError(
+            f"{lacking} series of the map in the private folder are not in the table as it was read. Read the table "
+            "the release was made from, with the same settings."
+        )
+    found = [
+        (places[name], under[pseudonym])
+        for name, pseudonym in zip(table["id"], table["pseudonym"], strict=True)
+        if pseudonym in under
+    ]
+    if not found:
+        raise InputError("The map in the private folder names no series of this release.")
+    found.sort()
+    of_original, of_published = np.array(found, dtype=np.int64).T
+    if len(np.unique(of_original)) < len(of_original):
+        raise InputError(
+            "Some series are published under several pseudonyms, in slices; they cannot be compared one by one. Leave "
+            "out the private folder to compare the whole."
+        )
+    return of_original, of_published
+
+
+def _names(published: Any) -> list[str]:
+    """Pseudonyms in the order of the file."""
+    return [str(name) for name in (published.names if isinstance(published, Profiles) else published.ids)]
+
+
+def _notes(original: Panel, release: Release) -> tuple[str, ...]:
+    digest = release.certificate["input"]["panel_sha256"]
+    if digest is None or digest == original.digest():
+        return ()
+    return ("the table is not the one the release was made from, or was read with other settings",)
+
+
+def _events(source: Any, settings: Mapping[str, Any]) -> Events:
+    sensitive = tuple(settings.get("sensitive") or ())
+    if len(sensitive) != 1:
+        raise ParameterError(
+            f"This release has events, which have one sensitive column; {len(sensitive)} are named. Give --sensitive "
+            "COLUMN, and --quasi COLUMN for each quasi-identifier."
+        )
+    named = {name: settings.get(name) for name in ("id", "time", "timezone", "sql")}
+    return read_events(source, sensitive=sensitive[0], quasi=tuple(settings.get("quasi") or ()), **named)

@@ -1,0 +1,83 @@
+"""One SQLite file, readable by its owner only, and its transactions.
+
+Every change is one transaction that holds the write lock from its first statement on (BEGIN IMMEDIATE), so what it read
+is still true when it writes. What was committed survives a kill and a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from shoal.errors import InputError
+
+BUSY_SECONDS = 30
+"""How long a writer waits for the others before it gives up."""
+
+
+class Database:
+    """A database file with a schema.
+
+    A connection is opened for each transaction: they are short, and a connection belongs to the thread that opened it.
+
+    Parameters
+    ----------
+    path
+        The file; made if it does not exist.
+    schema
+        Statements that make what is not there yet.
+    version
+        Of the schema; a file of another one is refused.
+    what
+        Whose database it is, in words, for messages.
+    """
+
+    def __init__(self, path: Path, *, schema: str, version: int, what: str) -> None:
+        self._path = path
+        # Made with its mode, not changed to it afterwards; the files SQLite puts beside it take the same one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        path.chmod(0o600)
+        try:
+            with closing(self._connect()) as connection:
+                connection.execute("pragma journal_mode = wal")
+                (found,) = connection.execute("pragma user_version").fetchone()
+                if found not in (0, version):
+                    raise InputError(
+                        f"{path.name} has format {found}, this version of Shoal reads {version}. Use the version that "
+                        "wrote it, or another project folder."
+                    )
+                connection.executescript(schema)
+                connection.execute(f"pragma user_version = {version}")
+        except sqlite3.DatabaseError:
+            raise InputError(f"{path.name} is no database of {what}. Remove it or choose another folder.") from None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS}")
+        # What was confirmed survives a power cut, too.
+        connection.execute("pragma synchronous = full")
+        connection.execute("pragma foreign_keys = on")
+        return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the database."""
+        with closing(self._connect()) as connection:
+            connection.execute("begin")
+            yield connection
+            connection.execute("rollback")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that alone may write; undone where the block raises."""
+        with closing(self._connect()) as connection:
+            connection.execute("begin immediate")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("rollback")
+                raise
+            connection.execute("commit")

@@ -1,0 +1,59 @@
+"""The three ways out of a policy: a release for all, a copy for one recipient, a folder that only answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shoal.errors import ParameterError
+from shoal.model import Candidate
+from shoal.process.policy.schema import ReleasePart
+from shoal.release import check_target
+from shoal.release.agreement import Agreement
+
+RELEASE = "release"
+"""Where the release of a closed folder lies in it."""
+
+
+def refuse_export(part: ReleasePart, to: Path) -> None:
+    """Raise where nothing could be written in the end: best asked before long work."""
+    if part.model != "closed":
+        check_target(to, overwrite=part.overwrite)
+        return
+    # Here, because answering needs methods that other ways out do not.
+    from shoal.process.closed import refuse_taken
+
+    refuse_taken(to)
+
+
+def agreement_of(part: ReleasePart) -> Agreement | None:
+    """For whom the release is, where it is for one recipient."""
+    if part.model != "agreement" or part.recipient is None or part.purpose is None or part.expires is None:
+        return None
+    if part.private is None:
+        raise ParameterError(
+            "model: agreement needs release.private, a folder for what stays with you: it tells the copies apart."
+        )
+    return Agreement(recipient=part.recipient, purpose=part.purpose, expires=part.expires, contact=part.contact)
+
+
+@contextmanager
+def exporting(part: ReleasePart, to: Path, candidate: Candidate) -> Iterator[Path]:
+    """Yield the folder for the release; for a closed folder, put around it what a service needs.
+
+    The settings of a closed folder are written last: without them it is not served.
+    """
+    if part.model != "closed":
+        yield to
+        return
+    from shoal.process.closed import make_closed_folder
+
+    to.mkdir(mode=0o700, parents=True, exist_ok=True)
+    to.chmod(0o700)
+    try:
+        yield to / RELEASE
+        make_closed_folder(to, candidate, part.closed)
+    finally:
+        if not any(to.iterdir()):
+            to.rmdir()

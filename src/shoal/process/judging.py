@@ -1,0 +1,89 @@
+"""A candidate under attack and on the scales: which of its parts each attack and each measure gets to see."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model import Candidate, Envelopes, Panel, Profiles, Risk, Score
+
+Scenario = Literal["prosecutor", "journalist"]
+
+KNOWN_POINTS = (1, 2, 3, 5, 8, 12, 20, 30)
+ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The success of an attack along something."""
+
+    along: str
+    at: tuple[float, ...]
+    success: tuple[float, ...]
+
+
+def attack_all(attacks: Mapping[str, Any], candidate: Candidate, subjects: NDArray[np.int64]) -> dict[str, Risk]:
+    """What each attack achieves against some subjects, by their numbers; every published series is a candidate."""
+    original = candidate.private.original
+    targets = np.flatnonzero(np.isin(original.subject_codes, subjects))
+    return {name: attack_one(attack, candidate, targets) for name, attack in attacks.items()}
+
+
+def attack_one(attack: Any, candidate: Candidate, targets: NDArray[np.int64] | None = None) -> Risk:
+    """One attack, on some of the original series by position or on all."""
+    published = candidate.published
+    further: dict[str, Any] = {"rows": candidate.stands_for}
+    if isinstance(published, Profiles):
+        # An adversary who has a profile and its count has as many curves like it.
+        published, further = candidate.curves, {}
+    if targets is not None and "targets" in inspect.signature(attack.attack).parameters:
+        further["targets"] = targets
+    risk: Risk = attack.attack(candidate.private.original, published, **further)
+    return risk
+
+
+def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
+    """How far an attack gets with more or with worse knowledge; None where it has no such dial."""
+    if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
+        n_instants = candidate.published.n_instants
+        ns = [n for n in KNOWN_POINTS if n <= n_instants]
+        rows = {"rows": candidate.stands_for, "targets": targets}
+        risks = attack.curve(candidate.private.original, candidate.published, ns, **rows)
+        return Curve("readings known", tuple(map(float, ns)), tuple(risk.success for risk in risks))
+    if "noise" in getattr(attack, "__dataclass_fields__", {}):
+        found = [attack_one(replace(attack, noise=noise), candidate, targets) for noise in ERRORS]
+        return Curve("errors in what is known, as a share of its spread", ERRORS, tuple(risk.success for risk in found))
+    return None
+
+
+def view(risk: Risk, scenario: Scenario) -> float:
+    """The figure a limit is held against.
+
+    A prosecutor is after one target: the chance for those of whom the adversary may be surest counts. A journalist is
+    after anybody: the share of all targets counts, at the upper end of its interval, as targets stand for everybody.
+    """
+    if scenario == "prosecutor":
+        return risk.success if risk.prosecutor is None else max(risk.prosecutor, risk.success)
+    return risk.interval.high
+
+
+def measure_all(measures: Mapping[str, Any], candidate: Candidate) -> dict[str, Score]:
+    """What each measure finds."""
+    return {name: measure_one(measure, candidate) for name, measure in measures.items()}
+
+
+def measure_one(measure: Any, candidate: Candidate) -> Score:
+    """One measure: of envelopes it gets what is published, else the curves that stand for the originals."""
+    if getattr(measure, "judges", "values") == "envelopes":
+        published: Panel | Profiles | Envelopes = candidate.published
+        takes = inspect.signature(measure.measure).parameters
+        rows = {"rows": candidate.private.rows} if "rows" in takes and candidate.private.rows is not None else {}
+        score: Score = measure.measure(candidate.private.original if rows else candidate.originals, published, **rows)
+        return score
+    found: Score = measure.measure(candidate.originals, candidate.curves)
+    return found

@@ -1,0 +1,54 @@
+"""Who is who in a release, from the map in the publisher's private folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, ReleaseError
+from shoal.model import Panel, Release
+
+NOBODY = -1
+"""What a published row stands for that is no original's: a fictive series."""
+
+
+def match(original: Panel, release: Release, private: str | Path) -> NDArray[np.int64]:
+    """For each published series the position of the original it stands for, NOBODY where it stands for none.
+
+    The map is the one that was kept when this very release was written; its name tells the data file's SHA-256.
+    """
+    published = release.published
+    if not isinstance(published, Panel):
+        raise InputError(
+            f"This release is of {release.certificate['form']}, and only releases of values name single series. "
+            "Attack or measure the candidate in Python instead, before it is published."
+        )
+    table = read_map(release, Path(private))
+    position = {str(name): at for at, name in enumerate(original.ids)}
+    missing = sum(name not in position for name in table["id"])
+    if missing:
+        raise InputError(
+            f"{missing} of {len(table)} series in the map are not in the originals given. Read the same table with the "
+            "same columns as when the release was made."
+        )
+    stands_for = dict(zip(table["pseudonym"], (position[name] for name in table["id"]), strict=True))
+    return np.array([stands_for.get(name, NOBODY) for name in published.ids.tolist()], dtype=np.int64)
+
+
+def read_map(release: Release, private: Path) -> pl.DataFrame:
+    """The columns `id` and `pseudonym` of the map that was kept with a release."""
+    files = release.certificate["files"]
+    digests = [part["sha256"] for name, part in files.items() if name.startswith("data.")]
+    path = private / f"pseudonyms-{digests[0][:16]}.parquet" if digests else private
+    if not path.is_file():
+        raise ReleaseError(
+            f"The private folder {str(private)!r} has no map of this release. It is kept when a release is written "
+            "with --private DIR."
+        )
+    try:
+        return pl.read_parquet(path, columns=["id", "pseudonym"])
+    except (OSError, pl.exceptions.PolarsError):
+        raise ReleaseError(f"The map of this release in {str(private)!r} cannot be read.") from None

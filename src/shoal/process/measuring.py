@@ -1,0 +1,237 @@
+"""What a release is still good for, by purpose: every measure that applies, or those that are asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from shoal import utility
+from shoal.errors import InputError, ParameterError
+from shoal.model import Envelopes, Panel, Score
+from shoal.process.building import build
+from shoal.process.catalogue import find_in
+from shoal.process.comparing import Compared, compare
+from shoal.process.steps import Steps, silent
+from shoal.release import load_release
+
+Ways = tuple[Mapping[str, Any], ...]
+_ONCE: Ways = ({},)
+_BOTH: Ways = ({}, {"of": "all"})
+
+PURPOSES: Mapping[str, Mapping[str, Ways]] = {
+    "single values": {
+        "information-loss": _ONCE,
+        "normalized-divergence": _ONCE,
+        "divergence-classes": _ONCE,
+        "euclidean-loss": _ONCE,
+        "deviation-shift": _ONCE,
+        "signal-to-noise": _ONCE,
+    },
+    "forecasting": {"forecast-error": _ONCE},
+    "loads and ramps": {
+        "load-duration-error": ({}, {"of": "pooled"}, {"of": "all"}),
+        "ramp-error": ({}, {"of": "pooled"}),
+    },
+    "peaks": {"peak-height-error": _BOTH, "peak-time-error": _BOTH},
+    "daily and weekly routine": {"mean-day-error": _BOTH, "seasonality-shift": (*_BOTH, {"period": "week"})},
+    "what goes together": {
+        "correlation-loss": ({}, {"between": "mean"}),
+        "silhouette": _ONCE,
+        "davies-bouldin": _ONCE,
+    },
+    "ranges, shapes and queries": {"value-loss": _ONCE, "pattern-loss": _ONCE, "query-error": _ONCE},
+    # Somebody must say from what value on somebody is there.
+    "presence and special interests": {"interest-loss": (), "occupancy-error": (), "prediction": ()},
+    "events": {"window-error": _ONCE},
+}
+"""Every measure by its purpose, and in which ways it is taken where nobody asks for one; none: only when asked for."""
+
+_NO_PAIRS = ("occupancy-error", "value-loss", "window-error")
+"""Measures of the whole that do not say so themselves."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measure, and the limits it is held to."""
+
+    measure: Any
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, and the parameters that are not the usual ones: as it is asked for."""
+        usual = {field.name: field.default for field in fields(self.measure)}
+        changed = {name: value for name, value in self.measure.parameters.items() if value != usual[name]}
+        listed = ",".join(f"{name}={value}" for name, value in changed.items())
+        return f"{self.measure.name}:{listed}" if listed else str(self.measure.name)
+
+    def met_by(self, score: Score) -> bool:
+        """Whether a score keeps the limits; a figure that is no number keeps none."""
+        above = self.at_least is None or score.value >= self.at_least
+        return above and (self.at_most is None or score.value <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a measure found, or why it does not apply."""
+
+    purpose: str
+    asked: Asked
+    score: Score | None
+    reason: str = ""
+    note: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether the limits are kept; true where there are none."""
+        return self.score is None or self.asked.met_by(self.score)
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """Everything that was found about a release."""
+
+    form: str
+    paired: int | None
+    """Series that were compared with their own original; None where nobody said who is who."""
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def met(self) -> bool:
+        """Whether every limit is kept."""
+        return all(finding.met for finding in self.findings)
+
+
+def asked_for(text: str) -> Asked:
+    """A measure from `name` or `name:parameter=value,…`, where `at_most` and `at_least` are limits.
+
+    Examples
+    --------
+    >>> asked_for("mean-day-error:of=all,at_most=0.1")
+    Asked(measure=MeanDayError(of='all', per_day=None), at_most=0.1, at_least=None)
+    """
+    name, _, listed = text.partition(":")
+    options: dict[str, Any] = {}
+    for pair in filter(None, listed.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--measure takes NAME or NAME:parameter=value,parameter=value.")
+        options[key.strip().replace("-", "_")] = value.strip()
+    limits = {limit: _limit(limit, options.pop(limit)) for limit in ("at_most", "at_least") if limit in options}
+    asked = Asked(build(find_in("measure", utility, name.strip()), options), **limits)
+    if asked.at_most is not None and asked.at_least is not None and asked.at_most < asked.at_least:
+        raise ParameterError(f"{name}: at_most is below at_least, nothing can meet both.")
+    return asked
+
+
+def usual_measures() -> list[Asked]:
+    """What is measured where nobody asks for anything."""
+    return [
+        Asked(build(find_in("measure", utility, name), way))
+        for measures in PURPOSES.values()
+        for name, ways in measures.items()
+        for way in ways
+    ]
+
+
+def measure_release(
+    source: Any,
+    folder: str | Path,
+    settings: Mapping[str, Any],
+    wanted: Sequence[Asked] = (),
+    *,
+    private: str | Path | None = None,
+    steps: Steps = silent,
+) -> Usefulness:
+    """Measure a release against the originals it was made from. `settings` are those of `read_panel`.
+
+    A measure that was asked for and does not apply is an error; where nobody asked, it is told why it does not.
+    """
+    steps.start("reading")
+    release = load_release(folder)
+    compared = compare(source, settings, release, None if private is None else Path(private))
+    todo = list(wanted) or usual_measures()
+    findings = []
+    for done, asked in enumerate(todo):
+        steps.start(asked.label)
+        steps.advance(done, len(todo))
+        finding = _find(asked, compared)
+        if wanted and finding.score is None:
+            raise ParameterError(f"{asked.label} does not apply here: {finding.reason}")
+        findings.append(finding)
+    order = list(PURPOSES)
+    findings.sort(key=lambda finding: order.index(finding.purpose))
+    paired = None if compared.pairs is None else compared.pairs.originals.n_series
+    return Usefulness(compared.form, paired, tuple(findings), compared.notes)
+
+
+def purpose_of(name: str) -> str:
+    """What a measure is for."""
+    return next(purpose for purpose, measures in PURPOSES.items() if name in measures)
+
+
+def _find(asked: Asked, compared: Compared) -> Finding:
+    purpose = purpose_of(asked.measure.name)
+    reason = _why_not(asked.measure, compared)
+    if reason:
+        return Finding(purpose, asked, None, reason)
+    try:
+        score, published = _measure(asked.measure, compared)
+    except (ParameterError, InputError) as error:
+        return Finding(purpose, asked, None, str(error))
+    note = asked.measure.note(published) if hasattr(asked.measure, "note") else ""
+    return Finding(purpose, asked, score, note=note)
+
+
+def _why_not(measure: Any, compared: Compared) -> str:
+    """Why a measure has nothing to compare; empty where it has."""
+    of_events = measure.judges == "events"
+    if of_events != (compared.form == "events"):
+        return f"it is about {'events' if of_events else 'series'}, and this release has {compared.form}."
+    if measure.name == "value-loss" and compared.form != "envelopes":
+        return f"it is about envelopes, and this release has {compared.form}."
+    if compared.pairs is None and needs_pairs(measure):
+        return "it compares each series with its original. Say who is who with --private DIR."
+    return ""
+
+
+def needs_pairs(measure: Any) -> bool:
+    """Whether a measure must know which original each published series is."""
+    return bool(getattr(measure, "matched", measure.name not in _NO_PAIRS))
+
+
+def _measure(measure: Any, compared: Compared) -> tuple[Score, Any]:
+    """The score, and what was judged."""
+    published = compared.release.published
+    score: Score
+    if measure.judges == "events":
+        score = measure.measure(compared.original, published)
+        return score, published
+    if measure.judges == "envelopes" and isinstance(published, Envelopes):
+        takes = inspect.signature(measure.measure).parameters
+        rows = {"rows": compared.pairs.rows} if "rows" in takes and compared.pairs is not None else {}
+        score = measure.measure(compared.original, published, **rows)
+        return score, published
+    before: Panel | None
+    after: Panel | None
+    if needs_pairs(measure) and compared.pairs is not None:
+        before, after = compared.pairs.originals, compared.pairs.curves
+    else:
+        before, after = compared.whole_original, compared.whole
+    score = measure.measure(before, after)
+    return score, after
+
+
+def _limit(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if number != number:
+        raise ParameterError(f"{name} must be a number, such as {name}=0.1.")
+    return number

@@ -1,0 +1,91 @@
+"""Everything a policy names, found and built before any data is read: a wrong word must not cost an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal import attacks as attack_room
+from shoal import utility as utility_room
+from shoal.errors import ParameterError
+from shoal.model import Guarantee
+from shoal.process.building import build
+from shoal.process.catalogue import find_guarantee, find_in, find_method
+from shoal.process.policy import Policy
+from shoal.process.search.frontier import Limits
+from shoal.process.search.points import choices_of
+from shoal.process.search.searching import Plan
+
+SHORT = {"points": ("known-points", "n"), "totals": ("known-totals", "step")}
+"""What an adversary knows in one word: the attack it stands for, and which of its parameters is meant."""
+
+
+def plan_of(policy: Policy) -> Plan:
+    """The plan of a policy; a name or a parameter that does not exist is told here."""
+    choices = choices_of(policy.method)
+
+    def method_at(values: tuple[Any, ...]) -> Any:
+        return build_method(choices.parameters(values), policy.seed)
+
+    for values in choices.points():
+        method_at(values)
+    utility = policy.require.utility
+    return Plan(
+        policy=policy,
+        choices=choices,
+        limits=Limits(policy.require.risk.at_most, utility),
+        method_at=method_at,
+        attacks=build_attacks(policy.adversary.knows),
+        measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
+        require=tuple(build_guarantee(given) for given in policy.require.guarantees),
+    )
+
+
+def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
+    """A method, or several in a row, with the run's seed where one takes it and the policy gives none."""
+    built = []
+    for name, parameters in steps:
+        cls = find_method(name)
+        if "seed" in getattr(cls, "__dataclass_fields__", {}):
+            parameters = {"seed": seed, **parameters}
+        built.append(build(cls, parameters))
+    if len(built) == 1:
+        return built[0]
+    from shoal.methods import Steps
+
+    return Steps(steps=tuple(built))
+
+
+def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
+    """The attacks of an adversary: `points: 5`, or `known-points: {n: 5, choose: peaks}`."""
+    found: dict[str, Any] = {}
+    for word, given in knows.items():
+        name, first = SHORT.get(word, (word, ""))
+        cls = find_in("attack", attack_room, name)
+        if given is None or given is True:
+            parameters: dict[str, Any] = {}
+        elif isinstance(given, Mapping):
+            parameters = dict(given)
+        elif first:
+            parameters = {first: given}
+        else:
+            raise ParameterError(f"adversary.knows.{word}: give its parameters as fields, such as {{n: 5}}.")
+        found[name] = build(cls, parameters)
+    if not found:
+        raise ParameterError("adversary.knows is empty: an adversary who knows nothing is no test. Give {points: 5}.")
+    return found
+
+
+def build_measures(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The limited measures, and information-loss, which every release reports."""
+    named = {name: build(find_in("measure", utility_room, name), parameters) for name, parameters in wanted.items()}
+    return {"information-loss": utility_room.InformationLoss(), **named}
+
+
+def build_guarantee(given: str | Mapping[str, Any]) -> Guarantee:
+    """A guarantee from `aggregate-rule` or `{aggregate-rule: {size: 20}}`."""
+    name, parameters = (given, {}) if isinstance(given, str) else next(iter(given.items()), ("", {}))
+    if not isinstance(given, str) and len(given) != 1:
+        raise ParameterError("require.guarantees: each is a name, or one name with its parameters.")
+    found: Guarantee = build(find_guarantee(name), parameters or {})
+    return found

@@ -1,0 +1,142 @@
+"""From a policy file to a release that met its limits: the whole process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.model import Candidate, Panel, Release
+from shoal.process.exporting import agreement_of, exporting, refuse_export
+from shoal.process.judging import curve_of
+from shoal.process.planning import plan_of
+from shoal.process.policy import Policy
+from shoal.process.publishing import publish
+from shoal.process.search import Frontier, Point, search
+from shoal.process.search.searching import Plan, halves
+from shoal.process.steps import Steps, silent
+from shoal.read import read_panel
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a policy: the frontier, and the release of its chosen point."""
+
+    frontier: Frontier
+    release: Release
+    process: dict[str, Any]
+    """What was tried, as the certificate has it; that of a differentially private release has none of it."""
+
+
+class NothingMeetsBothError(GuaranteeNotMetError):
+    """No point met both limits; what was tried, as the certificate would have had it, is in `process`."""
+
+    def __init__(self, sentence: str, process: dict[str, Any]) -> None:
+        super().__init__(f"{sentence} Nothing was written.")
+        self.process = process
+
+
+def run_policy(
+    policy: Policy, *, base: Path = Path(), steps: Steps = silent, insecure_seed: int | None = None
+) -> Outcome:
+    """Read, search, confirm, publish. Raises NothingMeetsBothError, and writes nothing, when no point does.
+
+    Parameters
+    ----------
+    policy
+        What to do; see `load_policy`.
+    base
+        The folder that relative paths of the policy start from.
+    steps
+        Who wants to know how far it is.
+    insecure_seed
+        Repeatable pseudonyms, for tests only.
+    """
+    plan = plan_of(policy)
+    if policy.data.path is None:
+        raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
+    agreement = agreement_of(policy.release)
+    to = base / policy.release.to
+    refuse_export(policy.release, to)
+    steps.start("reading")
+    source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
+    panel = read_panel(source, **policy.settings)
+    found = search(plan, panel, steps=steps)
+    if found.candidate is None or found.frontier.chosen is None:
+        raise NothingMeetsBothError(found.frontier.sentence, describe(plan, found.frontier))
+    process = describe(plan, found.frontier) | {"curves": curves_of(plan, panel, found.candidate)}
+    steps.start("checking and writing")
+    with exporting(policy.release, to, found.candidate) as folder:
+        release = publish(
+            found.candidate,
+            folder,
+            require=plan.require,
+            format=policy.release.format,
+            pseudonyms=policy.release.pseudonyms,
+            private=None if policy.release.private is None else base / policy.release.private,
+            overwrite=policy.release.overwrite,
+            insecure_seed=insecure_seed,
+            ledger=None if policy.release.ledger is None else base / policy.release.ledger,
+            accept=tuple(policy.release.accept),
+            risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
+            risk_limit=policy.require.risk.at_most,
+            scores={name: (score, plan.measures[name].meaning) for name, score in found.frontier.chosen.scores.items()},
+            process=process,
+            agreement=agreement,
+        )
+    return Outcome(found.frontier, release, process)
+
+
+def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
+    """The search for the certificate and the report: figures of three digits, no times, so that bytes repeat."""
+    limits = frontier.limits
+    return {
+        "scenario": plan.policy.adversary.scenario,
+        "knows": {name: attack.parameters for name, attack in plan.attacks.items()},
+        "limits": {
+            "risk": limits.risk,
+            "utility": {
+                name: limit.model_dump(include={"at_most", "at_least"}, exclude_none=True)
+                for name, limit in limits.utility.items()
+            },
+        },
+        "measure": limits.first,
+        "points": [
+            _point(point, efficient, limits.first) | {"meets": point.meets(limits)}
+            for point, efficient in zip(frontier.points, frontier.efficient, strict=True)
+        ],
+        "chosen": None if frontier.chosen is None else dict(frontier.chosen.parameters),
+        "sentence": frontier.sentence,
+    }
+
+
+def curves_of(plan: Plan, panel: Panel, candidate: Candidate) -> dict[str, dict[str, Any]]:
+    """How far each attack on the chosen point gets with more or with worse knowledge."""
+    _, subjects = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
+    targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
+    found = {name: curve_of(attack, candidate, targets) for name, attack in plan.attacks.items()}
+    return {
+        name: {"along": curve.along, "at": list(curve.at), "success": [_rough(chance) for chance in curve.success]}
+        for name, curve in found.items()
+        if curve is not None
+    }
+
+
+def _point(point: Point, efficient: bool, first: str) -> dict[str, Any]:
+    if point.refused is not None:
+        return {"parameters": point.parameters, "refused": point.refused, "efficient": False}
+    return {
+        "parameters": point.parameters,
+        "risk": _rough(point.risk),
+        "risks": {name: _rough(risk.success) for name, risk in point.risks.items()},
+        "utility": {name: _rough(score.value) for name, score in point.scores.items()},
+        "efficient": efficient,
+        "on": point.on,
+    }
+
+
+def _rough(value: float) -> float:
+    return float(f"{value:.3g}")

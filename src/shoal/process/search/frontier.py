@@ -1,0 +1,172 @@
+"""What was tried, what it cost and what it hid, and why one point was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.model import Risk, Score
+from shoal.process.policy import Limit
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The policy's limits: on every attack, and on each measure."""
+
+    risk: float
+    utility: Mapping[str, Limit]
+
+    @property
+    def first(self) -> str:
+        """The measure by which one point is better than another: the first that is limited."""
+        return next(iter(self.utility), "information-loss")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of the parameters and what came of it."""
+
+    parameters: dict[str, Any]
+    refused: str | None = None
+    """Why nothing came of it: a parameter the data cannot bear, or a guarantee that does not hold."""
+    risk: float = 1.0
+    """The highest figure of all attacks in the policy's scenario."""
+    risks: Mapping[str, Risk] = field(default_factory=dict)
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    seconds: float = 0.0
+    on: str = "all subjects"
+    """On whom it was tried."""
+
+    def misses(self, limits: Limits) -> dict[str, tuple[float, float]]:
+        """What is beyond its limit: figure and limit, by name. Empty where both limits are kept."""
+        found: dict[str, tuple[float, float]] = {}
+        if self.risk > limits.risk:
+            found["risk"] = (self.risk, limits.risk)
+        for name, limit in limits.utility.items():
+            value = self.scores[name].value
+            if limit.at_most is not None and not value <= limit.at_most:
+                found[name] = (value, limit.at_most)
+            elif limit.at_least is not None and not value >= limit.at_least:
+                found[name] = (value, limit.at_least)
+        return found
+
+    def meets(self, limits: Limits) -> bool:
+        """Whether everything holds."""
+        return self.refused is None and not self.misses(limits)
+
+    def described(self) -> str:
+        """The parameters in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.parameters.items()) or "the one setting given"
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Every point that was tried, and the chosen one, if any met both limits."""
+
+    limits: Limits
+    points: tuple[Point, ...]
+    chosen: Point | None = None
+    """The chosen point as it came out on all subjects with the other half of the targets."""
+    turned_down: tuple[Point, ...] = ()
+    """Points that met the limits in the search and not when they were confirmed."""
+
+    @property
+    def efficient(self) -> tuple[bool, ...]:
+        """For each point, whether none is as useful and hides better, or hides as well and is more useful."""
+        return tuple(
+            one.refused is None and not any(self._beats(other, one) for other in self.points if other is not one)
+            for one in self.points
+        )
+
+    def _beats(self, one: Point, other: Point) -> bool:
+        if one.refused is not None:
+            return False
+        mine, its = one.scores[self.limits.first], other.scores[self.limits.first]
+        no_worse = one.risk <= other.risk and not its.better_than(mine)
+        return no_worse and (one.risk < other.risk or mine.better_than(its))
+
+    def better_first(self) -> list[Point]:
+        """Points that met both limits, the most useful first, of equals the one that hides better."""
+        good = [point for point in self.points if point.meets(self.limits)]
+        higher = bool(good) and good[0].scores[self.limits.first].goal == "higher"
+
+        def rank(point: Point) -> tuple[float, float]:
+            value = point.scores[self.limits.first].value
+            return (-value if higher else value, point.risk)
+
+        return sorted(good, key=rank)
+
+    @property
+    def sentence(self) -> str:
+        """Which limit binds, or what would have to give."""
+        return self._binding(self.chosen) if self.chosen is not None else self._what_would_have_to_give()
+
+    def _binding(self, chosen: Point) -> str:
+        first = self.limits.first
+        said = f"Chosen: {chosen.described()}, with risk {chosen.risk:.3g} (at most {self.limits.risk:.3g})"
+        for name in self.limits.utility:
+            said += f" and {name} {chosen.scores[name].value:.3g} ({_bound(self.limits.utility[name])})"
+        more_useful = [
+            point
+            for point in self.points
+            if point.refused is None and point.scores[first].better_than(chosen.scores[first])
+        ]
+        if more_useful:
+            nearest = min(more_useful, key=lambda point: abs(point.scores[first].value - chosen.scores[first].value))
+            more = f"{nearest.described()} would be more useful, but has risk {nearest.risk:.3g}"
+            return f"{said}. The risk limit binds: {more}."
+        return f"{said}. No limit binds: nothing that was tried is more useful."
+
+    def _what_would_have_to_give(self) -> str:
+        tried = [point for point in self.points if point.refused is None]
+        if not tried:
+            why = self.points[0].refused if self.points else "nothing to try"
+            return f"None of {len(self.points)} points could be tried: {why}"
+        said = [f"None of {len(self.points)} points meets both limits."]
+        if self.turned_down:
+            point = self.turned_down[0]
+            said.append(
+                f"{point.described()} met them in the search but not on {point.on}: {_missing(point, self.limits)}."
+            )
+        safe = [point for point in tried if point.risk <= self.limits.risk]
+        useful = [point for point in tried if set(point.misses(self.limits)) <= {"risk"}]
+        if safe:
+            nearest = min(safe, key=lambda point: _excess(point, self.limits))
+            if misses := nearest.misses(self.limits):
+                wanted = ", ".join(f"{name} {figure:.3g}" for name, (figure, _) in misses.items())
+                said.append(
+                    f"{nearest.described()} keeps the risk limit ({nearest.risk:.3g}) but "
+                    f"{_missing(nearest, self.limits)}: allow {wanted}."
+                )
+        if useful:
+            nearest = min(useful, key=lambda point: point.risk)
+            if nearest.risk > self.limits.risk:
+                said.append(
+                    f"{nearest.described()} is useful enough but has risk {nearest.risk:.3g}, above "
+                    f"{self.limits.risk:.3g}: allow that risk, or assume an adversary who knows less."
+                )
+        if not safe and not useful:
+            nearest = min(tried, key=lambda point: _excess(point, self.limits))
+            said.append(f"The nearest is {nearest.described()}: {_missing(nearest, self.limits)}.")
+        return " ".join(said)
+
+
+def _bound(limit: Limit) -> str:
+    parts = [f"at most {limit.at_most:.3g}"] if limit.at_most is not None else []
+    parts += [f"at least {limit.at_least:.3g}"] if limit.at_least is not None else []
+    return ", ".join(parts)
+
+
+def _missing(point: Point, limits: Limits) -> str:
+    return " and ".join(
+        f"{name} is {figure:.3g}, {'above' if figure > bound else 'below'} {bound:.3g}"
+        for name, (figure, bound) in point.misses(limits).items()
+    )
+
+
+def _excess(point: Point, limits: Limits) -> float:
+    """How far a point is beyond its limits, relative to each, the largest of them."""
+    return max(
+        (abs(figure - bound) / (abs(bound) or 1.0) for figure, bound in point.misses(limits).values()), default=0.0
+    )

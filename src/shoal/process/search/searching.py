@@ -1,0 +1,153 @@
+"""Try, attack and measure the points of a policy; on a sample first, then the best of them on everybody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees import AttackOnly
+from shoal.model import Candidate, Guarantee, Panel
+from shoal.process.judging import attack_all, measure_all, view
+from shoal.process.policy import Policy
+from shoal.process.search.frontier import Frontier, Limits, Point
+from shoal.process.search.points import Choices
+from shoal.process.steps import Steps, silent
+
+SAMPLE = 2_000
+"""Subjects that are tried first where the policy does not say how many."""
+
+FEWEST_IN_SAMPLE = 100
+"""Subjects below which a sample says nothing about the whole."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the search needs to know, everything named in the policy found and built."""
+
+    policy: Policy
+    choices: Choices
+    limits: Limits
+    method_at: Callable[[tuple[Any, ...]], Any]
+    attacks: Mapping[str, Any]
+    measures: Mapping[str, Any]
+    require: Sequence[Guarantee] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """A frontier, and the candidate of its chosen point."""
+
+    frontier: Frontier
+    candidate: Candidate | None
+    method: Any | None
+
+
+def search(plan: Plan, panel: Panel, *, steps: Steps = silent) -> Found:
+    """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before."""
+    tuning, confirming = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
+    sample = draw_sample(panel, plan.policy)
+    on = "all subjects" if sample is panel else f"a sample of {sample.n_subjects} subjects"
+    # Targets of a sample are its own subjects: half of them, by the same rule.
+    sample_targets = tuning if sample is panel else halves(sample.n_subjects, None, plan.policy.seed)[0]
+    steps.start("searching")
+    tried = _try_all(plan, sample, sample_targets, on, steps)
+    frontier = Frontier(plan.limits, tuple(tried.values()))
+    turned_down: list[Point] = []
+    at = {id(point): values for values, point in tried.items()}
+    for promising in frontier.better_first():
+        steps.start(f"confirming {promising.described()}")
+        values = at[id(promising)]
+        method, candidate, point = evaluate(plan, values, panel, confirming, f"all {panel.n_subjects} subjects")
+        if point.meets(plan.limits):
+            return Found(Frontier(plan.limits, frontier.points, point, tuple(turned_down)), candidate, method)
+        turned_down.append(point)
+    return Found(Frontier(plan.limits, frontier.points, None, tuple(turned_down)), None, None)
+
+
+def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Subjects to tune on and others to confirm on, drawn by chance."""
+    order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(n_subjects)
+    order = order[: n_targets or n_subjects]
+    half = (len(order) + 1) // 2
+    return np.sort(order[:half]), np.sort(order[half:] if len(order) > half else order[:half])
+
+
+def draw_sample(panel: Panel, policy: Policy) -> Panel:
+    """All series of some subjects, or the panel itself where it is small enough."""
+    share = policy.search.sample
+    wanted = SAMPLE if share is None else int(np.ceil(share * panel.n_subjects))
+    wanted = max(wanted, FEWEST_IN_SAMPLE)
+    if wanted >= panel.n_subjects:
+        return panel
+    drawn = np.random.default_rng(np.random.SeedSequence([policy.seed, 2])).permutation(panel.n_subjects)[:wanted]
+    return panel.take(np.flatnonzero(np.isin(panel.subject_codes, drawn)))
+
+
+def _try_all(
+    plan: Plan, panel: Panel, targets: NDArray[np.int64], on: str, steps: Steps
+) -> dict[tuple[Any, ...], Point]:
+    """The grid, then the middles of those neighbours between which the risk limit is crossed."""
+    tried: dict[tuple[Any, ...], Point] = {}
+    todo = list(plan.choices.points())
+    for done, values in enumerate(todo):
+        steps.advance(done, len(todo))
+        tried[values] = evaluate(plan, values, panel, targets, on)[2]
+    if len(plan.choices.places) == 1 and plan.choices.spans:
+        (span,) = plan.choices.spans.values()
+        while (crossing := _crossing(tried, plan.limits)) and (middle := span.between(*crossing)) is not None:
+            tried[(middle,)] = evaluate(plan, (middle,), panel, targets, on)[2]
+            steps.advance(len(tried), len(tried) + 1)
+    return dict(sorted(tried.items(), key=lambda item: item[0])) if plan.choices.spans else tried
+
+
+def _crossing(tried: Mapping[tuple[Any, ...], Point], limits: Limits) -> tuple[Any, Any] | None:
+    """Two neighbours of which one keeps the risk limit, where risk only rises or only falls; else none."""
+    along = sorted((values[0], point) for values, point in tried.items() if point.refused is None)
+    risks = [point.risk for _, point in along]
+    if len(along) < 2 or not (risks == sorted(risks) or risks == sorted(risks, reverse=True)):
+        return None
+    for (low, one), (high, other) in pairwise(along):
+        if (one.risk <= limits.risk) != (other.risk <= limits.risk):
+            return low, high
+    return None
+
+
+def evaluate(
+    plan: Plan, values: tuple[Any, ...], panel: Panel, targets: NDArray[np.int64], on: str
+) -> tuple[Any, Candidate | None, Point]:
+    """One point: anonymize, check, attack, measure. What the data cannot bear is a point that was refused."""
+    parameters = plan.choices.described(values)
+    began = time.perf_counter()
+    method = plan.method_at(values)
+    try:
+        candidate: Candidate = method.anonymize(panel)
+        refused = _not_held(candidate, plan.require)
+    except (ParameterError, GuaranteeNotMetError) as error:
+        return method, None, Point(parameters, refused=str(error), on=on)
+    if refused is not None:
+        return method, None, Point(parameters, refused=refused, on=on)
+    risks = attack_all(plan.attacks, candidate, targets)
+    scores = measure_all(plan.measures, candidate)
+    risk = max((view(risk, plan.policy.adversary.scenario) for risk in risks.values()), default=0.0)
+    if any(isinstance(guarantee, AttackOnly) for guarantee in candidate.guarantees):
+        # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
+        risk = max(risk, *(found.interval.high for found in risks.values()))
+    seconds = time.perf_counter() - began
+    return method, candidate, Point(parameters, None, risk, risks, scores, seconds, on)
+
+
+def _not_held(candidate: Candidate, require: Sequence[Guarantee]) -> str | None:
+    for guarantee in (*candidate.guarantees, *require):
+        if isinstance(guarantee, AttackOnly):
+            continue  # judged by the attacks, below
+        verdict = guarantee.check(candidate)
+        if not verdict.holds:
+            return f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}."
+    return None

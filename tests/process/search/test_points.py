@@ -1,0 +1,70 @@
+"""What a policy leaves open is tried, and nothing else."""
+
+import pytest
+
+from shoal.errors import ParameterError
+from shoal.process.search import choices_of
+
+
+def described(method):
+    choices = choices_of(method)
+    return [choices.described(point) for point in choices.points()]
+
+
+def test_without_a_search_there_is_one_point():
+    assert described({"name": "microaggregation", "k": 10}) == [{}]
+    assert choices_of({"name": "microaggregation", "k": 10}).parameters(()) == [("microaggregation", {"k": 10})]
+
+
+def test_lists_are_tried_as_given_and_combined():
+    found = described({"name": "m", "k": {"search": [8, 4, 8]}, "features": {"search": ["raw", "haar"]}})
+    assert found == [
+        {"k": 8, "features": "raw"},
+        {"k": 8, "features": "haar"},
+        {"k": 4, "features": "raw"},
+        {"k": 4, "features": "haar"},
+    ]
+
+
+def test_parameters_of_steps_are_told_apart():
+    choices = choices_of([{"name": "noise", "snr": {"search": [1, 2]}}, {"name": "m", "k": {"search": [3]}}])
+    point = list(choices.points())[1]
+    assert choices.described(point) == {"noise.snr": 2, "m.k": 3}
+    assert choices.parameters(point) == [("noise", {"snr": 2}), ("m", {"k": 3})]
+
+
+def test_a_range_of_whole_numbers_has_a_grid_with_its_ends():
+    assert [point["k"] for point in described({"name": "m", "k": {"search": {"from": 4, "to": 28}}})] == [
+        4, 8, 12, 16, 20, 24, 28,
+    ]  # fmt: skip
+    assert [point["k"] for point in described({"name": "m", "k": {"search": {"from": 2, "to": 4}}})] == [2, 3, 4]
+    assert [p["k"] for p in described({"name": "m", "k": {"search": {"from": 2, "to": 9, "step": 3}}})] == [2, 5, 8]
+
+
+def test_a_range_is_halved_until_nothing_lies_between():
+    (span,) = choices_of({"name": "m", "k": {"search": {"from": 4, "to": 28}}}).spans.values()
+    assert span.between(8, 12) == 10
+    assert span.between(10, 12) == 11
+    assert span.between(10, 11) is None
+    (span,) = choices_of({"name": "m", "snr": {"search": {"from": 0.0, "to": 1.0}}}).spans.values()
+    assert span.between(0.5, 0.6) == 0.55
+    assert span.between(0.5, 0.51) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ([], "the list of steps is empty"),
+        ({"k": 3}, "step 1 has no name"),
+        ({"name": "m", "k": {"seek": [1]}}, r"method.k: give a value or \{search: \[...\]\}"),
+        ({"name": "m", "k": {"search": 4}}, "give a list of values or"),
+        ({"name": "m", "k": {"search": []}}, "give a list of values or"),
+        ({"name": "m", "k": {"search": {"from": 4}}}, "a range has from and to"),
+        ({"name": "m", "k": {"search": {"from": 4, "to": "x"}}}, "from, to and step are numbers"),
+        ({"name": "m", "k": {"search": {"from": 4, "to": 4}}}, "from must be below to"),
+        ({"name": "m", "k": {"search": list(range(501))}}, "501 combinations to try, at most 500 are"),
+    ],
+)
+def test_a_search_that_is_none_is_told(method, told):
+    with pytest.raises(ParameterError, match=told):
+        choices_of(method)

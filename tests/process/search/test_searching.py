@@ -1,0 +1,164 @@
+"""The search finds what trying everything would find, and believes nothing it did not confirm."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from shoal import Microaggregation, Panel
+from shoal.attacks import KnownTotals
+from shoal.model import Interval, Risk
+from shoal.process.planning import plan_of
+from shoal.process.policy import parse_policy
+from shoal.process.search.searching import Plan, draw_sample, evaluate, halves, search
+from shoal.utility import InformationLoss
+
+
+def days(n=60, n_instants=48, seed=0):
+    return Panel(
+        np.random.default_rng(seed).gamma(2.0, size=(n, 1))
+        * np.random.default_rng(seed + 1).gamma(4.0, size=(n, n_instants)),
+        times=np.datetime64("2026-01-01", "us") + np.arange(n_instants) * np.timedelta64(1, "h"),
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """An attack that achieves what a test tells it to, for its targets."""
+
+    rule: object
+    name: str = "told"
+    meaning: str = "as told"
+
+    @property
+    def parameters(self):
+        return {}
+
+    def attack(self, original, published, *, rows=None, targets=None):
+        chance = float(self.rule(published, targets))
+        return Risk(chance, Interval(chance, chance), 0.0, Interval(0.0, 0.0), len(targets), prosecutor=chance)
+
+
+def plan(text, rule=None):
+    found = plan_of(parse_policy(text))
+    if rule is None:
+        return found
+    return Plan(
+        found.policy, found.choices, found.limits, found.method_at, {"told": Told(rule)}, found.measures, found.require
+    )
+
+
+def test_targets_are_halved_without_overlap_and_by_the_seed():
+    tuning, confirming = halves(101, None, 0)
+    assert sorted([*tuning, *confirming]) == list(range(101))
+    assert abs(len(tuning) - len(confirming)) == 1
+    assert np.array_equal(halves(101, None, 0)[0], tuning)
+    assert not np.array_equal(halves(101, None, 1)[0], tuning)
+    few, others = halves(101, 10, 0)
+    assert len(few) == len(others) == 5
+    assert not set(few) & set(others)
+
+
+def test_a_sample_has_all_series_of_its_subjects():
+    panel = Panel(np.arange(800.0).reshape(800, 1), subjects=np.repeat(np.arange(400), 2))
+    sample = draw_sample(panel, parse_policy("search: {sample: 0.5}"))
+    assert sample.n_subjects == 200
+    assert sample.n_series == 400
+    assert draw_sample(panel, parse_policy("")) is panel
+    assert draw_sample(panel, parse_policy("search: {sample: 0.01}")).n_subjects == 100
+
+
+def test_the_chosen_point_is_the_one_that_trying_everything_gives():
+    panel = days()
+    text = "method: {name: microaggregation, k: {search: [2, 3, 4, 6, 8]}}\nrequire: {risk: {at_most: 0.2}}"
+    found = search(plan(text + "\nadversary: {knows: {totals: day}}"), panel)
+    good = {}
+    for k in (2, 3, 4, 6, 8):
+        candidate = Microaggregation(k=k).anonymize(panel)
+        risks = [
+            KnownTotals(step="day").attack(panel, candidate.published, targets=half) for half in halves(60, None, 0)
+        ]
+        if all(max(risk.prosecutor, risk.success) <= 0.2 for risk in risks):
+            good[k] = InformationLoss().measure(panel, candidate.published).value
+    assert good
+    assert found.frontier.chosen.parameters == {"k": min(good, key=good.get)}
+    assert found.candidate.recipe.parameters["k"] == found.frontier.chosen.parameters["k"]
+    assert found.frontier.chosen.on == "all 60 subjects"
+
+
+@pytest.mark.parametrize("limit", [0.34, 0.2, 0.13, 0.06])
+def test_a_range_is_searched_to_the_first_value_that_keeps_the_limit(limit):
+    text = "method: {name: microaggregation, k: {search: {from: 2, to: 26}}}\nrequire: {risk: {at_most: %s}}" % limit  # noqa: UP031
+
+    def one_over_smallest_group(published, targets):
+        return 1 / np.unique(published.values, axis=0, return_counts=True)[1].min()
+
+    found = search(plan(text, one_over_smallest_group), days(n=80))
+    smallest = {
+        k: np.unique(Microaggregation(k=k).anonymize(days(n=80)).values, axis=0, return_counts=True)[1].min()
+        for k in range(2, 27)
+    }
+    assert found.frontier.chosen.parameters["k"] == min(k for k, size in smallest.items() if 1 / size <= limit)
+    assert len(found.frontier.points) < 13
+
+
+def test_what_met_the_limits_only_on_the_tuning_targets_is_turned_down():
+    tuning = halves(60, None, 0)[0]
+    found = search(
+        plan("method: {name: microaggregation, k: 4}", lambda published, targets: not set(targets) <= set(tuning)),
+        days(),
+    )
+    assert found.candidate is None
+    assert found.frontier.chosen is None
+    assert "met them in the search but not on all 60 subjects" in found.frontier.sentence
+
+
+def test_the_next_best_is_tried_when_the_best_is_turned_down():
+    tuning = halves(60, None, 0)[0]
+
+    def four_looks_good_at_first(published, targets):
+        n_groups = len(np.unique(published.values, axis=0))
+        return n_groups > 10 and not set(targets) <= set(tuning)
+
+    text = "method: {name: microaggregation, k: {search: [4, 8]}}"
+    found = search(plan(text, four_looks_good_at_first), days())
+    assert found.frontier.chosen.parameters == {"k": 8}
+    assert [point.parameters for point in found.frontier.turned_down] == [{"k": 4}]
+
+
+def test_a_parameter_the_data_cannot_bear_is_a_point_that_was_refused():
+    found = search(
+        plan("method: {name: microaggregation, k: {search: [4, 400]}}", lambda published, targets: 0.0), days()
+    )
+    assert [point.refused is None for point in found.frontier.points] == [True, False]
+    assert "needs at least 400 subjects" in found.frontier.points[1].refused
+    assert found.frontier.chosen.parameters == {"k": 4}
+
+
+def test_a_guarantee_required_beyond_the_method_s_own_is_checked_at_every_point():
+    text = (
+        "method: {name: microaggregation, k: {search: [4, 20]}}\n"
+        "require: {guarantees: [{aggregate-rule: {size: 15, share: 0.9}}]}"
+    )
+    found = search(plan(text, lambda published, targets: 0.0), days())
+    assert "aggregate-rule does not hold" in found.frontier.points[0].refused
+    assert found.frontier.chosen.parameters == {"k": 20}
+
+
+def test_methods_without_a_guarantee_are_held_to_the_upper_end_of_every_interval():
+    text = "method: {name: noise-addition, snr: 1.0}\nadversary: {knows: {totals: day}, scenario: prosecutor}"
+    one = plan(text)
+    point = evaluate(one, (), days(), np.arange(30), "all")[2]
+    assert point.refused is None
+    assert point.risk >= point.risks["known-totals"].interval.high
+
+
+def test_targets_are_the_only_thing_that_is_sampled():
+    seen = []
+
+    def note(published, targets):
+        seen.append((published.n_series, len(targets)))
+        return 0.0
+
+    search(plan("method: {name: microaggregation, k: 4}\nadversary: {targets: 20}", note), days())
+    assert seen == [(60, 10), (60, 10)]
