@@ -1,0 +1,168 @@
+"""What analysts said, each answer in a transaction of its own, and which question is next.
+
+Which pair stands at which position is fixed: by the plan of a uniform task, by the database for a question of an active
+one, from the moment it is first shown. So an answer sent twice, late or out of order is an answer to what was seen.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from shoal.process.labelling import Label, Labels, LabelTask, Question
+from shoal.studio.project import Project
+from shoal.studio.tokens import Clock
+
+Outcome = Literal["stored", "same", "other", "unknown"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where an analyst is in a task."""
+
+    question: Question | None
+    """The next one; None when all are answered."""
+    done: int
+    total: int
+    last: int | None
+    """Position of the latest answer, which undo takes back."""
+
+
+class Answers:
+    """The labels of a project."""
+
+    def __init__(self, project: Project, clock: Clock) -> None:
+        self._project, self._store, self._clock = project, project.store, clock
+        self._lock = threading.Lock()
+        self._tasks: dict[str, tuple[object, LabelTask]] = {}
+        self._plans: dict[tuple[str, str], dict[int, Question]] = {}
+
+    def task(self, name: str) -> LabelTask:
+        """A task, checked when it is first loaded and again whenever its files have changed."""
+        folder = self._project.task_folder(name)
+        stamp = _stamp(folder)
+        with self._lock:
+            known = self._tasks.get(name)
+            if known is None or known[0] != stamp:
+                known = (stamp, LabelTask.load(folder))
+                self._tasks[name] = known
+                self._plans = {key: plan for key, plan in self._plans.items() if key[0] != name}
+            return known[1]
+
+    def labels(self, name: str) -> Labels:
+        """All labels of a task, in the order they were given."""
+        with self._store.reading() as connection:
+            return _labels(connection, name)
+
+    def standing(self, name: str, analyst: str) -> Standing:
+        """Where an analyst is, with the next question fixed."""
+        task = self.task(name)
+        plan = self._plan(name, task, analyst)
+        with self._store.reading() as connection:
+            found = self._look(connection, name, task, analyst, plan)
+            labels = _labels(connection, name) if found.question is None and found.done < found.total else None
+        if labels is None:
+            return found
+        # Chosen without the lock, which may take a moment; whoever stores a question first has chosen it.
+        chosen = task.questions(labels, analyst, 1)
+        with self._store.writing() as connection:
+            for q in chosen:
+                connection.execute(
+                    "insert or ignore into questions values (?, ?, ?, ?, ?, ?)",
+                    (name, analyst, q.position, q.left, q.right, q.repeat_of),
+                )
+            return self._look(connection, name, task, analyst, plan)
+
+    def give(self, name: str, analyst: str, position: int, answer: str) -> Outcome:
+        """Store an answer once: given again it changes nothing, another one is refused until the first is undone."""
+        plan = self._plan(name, self.task(name), analyst)
+        with self._store.writing() as connection:
+            question = plan.get(position) or _asked(connection, name, analyst).get(position)
+            if question is None:
+                return "unknown"
+            before = connection.execute(
+                "select answer from labels where task = ? and analyst = ? and position = ?", (name, analyst, position)
+            ).fetchone()
+            if before is not None:
+                return "same" if before[0] == answer else "other"
+            (number,) = connection.execute("select coalesce(max(number), 0) + 1 from labels").fetchone()
+            connection.execute(
+                "insert into labels values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    name,
+                    analyst,
+                    position,
+                    question.left,
+                    question.right,
+                    question.repeat_of,
+                    answer,
+                    number,
+                    self._clock(),
+                ),
+            )
+            return "stored"
+
+    def undo(self, name: str, analyst: str, position: int) -> bool:
+        """Take the latest answer back; False where another one is the latest. One that is not there is taken back."""
+        with self._store.writing() as connection:
+            if position not in _answered(connection, name, analyst):
+                return True
+            if position != _last(connection, name, analyst):
+                return False
+            connection.execute(
+                "delete from labels where task = ? and analyst = ? and position = ?", (name, analyst, position)
+            )
+            return True
+
+    def _plan(self, name: str, task: LabelTask, analyst: str) -> dict[int, Question]:
+        with self._lock:
+            if (name, analyst) not in self._plans:
+                self._plans[name, analyst] = {q.position: q for q in task.plan(analyst)}
+            return self._plans[name, analyst]
+
+    @staticmethod
+    def _look(
+        connection: sqlite3.Connection, name: str, task: LabelTask, analyst: str, plan: dict[int, Question]
+    ) -> Standing:
+        answered = _answered(connection, name, analyst)
+        asked = _asked(connection, name, analyst) | plan
+        open_questions = (asked[position] for position in sorted(asked) if position not in answered)
+        return Standing(next(open_questions, None), len(answered), task.n_pairs, _last(connection, name, analyst))
+
+
+def _stamp(folder: Path) -> object:
+    """Changes when a file of the task does."""
+    files = (folder / "task.json", folder / "series.parquet")
+    return tuple((s.st_mtime_ns, s.st_size, s.st_ino) for s in (p.stat() for p in files if p.is_file()))
+
+
+def _labels(connection: sqlite3.Connection, task: str) -> Labels:
+    rows = connection.execute(
+        "select analyst, position, left_curve, right_curve, answer, repeat_of from labels where task = ? "
+        "order by number",
+        (task,),
+    )
+    return Labels(tuple(Label(*row) for row in rows))
+
+
+def _asked(connection: sqlite3.Connection, task: str, analyst: str) -> dict[int, Question]:
+    rows = connection.execute(
+        "select position, left_curve, right_curve, repeat_of from questions where task = ? and analyst = ?",
+        (task, analyst),
+    )
+    return {row[0]: Question(*row) for row in rows}
+
+
+def _answered(connection: sqlite3.Connection, task: str, analyst: str) -> set[int]:
+    rows = connection.execute("select position from labels where task = ? and analyst = ?", (task, analyst))
+    return {position for (position,) in rows}
+
+
+def _last(connection: sqlite3.Connection, task: str, analyst: str) -> int | None:
+    row = connection.execute(
+        "select position from labels where task = ? and analyst = ? order by number desc limit 1", (task, analyst)
+    ).fetchone()
+    return None if row is None else int(row[0])

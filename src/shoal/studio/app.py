@@ -1,0 +1,163 @@
+"""The studio as an ASGI application: the pages, and around them what holds for all of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from shoal.errors import GuaranteeNotMetError, ShoalError
+from shoal.studio import assets, entrance, home, label, learning, releases, tables, tasks
+from shoal.studio.context import LogInNeeded, Studio
+from shoal.studio.limits import BodyLimit
+from shoal.studio.rendering import plain_page
+from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
+
+ROOMS = (assets, entrance, label, home, tables, tasks, learning, releases)
+API = "/label/api/"
+FAILED = "What had been saved is still there. The place of the failure is logged, nothing else of it."
+_TITLES = {
+    400: "That did not work",
+    403: "Not for you",
+    404: "Not here",
+    405: "Not like this",
+    409: "Not now",
+    413: "Too much",
+    422: "That cannot be",
+    500: "Something failed here",
+}
+
+
+def build(studio: Studio) -> ASGIApp:
+    """The application of a studio."""
+    app = pages(studio)
+    settings = studio.settings
+    guarded: ASGIApp = app
+    guarded = OriginCheck(
+        guarded,
+        public_url=settings.public_url,
+        refuse=_answer(403, "This came from another site and was not carried out."),
+    )
+    guarded = BodyLimit(
+        guarded,
+        upload_bytes=settings.upload_bytes,
+        refuse=_answer(413, "The request is larger than the studio takes."),
+    )
+    guarded = HostCheck(
+        guarded,
+        names=settings.names,
+        loopback=settings.loopback,
+        refuse=_answer(421, "This server does not answer to that name. Start it with --public-url if it should."),
+    )
+    guarded = Quiet(guarded, page=_answer(500, FAILED))
+    return SecureHeaders(guarded, secure=settings.secure)
+
+
+def pages(studio: Studio) -> FastAPI:
+    """The pages alone."""
+
+    @asynccontextmanager
+    async def until_the_end(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        studio.jobs.close()
+
+    app = FastAPI(
+        title="Shoal studio", version="1", openapi_url=None, docs_url=None, redoc_url=None, lifespan=until_the_end
+    )
+    app.state.studio = studio
+    for room in ROOMS:
+        app.include_router(room.router)
+    app.add_exception_handler(LogInNeeded, _log_in)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ShoalError, _shoal_error)
+    app.add_exception_handler(Exception, _failed)
+    return app
+
+
+def _answer(status: int, text: str) -> Any:
+    return functools.partial(plain_page, _TITLES.get(status, "Not here"), text, status)
+
+
+async def _log_in(request: Request, _: Exception) -> Response:
+    """Readers are led to the log-in page; whoever sends something is told."""
+    if request.method in ("GET", "HEAD"):
+        return RedirectResponse("/login", 303)
+    return plain_page("Log in first", "The session has ended. Log in and try again.", 401)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    # What the framework says of a body it could not parse may quote it.
+    ours = error.status_code in (403, 404, 409) or (error.status_code == 400 and not _is_api(request))
+    text = str(error.detail) if ours else "The request could not be understood."
+    if error.status_code == 404 and error.detail == "Not Found":
+        text = "There is no such page."
+    return _said(request, error.status_code, text, dict(error.headers or {}))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Which fields are wrong, not what stood in them."""
+    assert isinstance(error, RequestValidationError)
+    problems = error.errors()
+    if any(problem["loc"][:1] == ("path",) for problem in problems):
+        return _said(request, 404, "There is no such page.")
+    told = [f"{_field(problem['loc'])}: {_reason(problem)}" for problem in problems[:5]]
+    return _said(request, 422, "Please check: " + "; ".join(told) + ".")
+
+
+async def _shoal_error(request: Request, error: Exception) -> Response:
+    """A message of Shoal names counts and positions, never values."""
+    return _said(request, 409 if isinstance(error, GuaranteeNotMetError) else 400, str(error))
+
+
+async def _failed(request: Request, _: Exception) -> Response:
+    """The page of a failure; it is raised on from here, to where it is logged."""
+    return _said(request, 500, FAILED)
+
+
+def _said(request: Request, status: int, text: str, headers: dict[str, str] | None = None) -> Response:
+    if _is_api(request):
+        return JSONResponse({"detail": text}, status, headers)
+    answer = plain_page(_TITLES.get(status, "That did not work"), text, status, back=_back(request))
+    answer.headers.update(headers or {})
+    return answer
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith(API)
+
+
+def _back(request: Request) -> str:
+    """Where to go on from an error: the analyst to the label page, the publisher to the start page."""
+    return "/label" if request.url.path.startswith(("/label", "/open")) else "/"
+
+
+def _field(location: tuple[Any, ...]) -> str:
+    named = [str(part) for part in location if isinstance(part, str) and part not in ("body", "query")]
+    # A name of ours; anything else would be the sender's.
+    return named[0] if named and named[0].isidentifier() and len(named[0]) <= 20 else "the form"
+
+
+def _reason(problem: dict[str, Any]) -> str:
+    limits = problem.get("ctx") or {}
+    words = {
+        "missing": "is needed",
+        "string_pattern_mismatch": "letters, digits, _ and - only, at most 64",
+        "greater_than_equal": f"at least {limits.get('ge')}",
+        "less_than_equal": f"at most {limits.get('le')}",
+        "string_too_long": f"at most {limits.get('max_length')} letters",
+        "string_too_short": "is needed",
+        "int_parsing": "a whole number",
+        "int_from_float": "a whole number",
+        "float_parsing": "a number",
+        "literal_error": "one of the choices offered",
+    }
+    return words.get(str(problem.get("type")), "cannot be used")

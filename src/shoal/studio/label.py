@@ -1,0 +1,153 @@
+"""The analyst's page: two curves, one question, three answers. And the same as JSON for its script.
+
+An analyst gets curves of the task, which are protected or public, and counts. Not which curves they are, not which
+questions are repetitions, nothing of other analysts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, HTTPException
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from shoal.process.labelling import LabelTask
+from shoal.studio.answers import Standing
+from shoal.studio.context import Analyst, InStudio, Studio
+from shoal.studio.drawing import axis_of, draw_pair
+from shoal.studio.rendering import page
+from shoal.studio.sessions import Session
+
+router = APIRouter()
+
+Position = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class Pair(BaseModel):
+    """Two curves to compare."""
+
+    position: int
+    left: list[float | None]
+    right: list[float | None]
+
+
+class State(BaseModel):
+    """Where the analyst is."""
+
+    pair: Pair | None
+    """None when all questions are answered."""
+    done: int
+    total: int
+    last: int | None
+    """Position of the latest answer, which can be undone."""
+
+
+class Given(BaseModel):
+    """An answer."""
+
+    position: Position
+    answer: Literal["similar", "dissimilar", "undecided"]
+
+
+class Undone(BaseModel):
+    """Which answer to take back: the latest."""
+
+    position: Position
+
+
+@router.get("/label")
+def show_label(studio: InStudio, session: Analyst) -> HTMLResponse:
+    """The page."""
+    task_name, analyst = _who(session)
+    task = studio.answers.task(task_name)
+    standing = studio.answers.standing(task_name, analyst)
+    state = _state(studio, task_name, standing)
+    axis = axis_of(task.times, task.timezone, task.values)
+    return page(
+        "label.html.j2",
+        question=task.question,
+        state=state,
+        drawing=draw_pair(state.pair.left, state.pair.right, axis) if state.pair else "",
+        start={"state": state.model_dump(), "axis": axis},
+        about=_about(task),
+        csrf=session.csrf,
+        until=session.link.expires if session.link else None,
+    )
+
+
+@router.post("/label/answer")
+def answer_form(studio: InStudio, session: Analyst, form: Annotated[Given, Form()]) -> Response:
+    """An answer from a browser without script."""
+    _give(studio, session, form)
+    return RedirectResponse("/label", 303)
+
+
+@router.post("/label/undo")
+def undo_form(studio: InStudio, session: Analyst, form: Annotated[Undone, Form()]) -> Response:
+    """Undo from a browser without script."""
+    _undo(studio, session, form)
+    return RedirectResponse("/label", 303)
+
+
+@router.get("/label/api/state")
+def state(studio: InStudio, session: Analyst) -> State:
+    """Where the analyst is, and the next pair."""
+    task, analyst = _who(session)
+    return _state(studio, task, studio.answers.standing(task, analyst))
+
+
+@router.post("/label/api/answer")
+def answer(studio: InStudio, session: Analyst, given: Given) -> State:
+    """Store an answer; gives the next pair."""
+    _give(studio, session, given)
+    return state(studio, session)
+
+
+@router.post("/label/api/undo")
+def undo(studio: InStudio, session: Analyst, undone: Undone) -> State:
+    """Take the latest answer back; gives its pair."""
+    _undo(studio, session, undone)
+    return state(studio, session)
+
+
+def _give(studio: Studio, session: Session, given: Given) -> None:
+    outcome = studio.answers.give(*_who(session), given.position, given.answer)
+    if outcome == "unknown":
+        raise HTTPException(404, "There is no such question.")
+    if outcome == "other":
+        raise HTTPException(409, "This pair has another answer already. Undo that one first.")
+
+
+def _undo(studio: Studio, session: Session, undone: Undone) -> None:
+    if not studio.answers.undo(*_who(session), undone.position):
+        raise HTTPException(409, "Only the latest answer can be undone.")
+
+
+def _who(session: Session) -> tuple[str, str]:
+    if session.link is None:
+        raise HTTPException(403, "This page is for analysts.")
+    return session.link.task, session.link.analyst
+
+
+def _state(studio: Studio, task: str, standing: Standing) -> State:
+    pair = None
+    if (question := standing.question) is not None:
+        left, right = studio.answers.task(task).curves(question)
+        pair = Pair(position=question.position, left=_plain(left), right=_plain(right))
+    return State(pair=pair, done=standing.done, total=standing.total, last=standing.last)
+
+
+def _about(task: LabelTask) -> str:
+    """What the curves are, to whoever looks at them."""
+    if task.source == "presanitised":
+        return (
+            f"Each curve is the mean of at least {task.guarantee['measured']} people; nobody’s own readings are shown."
+        )
+    return "The curves are public data." if task.source == "public" else "The curves are those of a published release."
+
+
+def _plain(values: NDArray[Any]) -> list[float | None]:
+    return [float(v) if math.isfinite(v) else None for v in values]

@@ -1,0 +1,169 @@
+"""From labels to a metric, and what it is worth to the publisher's purpose."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, HTTPException, Path
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from shoal.errors import ParameterError
+from shoal.features import interests
+from shoal.process.labelling import advice, compare, curve, learn
+from shoal.studio.context import InStudio, Publisher, Studio
+from shoal.studio.drawing import draw_bars
+from shoal.studio.jobs import Progress
+from shoal.studio.names import SLUG, TableName
+from shoal.studio.rendering import page
+
+router = APIRouter()
+
+Name = Annotated[str, Path(pattern=SLUG)]
+_Time = Annotated[str, Field(max_length=20)]
+
+
+class Learning(BaseModel):
+    """Which metric to learn."""
+
+    metric: Literal["linear", "deep"] = "linear"
+
+
+class Comparison(BaseModel):
+    """What matters about the series, and how large groups are."""
+
+    table: TableName
+    interest: Literal["segment", "window-total", "arrival", "departure", "time-occupied"] = "segment"
+    start: _Time = ""
+    end: _Time = ""
+    above: float = Field(0.0, allow_inf_nan=False)
+    k: int = Field(10, ge=2, le=1_000_000)
+
+
+@router.post("/tasks/{task}/curve")
+def measure_curve(task: Name, studio: InStudio, session: Publisher) -> Response:
+    """Measure what the labels so far give, and whether more are worth it."""
+    _known(studio, task)
+
+    def work(progress: Progress) -> str:
+        progress.start("learning from the first labels, then from more and more of them")
+        labels = studio.answers.labels(task)
+        points = curve(studio.answers.task(task), labels)
+        advised = advice(points, labels)
+        content = {
+            "points": [asdict(point) for point in points],
+            "stop": advised.stop,
+            "reason": advised.reason,
+            "n_labels": len(labels),
+        }
+        studio.project.set_result(task, "curve", content, studio.clock())
+        return f"/tasks/{task}#curve"
+
+    job = studio.jobs.start(f"Measuring the labels of {task}", work, back=f"/tasks/{task}")
+    return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@router.post("/tasks/{task}/learn")
+def learn_metric(task: Name, studio: InStudio, session: Publisher, form: Annotated[Learning, Form()]) -> Response:
+    """Learn a metric from all labels."""
+    _known(studio, task)
+
+    def work(progress: Progress) -> str:
+        progress.start(f"learning a {form.metric} metric")
+        learned = learn(studio.answers.task(task), studio.answers.labels(task), metric=form.metric)
+        studio.project.save_metric(task, learned)
+        return f"/tasks/{task}#metrics"
+
+    job = studio.jobs.start(f"Learning from the labels of {task}", work, back=f"/tasks/{task}")
+    return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@router.get("/tasks/{task}/compare")
+def show_comparison(task: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
+    """The latest comparison, and the form for another one."""
+    _known(studio, task)
+    found = studio.project.result(task, "compare")
+    drawing = ""
+    if found:
+        # Where the generic metric loses nothing there is nothing to compare with.
+        bars = [(row["name"], row["relative"] or 0.0) for row in found["rows"]]
+        drawing = draw_bars(bars, about="Loss on the interest, as a share of the generic metric's.")
+    return page(
+        "compare.html.j2",
+        name=task,
+        tables=studio.project.tables(),
+        table=found["form"]["table"] if found else studio.project.table_of(task),
+        metrics=studio.project.metrics(task),
+        found=found,
+        drawing=drawing,
+        session=session,
+    )
+
+
+@router.post("/tasks/{task}/compare")
+def make_comparison(task: Name, studio: InStudio, session: Publisher, form: Annotated[Comparison, Form()]) -> Response:
+    """Group the originals by each metric and see how far the interest moves. For the publisher only."""
+    _known(studio, task)
+    interest = find_interest(form)
+    studio.project.table(form.table)
+
+    def work(progress: Progress) -> str:
+        progress.start("reading the table")
+        panel = studio.project.panel(form.table)
+        progress.start("grouping by each metric and comparing")
+        metrics: dict[str, Any] = dict(studio.project.metrics(task))
+        rows = [asdict(row) for row in compare(panel, interest, k=form.k, metrics=metrics)]
+        content = {"rows": rows, "form": form.model_dump(), "interest": describe(form)}
+        studio.project.set_result(task, "compare", content, studio.clock())
+        return f"/tasks/{task}/compare"
+
+    job = studio.jobs.start(f"Comparing metrics of {task}", work, back=f"/tasks/{task}/compare")
+    return RedirectResponse(f"/jobs/{job}", 303)
+
+
+def find_interest(form: Comparison) -> interests.Interest:
+    """The interest a form describes.
+
+    Examples
+    --------
+    >>> find_interest(Comparison(table="a.csv", interest="segment", start="11:00", end="14:00"))
+    Segment(start='11:00', end='14:00')
+    >>> find_interest(Comparison(table="a.csv", interest="window-total", start="4", end="9"))
+    WindowTotal(start=4, end=9)
+    """
+    if form.interest == "arrival":
+        return interests.Arrival(form.above)
+    if form.interest == "departure":
+        return interests.Departure(form.above)
+    if form.interest == "time-occupied":
+        return interests.TimeOccupied(form.above)
+    kind = interests.Segment if form.interest == "segment" else interests.WindowTotal
+    return kind(_instant(form.start), _instant(form.end))
+
+
+def describe(form: Comparison) -> str:
+    """An interest in words.
+
+    Examples
+    --------
+    >>> describe(Comparison(table="a.csv", interest="segment", start="11:00", end="14:00"))
+    'segment from 11:00 to 14:00'
+    """
+    words = form.interest.replace("-", " ")
+    if form.interest in ("segment", "window-total"):
+        return f"{words} from {form.start.strip()} to {form.end.strip()}"
+    return f"{words}, above {form.above:g}"
+
+
+def _instant(text: str) -> int | str:
+    """A position, or a time of the day."""
+    plain = text.strip()
+    if not plain:
+        raise ParameterError("A window needs a start and an end: times such as 11:00, or positions such as 44.")
+    return int(plain) if plain.isascii() and plain.isdecimal() else plain
+
+
+def _known(studio: Studio, task: str) -> None:
+    if task not in studio.project.tasks():
+        raise HTTPException(404, "There is no such task.")

@@ -1,0 +1,39 @@
+"""Names that may stand in an address and on the disk: what does not match never becomes a path."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+SLUG = r"^[A-Za-z0-9_-]{1,64}$"
+TABLE = r"^[A-Za-z0-9_-]{1,64}\.(csv|parquet)$"
+
+Slug = Annotated[str, StringConstraints(pattern=SLUG)]
+"""A task, an analyst, a release: letters, digits, _ and -, at most 64."""
+
+TableName = Annotated[str, StringConstraints(pattern=TABLE)]
+"""A table in data/: a slug with .csv or .parquet."""
+
+
+def is_slug(text: str) -> bool:
+    """Whether a text is a name.
+
+    Examples
+    --------
+    >>> is_slug("lunch-2024"), is_slug("../etc"), is_slug("a\\n")
+    (True, False, False)
+    """
+    return re.fullmatch(SLUG[1:-1], text) is not None
+
+
+def is_table(text: str) -> bool:
+    """Whether a text is the name of a table.
+
+    Examples
+    --------
+    >>> is_table("days.csv"), is_table("days.csv.exe"), is_table("../days.csv")
+    (True, False, False)
+    """
+    return re.fullmatch(TABLE[1:-1], text) is not None

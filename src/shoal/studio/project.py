@@ -1,0 +1,163 @@
+"""The project folder: raw tables, tasks, metrics, releases. Nothing of data/ is ever served."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError, ParameterError
+from shoal.features import Learned
+from shoal.model import Panel
+from shoal.process.labelling import LabelTask
+from shoal.read import read_panel
+from shoal.studio.names import is_slug, is_table
+from shoal.studio.store import Store
+
+READING = ("id", "time", "value", "subject", "timezone", "missing", "align")
+"""Settings of `read_panel` a publisher can give for a table."""
+
+KINDS = ("linear", "deep")
+
+
+class Project:
+    """A folder of a publisher.
+
+    Names are checked again here, where they become paths, whoever checked them before.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in ("data", "tasks", "metrics", "releases"):
+                (folder / name).mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{str(folder)!r} cannot be used as a project folder: {error.strerror}.") from None
+        self.store = Store(folder / "studio.sqlite")
+
+    def tables(self) -> list[str]:
+        """Names of the tables in data/."""
+        return sorted(p.name for p in (self.folder / "data").iterdir() if p.is_file() and is_table(p.name))
+
+    def table(self, name: str) -> Path:
+        """The file of a table that exists."""
+        if not is_table(name) or not (path := self.folder / "data" / name).is_file():
+            raise InputError("There is no such table in the project.")
+        return path
+
+    def add_table(self, aside: Path, name: str) -> None:
+        """Put an uploaded file in its place, whole; an existing one is never replaced."""
+        if not is_table(name):
+            raise ParameterError(
+                "A table is called by letters, digits, _ and -, at most 64, and ends in .csv or .parquet."
+            )
+        try:
+            os.link(aside, self.folder / "data" / name)  # unlike a rename it fails where there is one
+        except FileExistsError:
+            raise ParameterError(f"The project has a table {name}. Choose another name.") from None
+
+    def reading(self, table: str) -> dict[str, str]:
+        """How a table is read; empty for all that is found by itself."""
+        with self.store.reading() as connection:
+            row = connection.execute("select settings from readings where name = ?", (table,)).fetchone()
+        return {} if row is None else dict(json.loads(row[0]))
+
+    def set_reading(self, table: str, settings: Mapping[str, str]) -> None:
+        """Remember how a table is read."""
+        content = json.dumps({name: settings[name] for name in READING if settings.get(name)})
+        with self.store.writing() as connection:
+            connection.execute("insert or replace into readings values (?, ?)", (table, content))
+
+    def panel(self, table: str) -> Panel:
+        """The series of a table: raw, for methods only."""
+        settings: dict[str, Any] = dict(self.reading(table))
+        if "value" in settings:
+            settings["value"] = [name.strip() for name in settings["value"].split(",")]
+        return read_panel(self.table(table), **settings)
+
+    def tasks(self) -> list[str]:
+        """Names of the tasks, the newest last; one that was put there by hand comes first."""
+        with self.store.reading() as connection:
+            made = dict(connection.execute("select task, at from tasks").fetchall())
+        folders = (self.folder / "tasks").iterdir()
+        found = [p.name for p in folders if is_slug(p.name) and (p / "task.json").is_file()]
+        return sorted(found, key=lambda task: (made.get(task, 0.0), task))
+
+    def task_folder(self, task: str) -> Path:
+        """The folder of a task, existing or not."""
+        if not is_slug(task):
+            raise ParameterError("A task is called by letters, digits, _ and -, at most 64.")
+        return self.folder / "tasks" / task
+
+    def add_task(self, name: str, task: LabelTask, table: str, at: float) -> None:
+        """Save a task and where it came from."""
+        self.refuse_task(name)
+        task.save(self.task_folder(name))
+        with self.store.writing() as connection:
+            connection.execute("insert or replace into tasks values (?, ?, ?)", (name, table, at))
+
+    def refuse_task(self, name: str) -> None:
+        """Raise where a task of that name exists."""
+        if self.task_folder(name).exists():
+            raise ParameterError(f"The project has a task {name}. Choose another name.")
+
+    def table_of(self, task: str) -> str | None:
+        """The table a task was made from."""
+        with self.store.reading() as connection:
+            row = connection.execute("select source_table from tasks where task = ?", (task,)).fetchone()
+        return None if row is None else row[0]
+
+    def metric_path(self, task: str, kind: str) -> Path:
+        """Where the metric learned from a task is kept."""
+        if not is_slug(task) or kind not in KINDS:
+            raise ParameterError("A metric is that of a task, linear or deep.")
+        return self.folder / "metrics" / f"{task}.{kind}.npz"
+
+    def metrics(self, task: str) -> dict[str, Learned]:
+        """The metrics learned from a task, by kind."""
+        paths = {kind: self.metric_path(task, kind) for kind in KINDS}
+        return {kind: Learned.load(path) for kind, path in paths.items() if path.is_file()}
+
+    def all_metrics(self) -> list[str]:
+        """Every learned metric as `task.kind`."""
+        found = ((task, kind) for task in self.tasks() for kind in KINDS)
+        return [f"{task}.{kind}" for task, kind in found if self.metric_path(task, kind).is_file()]
+
+    def save_metric(self, task: str, learned: Learned) -> None:
+        """Keep a learned metric in place of an earlier one."""
+        path = self.metric_path(task, learned.kind)
+        aside = path.with_name(f".{path.name}")
+        learned.save(aside)
+        aside.replace(path)
+
+    @property
+    def ledger(self) -> Path:
+        """The file of earlier releases of this project."""
+        return self.folder / "ledger.jsonl"
+
+    def releases(self) -> list[str]:
+        """Names of the release folders."""
+        folders = (self.folder / "releases").iterdir()
+        return sorted(p.name for p in folders if is_slug(p.name) and (p / "release.json").is_file())
+
+    def release(self, name: str) -> Path:
+        """The folder of a release, existing or not."""
+        if not is_slug(name):
+            raise ParameterError("A release is called by letters, digits, _ and -, at most 64.")
+        return self.folder / "releases" / name
+
+    def result(self, task: str, name: str) -> dict[str, Any] | None:
+        """What was last found out about a task."""
+        with self.store.reading() as connection:
+            row = connection.execute("select content from results where task = ? and name = ?", (task, name)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def set_result(self, task: str, name: str, content: Mapping[str, Any], at: float) -> None:
+        """Remember what was found out about a task: figures, no values."""
+        with self.store.writing() as connection:
+            connection.execute(
+                "insert or replace into results values (?, ?, ?, ?)", (task, name, json.dumps(content), at)
+            )

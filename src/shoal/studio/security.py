@@ -1,0 +1,175 @@
+"""What stands before every page: the names the server answers to, where a request comes from, what a browser may do.
+
+All of it is pure ASGI around the application, so that it holds for pages that do not exist and for errors as well.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+# No inline script, no inline style, no other host. Plotly keeps to it when its style sheet is given as a file.
+CONTENT_POLICY = (
+    "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; style-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+
+class SecureHeaders:
+    """Puts the headers on every answer. What does not say how long it may be kept is not kept at all."""
+
+    def __init__(self, app: ASGIApp, *, secure: bool = False) -> None:
+        self._app = app
+        self._headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, dress the answer."""
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, dressed)
+
+
+class Quiet:
+    """Turns any failure into a page that names nothing, and a line on standard error that names only the place.
+
+    A traceback quotes what the failing line worked on, and logs travel.
+    """
+
+    def __init__(self, app: ASGIApp, *, page: Callable[[], ASGIApp], command: str = "shoal studio") -> None:
+        self._app, self._page, self._command = app, page, command
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, catch what comes back."""
+        started = False
+
+        async def noticed(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noticed)
+        except Exception as error:
+            tell_place(error, self._command)
+            if not started and scope["type"] == "http":
+                await self._page()(scope, receive, send)
+
+
+def tell_place(error: BaseException, command: str = "shoal studio") -> None:
+    """One line on standard error: what kind of failure, and where in the program. Nothing of the data."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "unknown place"
+    print(f"{command}: internal error {type(error).__name__} at {place}", file=sys.stderr, flush=True)
+
+
+class HostCheck:
+    """Answers only to names that are its own.
+
+    A page of a stranger can point a name of his at this machine and have a browser ask it (DNS rebinding); what it asks
+    for then carries his name. Bare addresses cannot be pointed anywhere, so those of the interface are accepted.
+    """
+
+    def __init__(self, app: ASGIApp, *, names: Iterable[str], loopback: bool, refuse: Callable[[], ASGIApp]) -> None:
+        self._app, self._refuse = app, refuse
+        self._names = frozenset(name.lower() for name in names)
+        self._loopback = loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on if it asked for this server."""
+        if scope["type"] == "http" and not self._knows(Headers(scope=scope).getlist("host")):
+            await self._refuse()(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _knows(self, hosts: list[str]) -> bool:
+        name = host_name(hosts[0]) if len(hosts) == 1 else None
+        if name is None:
+            return False
+        if name in self._names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return address.is_loopback or not self._loopback
+
+
+def host_name(netloc: str) -> str | None:
+    """The name or address in a Host header, without its port.
+
+    Examples
+    --------
+    >>> host_name("Studio.example:8765"), host_name("[::1]:80"), host_name("a@b"), host_name("")
+    ('studio.example', '::1', None, None)
+    """
+    if not netloc or any(letter in netloc for letter in "@/\\?#, \t"):
+        return None
+    try:
+        parts = urlsplit(f"//{netloc}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts.hostname
+
+
+class OriginCheck:
+    """Refuses what another site made a browser send: changes must come from a page of this server.
+
+    Browsers say so in `Sec-Fetch-Site`, older ones in `Origin`. Where neither tells (a plain http address that is not
+    loopback, or a program) the token in the form decides, which is asked for in any case.
+    """
+
+    def __init__(self, app: ASGIApp, *, public_url: str | None, refuse: Callable[[], ASGIApp]) -> None:
+        self._app, self._refuse = app, refuse
+        self._public = None if public_url is None else urlsplit(public_url).netloc.lower()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on if it is harmless or our own."""
+        if scope["type"] == "http" and scope["method"] not in SAFE_METHODS and not self._ours(Headers(scope=scope)):
+            await self._refuse()(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _ours(self, headers: Headers) -> bool:
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return False
+        # Pages that send no referrer have their forms say "null"; so do sandboxed frames, which have no token.
+        origin = headers.get("origin", "null")
+        if origin == "null":
+            return True
+        try:
+            netloc = urlsplit(origin).netloc.lower()
+        except ValueError:
+            return False
+        return bool(netloc) and netloc in (headers.get("host", "").lower(), self._public)
+
+
+def same(given: str | None, expected: str) -> bool:
+    """Whether two secrets are equal, in a time that does not tell where they differ."""
+    return given is not None and hmac.compare_digest(given.encode(), expected.encode())

@@ -1,0 +1,45 @@
+"""Run a server until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from shoal.studio.app import build
+from shoal.studio.context import Studio
+from shoal.studio.reached import Reached
+
+
+def serve(studio: Studio, listener: socket.socket) -> None:
+    """Answer requests on a socket; tell where the publisher gets in."""
+    way_in = "/login" if studio.settings.password is not None else f"/enter/{studio.key}"
+    base = address_of(studio.settings, listener)
+    print(f"project  {studio.project.folder}", f"studio   {base}{way_in}", sep="\n", flush=True)
+    answer(build(studio), studio.settings, listener)
+
+
+def address_of(reached: Reached, listener: socket.socket) -> str:
+    """By which address others reach it, without a slash at its end."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return (reached.public_url or f"http://{shown}:{port}").rstrip("/")
+
+
+def answer(app: ASGIApp, reached: Reached, listener: socket.socket) -> None:
+    """Answer requests on a socket until Ctrl-C."""
+    config = uvicorn.Config(
+        app,
+        access_log=False,  # paths hold tokens
+        log_level="warning",
+        server_header=False,
+        # Only a proxy that was announced is believed when it says who the client is.
+        proxy_headers=reached.public_url is not None,
+        forwarded_allow_ips="127.0.0.1",
+        timeout_graceful_shutdown=5,
+        limit_concurrency=1000,
+    )
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])

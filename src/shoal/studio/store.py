@@ -1,0 +1,74 @@
+"""The studio's database: one SQLite file, readable by its owner only.
+
+Every change is one transaction that holds the write lock from its first statement on (BEGIN IMMEDIATE), so what it read
+is still true when it writes. Secrets are not in it: of tokens and cookies only SHA-256 is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.process.database import Database
+
+FORMAT = 1
+
+_SCHEMA = """
+create table if not exists readings (
+  name text primary key,
+  settings text not null
+);
+create table if not exists tasks (
+  task text primary key,
+  source_table text,
+  at real not null
+);
+create table if not exists links (
+  link integer primary key,
+  task text not null,
+  analyst text not null,
+  token_sha256 text not null unique,
+  created real not null,
+  expires real not null,
+  revoked real
+);
+create table if not exists sessions (
+  cookie_sha256 text primary key,
+  link integer references links (link),
+  expires real not null
+);
+create table if not exists questions (
+  task text not null,
+  analyst text not null,
+  position integer not null,
+  left_curve integer not null,
+  right_curve integer not null,
+  repeat_of integer,
+  primary key (task, analyst, position)
+);
+create table if not exists labels (
+  task text not null,
+  analyst text not null,
+  position integer not null,
+  left_curve integer not null,
+  right_curve integer not null,
+  repeat_of integer,
+  answer text not null check (answer in ('similar', 'dissimilar', 'undecided')),
+  number integer not null,
+  at real not null,
+  primary key (task, analyst, position)
+);
+create table if not exists results (
+  task text not null,
+  name text not null,
+  content text not null,
+  at real not null,
+  primary key (task, name)
+);
+"""
+
+
+class Store(Database):
+    """The database of a project."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, schema=_SCHEMA, version=FORMAT, what="a studio")

@@ -1,0 +1,170 @@
+"""Label tasks of the publisher: making one, watching it, sending links and taking them back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Form, HTTPException, Path, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from shoal.errors import ParameterError
+from shoal.process.labelling import DEFAULT_QUESTION, Labels, LabelTask, agreement, consistency
+from shoal.studio.context import InStudio, Publisher, Studio
+from shoal.studio.drawing import draw_lines
+from shoal.studio.jobs import Progress
+from shoal.studio.names import SLUG, Slug, TableName
+from shoal.studio.rendering import page
+from shoal.studio.sessions import Session
+
+router = APIRouter()
+
+Name = Annotated[str, Path(pattern=SLUG)]
+
+
+class NewTask(BaseModel):
+    """What is asked, about which series."""
+
+    name: Slug
+    table: TableName
+    source: Literal["presanitised", "public"] = "presanitised"
+    k: int = Field(10, ge=2, le=1_000_000)
+    statement: str = Field("", max_length=2000)
+    pairs: int = Field(200, ge=1, le=20_000)
+    choice: Literal["uniform", "active"] = "uniform"
+    question: str = Field(DEFAULT_QUESTION, min_length=1, max_length=200)
+
+
+class NewLink(BaseModel):
+    """For whom a link is, and for how long."""
+
+    analyst: Slug
+    days: int = Field(14, ge=1, le=365)
+
+
+@router.get("/tasks/new")
+def show_new_task(studio: InStudio, session: Publisher) -> HTMLResponse:
+    """The form for a task."""
+    return page("new_task.html.j2", tables=studio.project.tables(), question=DEFAULT_QUESTION, session=session)
+
+
+@router.post("/tasks")
+def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, Form()]) -> Response:
+    """Make a task in the background: grouping many series takes a while."""
+    studio.project.refuse_task(form.name)
+    studio.project.table(form.table)
+    if form.source == "public" and not form.statement.strip():
+        raise ParameterError("Say why these series are public. The sentence is recorded with the task.")
+
+    def work(progress: Progress) -> str:
+        progress.start("reading the table")
+        panel = studio.project.panel(form.table)
+        # Two tasks over one table should not ask the same questions.
+        asking: dict[str, Any] = {
+            "n_pairs": form.pairs,
+            "choice": form.choice,
+            "question": form.question,
+            "seed": len(studio.project.tasks()),
+        }
+        if form.source == "public":
+            task = LabelTask.public(panel, statement=form.statement.strip(), **asking)
+        else:
+            progress.start(f"grouping the series, at least {form.k} subjects to a curve, and checking it")
+            task = LabelTask.presanitised(panel, k=form.k, **asking)
+        studio.project.add_task(form.name, task, form.table, studio.clock())
+        return f"/tasks/{form.name}"
+
+    job = studio.jobs.start(f"Making the task {form.name}", work, back="/tasks/new")
+    return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@router.get("/tasks/{task}")
+def show_task(task: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
+    """How far the analysts are, whether they agree, what their labels give."""
+    return _task_page(task, studio, session)
+
+
+@router.post("/tasks/{task}/links")
+def make_link(
+    task: Name, request: Request, studio: InStudio, session: Publisher, form: Annotated[NewLink, Form()]
+) -> HTMLResponse:
+    """A link for an analyst, shown on this page and never again."""
+    _task(studio, task)
+    token = studio.links.create(task, form.analyst, form.days)
+    base = studio.settings.public_url or f"{request.url.scheme}://{request.headers['host']}"
+    return _task_page(task, studio, session, new_link=f"{base.rstrip('/')}/open/{token}", link_for=form.analyst)
+
+
+@router.post("/tasks/{task}/links/{link}/revoke")
+def revoke_link(
+    task: Name, link: Annotated[int, Path(ge=1, le=2**62)], studio: InStudio, session: Publisher
+) -> Response:
+    """Shut a link and every session it opened."""
+    _task(studio, task)
+    if not studio.links.revoke(task, link):
+        raise HTTPException(404, "There is no such link.")
+    return RedirectResponse(f"/tasks/{task}#links", 303)
+
+
+def _task(studio: Studio, name: str) -> LabelTask:
+    if name not in studio.project.tasks():
+        raise HTTPException(404, "There is no such task.")
+    return studio.answers.task(name)
+
+
+def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "", link_for: str = "") -> HTMLResponse:
+    task = _task(studio, name)
+    labels = studio.answers.labels(name)
+    links = studio.links.of_task(name)
+    found = studio.project.result(name, "curve")
+    return page(
+        "task.html.j2",
+        name=name,
+        task=task,
+        table=studio.project.table_of(name),
+        analysts=_analysts(labels, [link.analyst for link in links], task.n_pairs),
+        counts=labels.counts(),
+        consistency=consistency(labels),
+        agreement=agreement(labels),
+        curve=found,
+        drawing=_curve_drawing(found) if found else "",
+        n_decided=labels.n_decided,
+        metrics=studio.project.metrics(name),
+        links=links,
+        now=studio.clock(),
+        new_link=new_link,
+        link_for=link_for,
+        loopback=studio.settings.loopback and studio.settings.public_url is None,
+        session=session,
+    )
+
+
+def _analysts(labels: Labels, invited: list[str], total: int) -> list[dict[str, Any]]:
+    """Progress of everybody who has a link or has answered."""
+    rows = []
+    for analyst in sorted({*invited, *labels.analysts}):
+        theirs = labels.of(analyst)
+        rows.append(
+            {
+                "name": analyst,
+                "done": len(theirs),
+                "total": total,
+                "counts": theirs.counts(),
+                "consistency": consistency(theirs),
+            }
+        )
+    return rows
+
+
+def _curve_drawing(found: dict[str, Any]) -> str:
+    points = found["points"]
+    lowest = min((p[name] for p in points for name in ("learned", "euclidean")), default=0.5)
+    return draw_lines(
+        [
+            ("euclidean", [(p["n_labels"], p["euclidean"]) for p in points]),
+            ("learned", [(p["n_labels"], p["learned"]) for p in points]),
+        ],
+        x_title="labels",
+        about="Score on held-out pairs of the learned and of the Euclidean distance, by number of labels.",
+        unit=(0.5 if lowest >= 0.5 else 0.0, 1.0),  # 0.5 is guessing
+    )

@@ -1,0 +1,82 @@
+"""Links for analysts: a random token opens one task for one analyst, until it expires or is revoked.
+
+The token is in the link and nowhere else; the database has its SHA-256. That suffices without salt or slow hashing: a
+token has 256 random bits, nobody goes through those.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from shoal.process.tokens import DAY, Clock, fingerprint, new_secret
+from shoal.studio.store import Store
+
+__all__ = ["Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """What a token opens; not the token."""
+
+    link: int
+    task: str
+    analyst: str
+    created: float
+    expires: float
+    revoked: float | None
+
+    def opens(self, now: float) -> bool:
+        """Whether it is still good."""
+        return self.revoked is None and now < self.expires
+
+
+class Links:
+    """The links of a project."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+
+    def create(self, task: str, analyst: str, days: float) -> str:
+        """A new link; gives its token, which cannot be had again."""
+        token, now = new_secret(), self._clock()
+        with self._store.writing() as connection:
+            connection.execute(
+                "insert into links (task, analyst, token_sha256, created, expires) values (?, ?, ?, ?, ?)",
+                (task, analyst, fingerprint(token), now, now + days * DAY),
+            )
+        return token
+
+    def find(self, token: str) -> Link | None:
+        """The link of a token that still opens; else nothing, whatever the reason."""
+        with self._store.reading() as connection:
+            rows = _select(connection, "where token_sha256 = ?", fingerprint(token))
+        return rows[0] if rows and rows[0].opens(self._clock()) else None
+
+    def of_task(self, task: str) -> list[Link]:
+        """Every link of a task, the newest first."""
+        with self._store.reading() as connection:
+            return _select(connection, "where task = ? order by link desc", task)
+
+    def revoke(self, task: str, link: int) -> bool:
+        """Shut a link and the sessions it opened; False where the task has no such link."""
+        with self._store.writing() as connection:
+            known = _select(connection, "where task = ? and link = ?", task, link)
+            connection.execute(
+                "update links set revoked = ? where task = ? and link = ? and revoked is null",
+                (self._clock(), task, link),
+            )
+            if known:
+                connection.execute("delete from sessions where link = ?", (link,))
+        return bool(known)
+
+
+def _select(connection: sqlite3.Connection, where: str, *values: object) -> list[Link]:
+    rows = connection.execute(f"select link, task, analyst, created, expires, revoked from links {where}", values)
+    return [Link(*row) for row in rows]
+
+
+def select_link(connection: sqlite3.Connection, link: int) -> Link | None:
+    """A link by its number."""
+    rows = _select(connection, "where link = ?", link)
+    return rows[0] if rows else None
