@@ -391,3 +391,9 @@ def test_every_guarantee_says_what_it_does_and_does_not_promise(name):
 def test_a_crowd_of_series_is_not_called_a_crowd_of_subjects():
     (line,) = may_conclude({"name": "k-anonymity", "parameters": {"k": 5, "per": "series"}})
     assert "Several of them may belong to one subject" in line
+
+
+def test_findings_that_were_let_pass_are_said():
+    text = render({"counts": {}, "guarantees": [], "accepted": ["timestamp-phase", "<b>"]})
+    assert "let these findings pass: timestamp-phase, &lt;b&gt;." in text
+    assert "let these findings pass" not in render({"counts": {}, "guarantees": []})

@@ -16,6 +16,7 @@ from jinja2.utils import htmlsafe_json_dumps
 
 from shoal.report import words
 from shoal.report.plots import channel_plots, checked_axis, group_bars
+from shoal.report.search import attack_curves, search_part
 
 MAX_BYTES = 5_000_000
 _MOST_ROWS = 60
@@ -74,7 +75,10 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
     groups = group_bars(counts)
     channels = channel_plots(figures)
     axis = checked_axis(figures)
+    search, curves = search_part(figures), attack_curves(figures)
     data = {
+        "search": None if search is None else search["plot"],
+        "curves": [{key: curve[key] for key in ("along", "at", "success")} for curve in curves],
         "axis": None if axis is None else {"kind": axis["kind"], "at": axis["at"]},
         "groups": None if groups is None else {"labels": groups["labels"], "bars": groups["bars"]},
         "channels": [{plot["kind"]: plot["data"] for plot in channel["plots"]} for channel in channels],
@@ -93,6 +97,8 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "channels_left_out": figures.get("channels_left_out") or 0,
         "crowd": figures.get("crowd"),
         "largest_share": _share(figures["largest_share"], None) if "largest_share" in figures else "",
+        "search": search,
+        "curves": curves,
         "scores": _scores(certificate.get("utility")),
         "risks": _risks(certificate.get("risk")),
         "tables": _tables(certificate),
@@ -166,6 +172,8 @@ def _steps(
     if pseudonyms:
         steps.append(("Identifiers", pseudonyms))
     steps.append(("Method", _changing(counts, method)))
+    if accepted := [words.clipped(name, 60) for name in _listed(certificate.get("accepted"))[:20]]:
+        steps.append(("Side channels", f"The publisher let these findings pass: {', '.join(accepted)}."))
     steps.append(("Check", "The guarantee was checked on what is published, not on what the method says about itself."))
     return [step for step in steps if step[1]]
 
@@ -309,6 +317,7 @@ def _risks(risk: Any) -> list[dict[str, str]]:
                 "baseline": _share(figures.get("baseline"), figures.get("baseline_interval")),
                 "targets": words.number(figures.get("n_targets")),
                 "meaning": words.clipped(figures.get("meaning", "")),
+                "sentence": words.clipped(figures.get("sentence", ""), 400),
                 "remarks": _remarks(figures),
             }
         )
@@ -335,7 +344,8 @@ def _share(share: Any, interval: Any) -> str:
         return words.number(share)
     bounds = _mapping(interval)
     ends = [words.percent(bounds[end]) for end in ("low", "high") if _is_finite(bounds.get(end))]
-    return words.percent(share) + (f" ({ends[0]} to {ends[1]})" if len(ends) == 2 else "")
+    spread = len(ends) == 2 and bounds["low"] != bounds["high"]
+    return words.percent(share) + (f" ({ends[0]} to {ends[1]})" if spread else "")
 
 
 def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:

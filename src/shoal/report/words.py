@@ -143,9 +143,10 @@ def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "Every published figure is a sum or mean over many subjects, and no single subject dominates it."
         ],
         "differential-privacy": [
-            "Whether any one subject took part changes the odds of every published result by no more than the stated "
-            "factor."
+            "The readings of any one subject change the odds of every published result by no more than the stated "
+            "factor, whatever else anybody knows."
         ],
+        "none": ["That the attacks named here, run by the publisher, succeeded no more often than the figures say."],
     }
     return known.get(_plain(guarantee.get("name")), ["The statement of the guarantee above, word for word."])
 
@@ -178,6 +179,10 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
         "aggregate-rule": [
             "Anything about one subject inside an aggregate.",
             "That two aggregates may safely be subtracted from each other where their members overlap.",
+        ],
+        "none": [
+            "That anything is promised. Somebody who knows more, or tries something else, may achieve more.",
+            "That the figures can be checked from the release: they are the publisher's.",
         ],
         "differential-privacy": [
             "That a published figure is exact: noise was added on purpose.",

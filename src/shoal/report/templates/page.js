@@ -82,6 +82,30 @@
     }];
   }
 
+  function frontier(data, c) {
+    // Told apart by shape as well as by colour.
+    var looks = { chosen: { color: c.accent, symbol: "star", size: 17 }, good: { color: c.line, symbol: "circle", size: 11 }, beyond: { color: c.quiet, symbol: "x-thin-open", size: 10 } };
+    return ["beyond", "good", "chosen"].map(function (kind) {
+      var at = data.kinds.map(function (k, i) { return k === kind ? i : -1; }).filter(function (i) { return i >= 0; });
+      var of = function (all) { return at.map(function (i) { return all[i]; }); };
+      // Names of neighbours would lie on each other: every other one goes below its point.
+      var order = data.x.map(function (_, i) { return i; }).sort(function (a, b) { return data.x[a] - data.x[b]; });
+      var sides = data.x.map(function (_, i) { return order.indexOf(i) % 2 ? "bottom center" : "top center"; });
+      return {
+        type: "scatter", mode: data.names.length > 12 ? "markers" : "markers+text", x: of(data.x), y: of(data.y), text: of(data.names), textposition: of(sides), textfont: { size: 12, color: c.quiet }, cliponaxis: false,
+        marker: { color: looks[kind].color, symbol: looks[kind].symbol, size: looks[kind].size, line: { color: looks[kind].color, width: 2 } },
+        hovertemplate: "%{text}<br>risk %{x:.3~r}<br>" + data.measure + " %{y:.3~r}<extra></extra>"
+      };
+    });
+  }
+
+  function limits(data, c) {
+    var line = { color: c.quiet, width: 1.2, dash: "6px,4px" }, shapes = [];
+    if (data.limit !== null) shapes.push({ type: "line", x0: data.limit, x1: data.limit, y0: 0, y1: 1, yref: "paper", line: line });
+    data.bounds.forEach(function (bound) { shapes.push({ type: "line", y0: bound, y1: bound, x0: 0, x1: 1, xref: "paper", line: line }); });
+    return shapes;
+  }
+
   function layout(kind, width, c, traces) {
     var narrow = width < 480;
     var font = { family: getComputedStyle(document.body).fontFamily, size: 13, color: c.quiet };
@@ -93,6 +117,13 @@
     if (kind === "groups") {
       var longest = Math.max.apply(null, figures.groups.labels.map(function (label) { return label.length; }));
       x.type = "category"; x.nticks = Math.max(2, Math.floor(width / (longest * 9 + 30))); x.title = { text: "members", standoff: 6, font: font }; y.nticks = 4; y.tickformat = ",d"; y.rangemode = "tozero";
+    } else if (kind === "search") {
+      var risks = figures.search.x.concat(figures.search.limit === null ? [] : [figures.search.limit]);
+      var most = Math.max.apply(null, risks);
+      x.tickformat = ".3~p"; x.range = [0, most * 1.12 || 1]; x.nticks = narrow ? 5 : 9; x.title = { text: "risk", standoff: 6, font: font };
+      y.title = { text: figures.search.measure, standoff: 8, font: font };
+    } else if (kind === "curve") {
+      y.tickformat = ".3~p"; y.nticks = 4; y.rangemode = "tozero"; x.nticks = narrow ? 5 : 9;
     } else if (kind === "duration") {
       x.tickformat = ".0%"; x.range = [0, 1]; x.nticks = 6; x.title = { text: "share of the time", standoff: 6, font: font };
     } else if (figures.axis.kind === "clock") {
@@ -106,7 +137,8 @@
     return {
       width: printing ? A4 : undefined, height: printing ? PRINT : undefined, autosize: !printing, showlegend: false, font: font, xaxis: x, yaxis: y,
       margin: { l: 8, r: 24, t: 14, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", separators: ".,",
-      hovermode: kind === "groups" ? "closest" : "x unified", dragmode: false, bargap: 0.15,
+      hovermode: ["groups", "search", "curve"].indexOf(kind) >= 0 ? "closest" : "x unified", dragmode: false, bargap: 0.15,
+      shapes: kind === "search" ? limits(figures.search, c) : [],
       hoverlabel: { bgcolor: c.paper, bordercolor: c.rule, font: { color: c.ink, size: 13 } }
     };
   }
@@ -115,6 +147,11 @@
     var kind = div.dataset.plot, c = colours(), traces, data, x;
     if (kind === "groups") {
       traces = bars(figures.groups, c);
+    } else if (kind === "search") {
+      traces = frontier(figures.search, c);
+    } else if (kind === "curve") {
+      data = figures.curves[+div.dataset.channel];
+      traces = [{ type: "scatter", mode: "lines+markers", x: data.at, y: data.success, line: { color: c.accent, width: 2.5 }, marker: { color: c.accent, size: 8 }, hovertemplate: "%{x}: %{y:.3~p}<extra></extra>" }];
     } else {
       data = figures.channels[+div.dataset.channel][kind];
       x = kind === "duration"
