@@ -47,4 +47,4 @@ docs: setup system
 	$(BIN)/python docs/build.py
 
 clean:
-	rm -rf $(VENV) shoal-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) shoal-demo shoal-demo-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -64,9 +64,14 @@ def _commands() -> list[str]:
     from shoal.cli.app import app
 
     lines = ["", "## Commands", "", _sentence(app.info.epilog or "")]
-    for command in app.registered_commands:
+    found = [("", command) for command in app.registered_commands]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        name = group.name if isinstance(group.name, str) else group.typer_instance.info.name
+        found += [(f"{name} ", command) for command in group.typer_instance.registered_commands]
+    for prefix, command in found:
         function: Any = command.callback
-        lines += ["", f"### shoal {command.name or function.__name__}", "", inspect.getdoc(function) or "", ""]
+        lines += ["", f"### shoal {prefix}{command.name or function.__name__}", "", inspect.getdoc(function) or "", ""]
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]
         hints = get_type_hints(function, include_extras=True)
         for name, parameter in inspect.signature(function).parameters.items():

@@ -155,3 +155,39 @@ def test_the_reposition_paper_draws_small_pictures(tmp_path):
         assert f"]({picture.name})" in page
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_pad_paper(out, **environment):
+    pytest.importorskip("torch", reason="the extra 'deep' (torch) is not installed")
+    options = ["--quick", "--data", str(out / "absent"), "--simulated", "60", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "pad_paper.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=500)
+    return (out / "pad.md").read_text(encoding="utf-8")
+
+
+def test_the_pad_paper_answers_its_statements_and_says_which_sets_are_missing(tmp_path):
+    page = run_pad_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "**All data here are simulated**" in page
+    assert "The data folder has no PAD building, SDU rooms, PAD plugs, tracebase" in page
+    assert page.count("Not drawn: Chromium was not found.") == 9
+    assert "nan" not in page
+    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert len(answers) > 30
+    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+    # Nothing keeps what matters better than groups formed on it; that needs no learning.
+    wanted = [float(share) for share in re.findall(r"wanted (\d\.\d\d) on simulated", page)]
+    assert len(wanted) == 4
+    assert max(wanted) < 1.0
+    assert page.count("The paper's pattern: **") == 10
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_the_pad_paper_draws_small_pictures(tmp_path):
+    page = run_pad_paper(tmp_path)
+    pictures = sorted(tmp_path.glob("pad-*.png"))
+    assert len(pictures) == 9
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000
