@@ -64,12 +64,7 @@ def _commands() -> list[str]:
     from shoal.cli.app import app
 
     lines = ["", "## Commands", "", _sentence(app.info.epilog or "")]
-    found = [("", command) for command in app.registered_commands]
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        name = group.name if isinstance(group.name, str) else group.typer_instance.info.name
-        found += [(f"{name} ", command) for command in group.typer_instance.registered_commands]
-    for prefix, command in found:
+    for prefix, command in _all_commands(app, ""):
         function: Any = command.callback
         lines += ["", f"### shoal {prefix}{command.name or function.__name__}", "", inspect.getdoc(function) or "", ""]
         lines += ["| argument or option | default | meaning |", "|---|---|---|"]
@@ -79,6 +74,15 @@ def _commands() -> list[str]:
                 info = get_args(hints[name])[1]
                 lines.append(f"| {_spelling(name, info)} | {_default(parameter.default)} | {_cell(info.help)} |")
     return lines
+
+
+def _all_commands(app: Any, prefix: str) -> list[tuple[str, Any]]:
+    """Commands, and those of groups behind the group's name."""
+    found = [(prefix, command) for command in app.registered_commands]
+    for group in app.registered_groups:
+        name = group.name if isinstance(group.name, str) else group.typer_instance.info.name
+        found += _all_commands(group.typer_instance, f"{prefix}{name} ")
+    return found
 
 
 def _spelling(name: str, info: Any) -> str:

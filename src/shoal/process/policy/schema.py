@@ -146,7 +146,6 @@ class ReleasePart(Part):
     recipient: str | None = Field(default=None, description="agreement: who gets the data.")
     purpose: str | None = Field(default=None, description="agreement: what for.")
     expires: date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
-
     contact: str | None = Field(default=None, description="agreement: whom the recipient tells when something fails.")
     closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, how often.")
 
