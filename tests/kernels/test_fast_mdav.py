@@ -61,6 +61,8 @@ def clouds(rng, n, kind):
         return 1e-160 * rng.normal(size=(n, 5))
     if kind == "too huge to square":
         return 1e155 * rng.normal(size=(n, 5))
+    if kind == "so far away that means round":
+        return 1e15 + rng.integers(0, 9, size=(n, 6)).astype(float)
     if kind == "two scales":
         return np.where(rng.random((n, 1)) < 0.5, 1.0, 1e-9) * rng.normal(size=(n, 7))
     if kind == "outliers":
@@ -86,6 +88,7 @@ KINDS = [
     "tiny",
     "too tiny to square",
     "too huge to square",
+    "so far away that means round",
     "two scales",
     "outliers",
     "long",
@@ -134,9 +137,28 @@ def test_the_index_is_used_on_all_but_rows_it_cannot_hold(monkeypatch, rng):
     monkeypatch.setattr(fast_mdav, "build_leaves", lambda *a: built.append(len(a[1])) or build_leaves(*a))
     fast(rng.normal(size=(fast_mdav.SMALL + 20, 4)), 3)
     assert built == [fast_mdav.SMALL + 20]
-    for x in (rng.normal(size=(fast_mdav.SMALL, 4)), 1e200 * rng.normal(size=(300, 4)), np.full((300, 2), 1e308)):
+    for x in (
+        rng.normal(size=(fast_mdav.SMALL, 4)),
+        1e200 * rng.normal(size=(fast_mdav.SMALL + 100, 4)),
+        np.full((fast_mdav.SMALL + 100, 2), 1e308),
+    ):
         assert_array_equal(fast(x, 3), slow(x, 3))
     assert len(built) == 1
+
+
+def test_the_index_is_built_anew_when_the_rows_left_lie_much_closer_together(monkeypatch, rng):
+    built = []
+    monkeypatch.setattr(fast_mdav, "_LASTING", 300)
+    monkeypatch.setattr(fast_mdav, "build_leaves", lambda *a: built.append(len(a[1])) or build_leaves(*a))
+    x = rng.normal(size=(900, 5))
+    assert_array_equal(fast(x, 3), slow(x, 3))
+    assert built[0] == 900
+    assert built[1] < 700
+    built.clear()
+    x[::100] *= 1e6
+    assert_array_equal(fast(x, 3), slow(x, 3))
+    assert built[0] == 900
+    assert 800 < built[1] < 900
 
 
 def test_threads_change_nothing(monkeypatch, rng):
@@ -175,22 +197,22 @@ def test_nearest_and_farthest_equal_a_full_search_while_rows_are_dropped(kind):
         wanted = int(rng.choice([1, 5, 40]))  # 40: more than the first leaves hold in the end
         found = np.empty(wanted, dtype=np.int64)
         place_of_row(leaves, centre, at)
-        n_near, n_far = find_candidates(leaves, at, centre, wanted, 1, frame.error, frame.slack, room)
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 1, frame.error, frame.last_error, room)
         nearest_of(x, room.near[:n_near], centre, found)
         assert found.tolist() == sorted(others, key=lambda r: (from_centre[r], r))[:wanted]
         assert farthest_of(x, room.far[:n_far], x[centre]) == min(left, key=lambda r: (-from_centre[r], r))
-        n_near, n_far = find_candidates(leaves, at, centre, wanted, 0, frame.error, frame.slack, room)
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 0, frame.error, frame.last_error, room)
         assert n_far == 0
         assert len(set(room.near[:n_near])) == n_near
         assert set(found) <= set(room.near[:n_near])
         point = x[left].mean(axis=0)
         place_of_point(frame, point, at)
-        n_near, n_far = find_candidates(leaves, at, -1, 0, 1, frame.error, frame.slack, room)
+        n_near, n_far = find_candidates(leaves, at, -1, 0, 1, frame.error, frame.last_error, room)
         from_point = {r: squared_distance(x[r], point) for r in left}
         assert n_near == 0
         assert farthest_of(x, room.far[:n_far], point) == min(left, key=lambda r: (-from_point[r], r))
         wanted = int(rng.choice([2, 7]))
-        n_near, n_far = find_candidates(leaves, at, -1, 0, wanted, frame.error, frame.slack, room)
+        n_near, n_far = find_candidates(leaves, at, -1, 0, wanted, frame.error, frame.last_error, room)
         assert n_near == 0
         assert set(sorted(left, key=lambda r: (-from_point[r], r))[:wanted]) <= set(room.far[:n_far])
         for row in rng.choice(left, size=25, replace=False):
@@ -206,7 +228,7 @@ def test_few_rows_are_measured():
     at, room = empty_place(frame), room_for(leaves)
     for row in range(0, 4000, 100):
         place_of_row(leaves, row, at)
-        n_near, n_far = find_candidates(leaves, at, row, 9, 1, frame.error, frame.slack, room)
+        n_near, n_far = find_candidates(leaves, at, row, 9, 1, frame.error, frame.last_error, room)
         assert n_near <= 12
         assert n_far <= 3
 

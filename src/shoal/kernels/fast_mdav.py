@@ -6,8 +6,9 @@ For complete rows, one per subject. Four things are exact although they are chea
 - the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
   mean is summed again in row order, as the definition does it;
 - the row farthest from it is taken from the `outskirts` as long as these must contain it;
-- when three tenths of a large index are gone it is built anew around the rest, and the last rows go through
-  `mdav_groups` itself, as do rows whose squares would leave the range of float64.
+- when three tenths of a large index are gone, or the rows left lie much closer together, it is built anew around
+  the rest, and the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of
+  float64.
 """
 
 import numpy as np
@@ -29,15 +30,18 @@ from shoal.kernels.mdav import mdav_groups
 from shoal.kernels.outskirts import Outskirts, farthest_from_mean, n_outskirts, outskirts_of
 from shoal.kernels.search_index import (
     Candidates,
+    exact_distance,
     farthest_of,
     find_candidates,
     nearest_of,
     room_for,
 )
 
-SMALL = 200  # rows for which an index does not pay
+SMALL = 600  # rows for which an index does not pay, least of all when it has to be compiled first
 _FEW = 60  # rows for which one that is there does not
 _LASTING = 4096  # rows for which it is not built anew
+_COARSE = 4.0  # how much shorter than the longest row once was all may be before its steps are too coarse for them
+_PAYING = 8  # pairs found in about the time of building an index
 _ROUNDING = 2.0**-52
 _RANGE = (1e-140, 1e140)  # lengths whose squares are safe
 
@@ -56,9 +60,13 @@ def fast_mdav_groups(x: NDArray[np.float64], k: int, done: NDArray[np.int64], th
         if frame is None or not (frame.largest == 0.0 or _RANGE[0] < frame.largest < _RANGE[1]):
             break
         leaves = build_leaves(x, left, frame, threads)
-        stop = max(min(SMALL, _FEW), 6 * k, 7 * len(left) // 10 if len(left) > _LASTING else 0)
+        large = len(left) > _LASTING
+        stop = max(min(SMALL, _FEW), 6 * k, 7 * len(left) // 10 if large else 0)
+        coarse = frame.largest / _COARSE if large else 0.0
         room = room_for(leaves)
-        n_groups = _take_pairs(x, leaves, frame, empty_place(frame), room, k, labels, n_groups, stop, sums, sizes, done)
+        n_groups = _take_pairs(
+            x, leaves, frame, empty_place(frame), room, k, labels, n_groups, stop, coarse, sums, sizes, done
+        )
         left = np.flatnonzero(labels < 0)
     rest = np.ascontiguousarray(x[left])
     labels[left] = n_groups + mdav_groups(rest, np.arange(len(left)), k, np.zeros(1, dtype=np.int64))
@@ -77,11 +85,12 @@ def _take_pairs(
     labels: NDArray[np.int64],
     label: int,
     stop: int,
+    coarse: float,
     sums: NDArray[np.float64],
     sizes: NDArray[np.float64],
     done: NDArray[np.int64],
 ) -> int:
-    """Form pairs of groups until at most `stop` rows are left; return the next label."""
+    """Form pairs of groups until `stop` rows are left or all are closer than `coarse`; return the next label."""
     group = np.empty(k - 1, dtype=np.int64)
     none, one, nobody = int(np.int64(0)), int(np.int64(1)), int(np.int64(-1))  # numba compiles anew for constants
     n_start = n_left = room.near.shape[0]
@@ -90,6 +99,7 @@ def _take_pairs(
         size += sizes[c] * sizes[c]
     size = np.sqrt(size)
     outskirts = Outskirts(sums / n_left, np.empty(0, np.int64), np.empty(0), np.inf)
+    n_pairs = 0
     while n_left > stop:
         mean = sums / n_left
         # How far this mean may lie from one summed in row order: both sums round once per row and column.
@@ -97,14 +107,17 @@ def _take_pairs(
         centre = farthest_from_mean(x, outskirts, outskirts.others, labels, mean, error)
         if centre < 0:
             place_of_point(frame, mean, at)
-            wide = frame.error + error * frame.scale
+            wide, last_wide = frame.error + error * frame.scale, frame.last_error + error * frame.scale
             n_kept = n_outskirts(n_left)
-            n_far = find_candidates(leaves, at, nobody, none, n_kept, wide, frame.slack, room)[1]
+            n_far = find_candidates(leaves, at, nobody, none, n_kept, wide, last_wide, room)[1]
             outskirts = outskirts_of(x, room.far[:n_far], mean, n_kept)
             centre = farthest_from_mean(x, outskirts, -np.inf, labels, mean, error)
+        if n_pairs >= _PAYING and np.sqrt(exact_distance(x[centre], mean)) < coarse:
+            break
+        n_pairs += 1
         for turn in range(2):
             place_of_row(leaves, centre, at)
-            n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, frame.error, frame.slack, room)
+            n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, frame.error, frame.last_error, room)
             nearest_of(x, room.near[:n_near], centre, group)
             _take(x, leaves, labels, label, centre, sums)
             for row in group:
@@ -115,7 +128,7 @@ def _take_pairs(
                 # The second group grows around the row farthest from the first centre.
                 opposite = farthest_of(x, room.far[:n_far], x[centre])
                 if labels[opposite] >= 0:  # only where all are equally far
-                    n_far = find_candidates(leaves, at, centre, none, one, frame.error, frame.slack, room)[1]
+                    n_far = find_candidates(leaves, at, centre, none, one, frame.error, frame.last_error, room)[1]
                     opposite = farthest_of(x, room.far[:n_far], x[centre])
                 centre = opposite
         done[0] += 2 * k

@@ -1,17 +1,17 @@
 """A shrinking set of points, in leaves of neighbours: what is stored, how it is built, how a row leaves.
 
-Rows are turned onto their principal axes and cut into leaves (a k-d tree of which only the leaves are kept). Axes come
-in steps of `STEP`. After each step a row has y, its coordinates so far, and r, the length of what lies beyond them, so
-that for two rows a and b
+Rows are turned onto their principal axes and cut into leaves (a k-d tree of which only the leaves are kept). The axes
+come in steps. After each step a row has y, its coordinates so far, and r, the length of what lies beyond them, so that
+for two rows a and b
 
     |y_a - y_b|^2 + (r_a - r_b)^2  <=  |a - b|^2  <=  |y_a - y_b|^2 + (r_a + r_b)^2
 
-Short rows are turned completely: after the last step r is zero and both sides are the distance itself. Of long rows
-only the first axes are taken, and a copy in float32 stands ready for rows these do not decide.
+The first two steps lie leaf by leaf, ready for `lanes`. Few rows outlast them; what decides about those lies row by
+row: the remaining axes, or of long rows, of which no more axes are taken, a copy in float32.
 
-Everything is float32 and scaled by a power of two to lengths of at most one, so nothing overflows. `Frame.error` bounds
-by how much rounding can move the distance of two points, `Frame.slack` the relative error of a float32 sum of squares.
-Whoever widens a limit by both rules out no row wrongly. Which axes are chosen changes the speed and nothing else.
+Coordinates are int16, scaled so that the longest row has length `LONGEST`: distances stay below 2^15 and their squares
+below 2^31. `Frame` bounds by how much rounding can move the distance of two points. Whoever widens a limit by that
+rules out no row wrongly. Which axes are chosen changes the speed and nothing else.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,17 +21,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-WIDTH = 32  # slots per leaf: long enough for vector instructions, short enough to skip
-STEP = 8  # axes looked at together
-ROW = (STEP + 1) * WIDTH  # one step of one leaf: its axes, then what lies beyond them
-LONG = 64  # columns above which rows are not turned completely
-LONG_AXES = 16  # axes taken of such rows
+from shoal.kernels.lanes import GROUP, STRIDE, WIDTH, fit_box
+
+LONGEST = 16000.0
+FIRST, SECOND = 8, 16  # values of a step: its axes, then what lies beyond them
+BLOCK, SECOND_BLOCK = FIRST * WIDTH, SECOND * WIDTH
+_FIRST_AXES, _TWO_AXES = FIRST - 1, FIRST + SECOND - 2
+LONG = _TWO_AXES + STRIDE  # columns above which rows are not turned completely
 _LONG_SAMPLE = 64  # rows that choose the axes of long rows
 _SAMPLE = 4096  # and of short ones
 _CUT_SAMPLE = 64  # rows that choose where to cut
 _PRODUCT = 600_000  # multiplications below which a matrix product stays on one thread
 _REFIT = 4  # rows dropped from a leaf between two fits of its box
 _MANY_ROWS = 50_000  # rows from which a second thread pays
+_LINE = 64  # bytes the processor fetches together
 # Sums may be reordered and contracted where limits allow for it; NaN and infinity keep their meaning.
 LOOSE = {"contract", "reassoc"}
 
@@ -39,49 +42,59 @@ LOOSE = {"contract", "reassoc"}
 class Leaves(NamedTuple):
     """The rows of each leaf and their coordinates.
 
-    `values` is flat: step, leaf, the axes of the step and what lies beyond, slot. An empty slot has NaN on its first
-    axis, so that no comparison lets its sums through. `low` and `high` are the box of each leaf, or a little more, in
-    the values of the first step. `rows` go by place: leaf times WIDTH plus slot. `place_of` is -1 for a row that is not
-    there. `full`, the float32 copy, goes by row; it is empty where rows are short.
+    `first` and `second` are blocks of `lanes`, one per leaf. `rest`, the remaining axes, and `rows` go by place: leaf
+    times WIDTH plus slot. `full`, the float32 copy, goes by row. What is not needed is empty. `low` and `high` are the
+    box of each leaf, or a little more, in the values of the first step. `there` has a bit for each slot that is filled,
+    `filled` for each leaf of a group that has rows. `place_of` is -1 for a row that is not there.
     """
 
-    values: NDArray[np.float32]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
-    rows: NDArray[np.int64]
-    n_left: NDArray[np.int64]
-    place_of: NDArray[np.int64]
+    first: NDArray[np.int16]
+    second: NDArray[np.int16]
+    rest: NDArray[np.int16]
     full: NDArray[np.float32]
+    low: NDArray[np.int16]
+    high: NDArray[np.int16]
+    rows: NDArray[np.int64]
+    there: NDArray[np.int64]
+    filled: NDArray[np.int64]
+    n_left: NDArray[np.int32]
+    place_of: NDArray[np.int64]
 
 
 class Frame(NamedTuple):
     """How a point becomes coordinates, and by how much these may be off.
 
-    `largest` is the length of the longest row seen from the origin; times `scale` it is at most one.
+    `largest` is the length of the longest row seen from the origin; times `scale` it is LONGEST. `error` is how far a
+    distance may be off by its steps, `last_error` by what decides in the end.
     """
 
     origin: NDArray[np.float64]
     turn: NDArray[np.float64]
     largest: float
     scale: float
-    complete: bool
     error: float
-    slack: float
+    last_error: float
 
 
 class Place(NamedTuple):
-    """A query point: its values, step by step, and its float32 copy (empty where rows are short)."""
+    """A query point, step by step; `opposite` is the first step with what lies beyond negated."""
 
-    values: NDArray[np.float32]
+    first: NDArray[np.int16]
+    opposite: NDArray[np.int16]
+    second: NDArray[np.int16]
+    rest: NDArray[np.int16]
     full: NDArray[np.float32]
 
 
 def empty_place(frame: Frame) -> Place:
     """Room for the coordinates of a point."""
-    n_columns, n_axes = frame.turn.shape
+    n_columns = frame.turn.shape[0]
     return Place(
-        np.empty(n_axes // STEP * (STEP + 1), np.float32),
-        np.empty(0 if frame.complete else n_columns, np.float32),
+        first=np.empty(FIRST, np.int16),
+        opposite=np.empty(FIRST, np.int16),
+        second=np.empty(SECOND, np.int16),
+        rest=np.empty(STRIDE, np.int16),
+        full=np.empty(0 if n_columns <= LONG else n_columns, np.float32),
     )
 
 
@@ -96,32 +109,35 @@ def frame_of(x: NDArray[np.float64], rows: NDArray[np.int64]) -> Frame:
         axes = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     else:
         # From the small side; orthonormal even where the sample has fewer directions than axes.
-        strongest = np.linalg.eigh(sample @ sample.T)[1][:, ::-1][:, :LONG_AXES]
+        strongest = np.linalg.eigh(sample @ sample.T)[1][:, ::-1][:, :_TWO_AXES]
         axes = np.linalg.qr(sample.T @ strongest)[0]
     largest = _largest(x, rows, origin)
-    scale = float(2.0 ** -np.ceil(np.log2(largest))) if 0.0 < largest < np.inf else 1.0
-    turn = np.zeros((n_columns, -(-axes.shape[1] // STEP) * STEP))
+    scale = LONGEST / largest if 0.0 < largest < np.inf else 1.0
+    n_axes = next(n for n in (_FIRST_AXES, _TWO_AXES, LONG) if axes.shape[1] <= n)
+    turn = np.zeros((n_columns, n_axes))
     turn[:, : axes.shape[1]] = axes * scale
-    # Two points of length one at most, rounded to float32; and a length that is a difference of squares loses half
-    # its digits.
-    error = 2.0**-22 + (0.0 if complete else 2.0 * np.sqrt((2.0 * n_columns + 128.0) * 2.0**-53))
-    return Frame(origin, turn, largest, scale, complete, error, max(2e-5, (n_columns + 32) * 2.0**-22))
+    # Each value of two points is off by half at most; a length that is a difference of squares loses half its digits,
+    # and a sum in float32 a part that grows with its terms, and what is not whole.
+    error = last_error = 0.01 + np.sqrt(LONG)
+    if not complete:
+        error = 0.01 + np.sqrt(FIRST + SECOND) + 2.0 * LONGEST * np.sqrt((2.0 * n_columns + 128.0) * 2.0**-53)
+        last_error = 1.1 + 2.0 * LONGEST * (n_columns + 32.0) * 2.0**-24
+    return Frame(origin, turn, largest, scale, error, last_error)
 
 
 def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, threads: int = 1) -> Leaves:
     """Leaves over some rows of x; the same for any number of threads."""
-    n, n_axes = len(rows), frame.turn.shape[1]
-    n_steps = n_axes // STEP
-    y = np.empty((n, n_steps, STEP + 1), np.float32)
-    full = np.empty((0 if frame.complete else len(x), x.shape[1]), np.float32)
-    size = max(16, _PRODUCT // (x.shape[1] * n_axes))
+    n, (n_columns, n_axes) = len(rows), frame.turn.shape
+    y = np.empty((n, FIRST + SECOND + STRIDE if n_axes > _TWO_AXES else FIRST + SECOND), np.int16)
+    full = np.empty((0 if n_columns <= LONG else len(x), n_columns), np.float32)
+    size = max(16, _PRODUCT // (n_columns * n_axes))
 
     def turn(starts: range) -> None:
         for i in starts:
             points = x[rows[i : i + size]]
             points -= frame.origin
-            _store(points @ frame.turn, points, frame.scale, frame.complete, y[i : i + size])
-            if not frame.complete:
+            _store(points @ frame.turn, points, frame.scale, y[i : i + size])
+            if n_columns > LONG:
                 full[rows[i : i + size]] = points * frame.scale
 
     starts = range(0, n, size)
@@ -130,25 +146,30 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
             list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
     else:
         turn(starts)
-    order, ends = _cut(np.ascontiguousarray(y[:, 0]))
+    order, ends = _cut(np.ascontiguousarray(y[:, :FIRST]))
     n_leaves = len(ends)
+    n_groups = -(-n_leaves // GROUP)
     leaves = Leaves(
-        values=_aligned(n_leaves * n_steps * ROW),
-        low=np.empty((STEP + 1, n_leaves), np.float32),
-        high=np.empty((STEP + 1, n_leaves), np.float32),
-        rows=np.full(n_leaves * WIDTH, -1),
-        n_left=np.diff(ends, prepend=0),
-        place_of=np.full(len(x), -1),
+        first=_aligned(n_leaves * BLOCK),
+        second=_aligned(n_leaves * SECOND_BLOCK if n_axes > _FIRST_AXES else 0),
+        rest=_aligned(n_leaves * WIDTH * STRIDE if n_axes > _TWO_AXES else 0),
         full=full,
+        low=np.zeros(n_groups * GROUP * FIRST, np.int16),
+        high=np.zeros(n_groups * GROUP * FIRST, np.int16),
+        rows=np.full(n_leaves * WIDTH, -1),
+        there=np.zeros(n_leaves, np.int64),
+        filled=np.zeros(n_groups, np.int64),
+        n_left=np.diff(ends, prepend=0).astype(np.int32),
+        place_of=np.full(len(x), -1),
     )
     _fill(leaves, rows, order, ends, y)
     return leaves
 
 
-def _aligned(n: int) -> NDArray[np.float32]:
+def _aligned(n: int) -> NDArray[np.int16]:
     """Numbers that start on a cache line, so that no vector of them lies across two."""
-    line = 64 // np.dtype(np.float32).itemsize
-    room = np.empty(n + line, np.float32)
+    line = _LINE // np.dtype(np.int16).itemsize
+    room = np.empty(n + line, np.int16)
     start = -(room.ctypes.data // room.itemsize) % line
     return room[start : start + n]
 
@@ -168,36 +189,46 @@ def _largest(x: NDArray[np.float64], rows: NDArray[np.int64], origin: NDArray[np
     return float(np.sqrt(largest)) * (1.0 + 1e-9)
 
 
+@njit(cache=True, nogil=True)
+def _round(value: float) -> np.int16:
+    """To a whole number. No row lies outside; a mean that does by its rounding is moved, towards all rows."""
+    return np.int16(np.rint(min(max(value, -LONGEST), LONGEST)))
+
+
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def _store(
-    turned: NDArray[np.float64], points: NDArray[np.float64], scale: float, complete: bool, y: NDArray[np.float32]
-) -> None:
+def _store(turned: NDArray[np.float64], points: NDArray[np.float64], scale: float, y: NDArray[np.int16]) -> None:
     """Coordinates of points and the lengths beyond them, last step first."""
+    n_columns, n_axes = points.shape[1], turned.shape[1]
     for i in range(turned.shape[0]):
         beyond = 0.0
-        if not complete:
-            for c in range(points.shape[1]):
+        if n_columns > LONG:
+            for c in range(n_columns):
                 value = points[i, c] * scale
                 beyond += value * value
-            for j in range(turned.shape[1]):
+            for j in range(n_axes):
                 beyond -= turned[i, j] * turned[i, j]
             beyond = beyond if beyond > 0.0 else 0.0
-        for step in range(y.shape[1] - 1, -1, -1):
-            y[i, step, STEP] = np.sqrt(beyond)
-            for j in range(STEP):
-                value = turned[i, step * STEP + j]
-                y[i, step, j] = value
-                beyond += value * value
+        for j in range(_TWO_AXES, n_axes):
+            beyond += turned[i, j] * turned[i, j]
+            y[i, j + 2] = _round(turned[i, j])
+        y[i, FIRST + SECOND - 1] = _round(np.sqrt(beyond))
+        for j in range(_FIRST_AXES, _TWO_AXES):
+            value = turned[i, j] if j < n_axes else 0.0
+            beyond += value * value
+            y[i, j + 1] = _round(value)
+        y[i, FIRST - 1] = _round(np.sqrt(beyond))
+        for j in range(_FIRST_AXES):
+            y[i, j] = _round(turned[i, j])
 
 
-@njit(cache=True, nogil=True, fastmath=LOOSE)
-def _cut(first: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+@njit(cache=True, nogil=True)
+def _cut(first: NDArray[np.int16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Halve along the value of the first step that varies most, in a sample, until every part fits into a leaf.
 
     Returns the rows in order and where in it each leaf ends.
     """
     n = first.shape[0]
-    order, keys = np.empty(n, np.int64), np.empty(n, np.float32)
+    order, keys = np.empty(n, np.int64), np.empty(n, np.int16)
     for i in range(n):
         order[i] = i
     ends = np.empty(2 * n // WIDTH + 2, np.int64)
@@ -213,10 +244,10 @@ def _cut(first: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int6
             continue
         widest, largest = 0, -1.0
         apart = max(1, (end - start) // _CUT_SAMPLE)
-        for j in range(STEP + 1):
+        for j in range(FIRST):
             total, squares, n_seen = 0.0, 0.0, 0
             for i in range(start, end, apart):
-                value = first[order[i], j]
+                value = float(first[order[i], j])
                 total += value
                 squares += value * value
                 n_seen += 1
@@ -234,7 +265,7 @@ def _cut(first: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 @njit(cache=True, nogil=True)
-def select(keys: NDArray[np.floating[Any]], order: NDArray[np.int64], k: int) -> None:
+def select(keys: NDArray[Any], order: NDArray[np.int64], k: int) -> None:
     """Rearrange both so that the k lowest keys come first (Hoare 1961)."""
     low, high = 0, keys.shape[0] - 1
     while low < high:
@@ -260,37 +291,40 @@ def select(keys: NDArray[np.floating[Any]], order: NDArray[np.int64], k: int) ->
 
 @njit(cache=True, nogil=True)
 def _fill(
-    leaves: Leaves, rows: NDArray[np.int64], order: NDArray[np.int64], ends: NDArray[np.int64], y: NDArray[np.float32]
+    leaves: Leaves, rows: NDArray[np.int64], order: NDArray[np.int64], ends: NDArray[np.int64], y: NDArray[np.int16]
 ) -> None:
-    n_leaves = ends.shape[0]
     start = 0
-    for leaf in range(n_leaves):
+    for leaf in range(ends.shape[0]):
         for slot in range(WIDTH):
             place = leaf * WIDTH + slot
             filled = start + slot < ends[leaf]
-            i = order[start + slot] if filled else 0
-            for step in range(y.shape[1]):
-                at = (step * n_leaves + leaf) * ROW + slot
-                for j in range(STEP + 1):
-                    leaves.values[at + j * WIDTH] = y[i, step, j] if filled else np.nan
+            i = order[start + slot if filled else start]  # an empty slot has to hold something
+            for j in range(FIRST):
+                leaves.first[_within(leaf * BLOCK, slot, j)] = y[i, j]
+            if leaves.second.shape[0] > 0:
+                for j in range(SECOND):
+                    leaves.second[_within(leaf * SECOND_BLOCK, slot, j)] = y[i, FIRST + j]
+            if leaves.rest.shape[0] > 0:
+                for j in range(STRIDE):
+                    leaves.rest[place * STRIDE + j] = y[i, FIRST + SECOND + j]
             if filled:
                 leaves.rows[place] = rows[i]
                 leaves.place_of[rows[i]] = place
+        leaves.there[leaf] = (1 << (ends[leaf] - start)) - 1
+        leaves.filled[leaf // GROUP] |= 1 << leaf % GROUP
         start = ends[leaf]
-        _fit_box(leaves, leaf)
+        _fit(leaves, leaf)
 
 
 @njit(cache=True)
-def _fit_box(leaves: Leaves, leaf: int) -> None:
-    values = leaves.values[leaf * ROW : (leaf + 1) * ROW]
-    for j in range(STEP + 1):
-        low, high = np.float32(np.inf), np.float32(-np.inf)
-        for slot in range(WIDTH):
-            value = values[j * WIDTH + slot]
-            there = values[slot] == values[slot]  # not NaN
-            low = value if there and value < low else low
-            high = value if there and value > high else high
-        leaves.low[j, leaf], leaves.high[j, leaf] = low, high
+def _within(block: int, slot: int, j: int) -> int:
+    """Where in a block the value j of a row is."""
+    return block + (j // 2 * WIDTH + slot) * 2 + j % 2
+
+
+@njit(cache=True)
+def _fit(leaves: Leaves, leaf: int) -> None:
+    fit_box(leaves.first, leaf * BLOCK, leaves.there[leaf], leaves.low, leaves.high, leaves.low.shape[0] // FIRST, leaf)
 
 
 @njit(cache=True)
@@ -298,11 +332,13 @@ def drop_row(leaves: Leaves, row: int) -> None:
     """Take a row out; now and then the box of its leaf is fitted to what is left."""
     place = leaves.place_of[row]
     leaf = place // WIDTH
-    leaves.values[leaf * ROW + place % WIDTH] = np.nan
+    leaves.there[leaf] &= ~(1 << place % WIDTH)
     leaves.place_of[row] = -1
     leaves.n_left[leaf] -= 1
-    if leaves.n_left[leaf] % _REFIT == 0:
-        _fit_box(leaves, leaf)
+    if leaves.n_left[leaf] == 0:
+        leaves.filled[leaf // GROUP] &= ~(1 << leaf % GROUP)
+    elif leaves.n_left[leaf] % _REFIT == 0:
+        _fit(leaves, leaf)
 
 
 @njit(cache=True)
@@ -310,23 +346,36 @@ def place_of_row(leaves: Leaves, row: int, at: Place) -> None:
     """The coordinates of a row that is in a leaf."""
     place = leaves.place_of[row]
     leaf, slot = place // WIDTH, place % WIDTH
-    n_leaves = leaves.n_left.shape[0]
-    for i in range(at.values.shape[0]):
-        step, j = i // (STEP + 1), i % (STEP + 1)
-        at.values[i] = leaves.values[(step * n_leaves + leaf) * ROW + j * WIDTH + slot]
+    for j in range(FIRST):
+        at.first[j] = leaves.first[_within(leaf * BLOCK, slot, j)]
+    if leaves.second.shape[0] > 0:
+        for j in range(SECOND):
+            at.second[j] = leaves.second[_within(leaf * SECOND_BLOCK, slot, j)]
+    if leaves.rest.shape[0] > 0:
+        at.rest[:] = leaves.rest[place * STRIDE : (place + 1) * STRIDE]
     for c in range(at.full.shape[0]):
         at.full[c] = leaves.full[row, c]
+    _negate(at)
 
 
 @njit(cache=True)
 def place_of_point(frame: Frame, point: NDArray[np.float64], at: Place) -> None:
-    """The coordinates of any point."""
+    """The coordinates of any point among the rows."""
     n_columns, n_axes = frame.turn.shape
     centred, turned = np.zeros((1, n_columns)), np.zeros((1, n_axes))
     for c in range(n_columns):
         centred[0, c] = point[c] - frame.origin[c]
         for j in range(n_axes):
             turned[0, j] += centred[0, c] * frame.turn[c, j]
-    _store(turned, centred, frame.scale, frame.complete, at.values.reshape((1, n_axes // STEP, STEP + 1)))
+    y = np.empty((1, FIRST + SECOND + STRIDE), np.int16)
+    _store(turned, centred, frame.scale, y)
+    at.first[:], at.second[:], at.rest[:] = y[0, :FIRST], y[0, FIRST : FIRST + SECOND], y[0, FIRST + SECOND :]
     for c in range(at.full.shape[0]):
         at.full[c] = centred[0, c] * frame.scale
+    _negate(at)
+
+
+@njit(cache=True)
+def _negate(at: Place) -> None:
+    at.opposite[:] = at.first
+    at.opposite[FIRST - 1] = -at.first[FIRST - 1]

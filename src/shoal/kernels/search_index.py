@@ -1,12 +1,13 @@
 """Nearest and farthest rows in `leaves`: which rows must be measured, and the choice among them.
 
 One walk over the leaves looks for the nearest rows of a point, for the farthest, or for both. A leaf is skipped when
-its box, and left after any step of axes when none of its rows, can beat what is already found. Rows that stay are
+its box, and left after each step of axes when none of its rows, can beat what is already found. Rows that stay are
 known up to rounding; those that rounding could make a nearest or a farthest row become candidates. Only candidates are
 measured exactly, in the order of columns as the definition does it, and ties go to the lower row. The answers are
 therefore those of a search through all rows, bit for bit.
 
-Sums of bounds may be contracted and reordered: their limits are widened for it. NaN and infinity keep their meaning.
+Leaves that promise most come first, by their boxes and then by the first step of their rows: what is found early
+keeps others out.
 """
 
 from typing import NamedTuple
@@ -15,38 +16,60 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.kernels.leaves import LOOSE, ROW, STEP, WIDTH, Leaves, Place
+from shoal.kernels.lanes import (
+    GROUP,
+    STRIDE,
+    WIDTH,
+    begin_sums,
+    bound_boxes,
+    continue_sums,
+    lowest,
+    promising_boxes,
+    row_sum,
+)
+from shoal.kernels.leaves import BLOCK, FIRST, LOOSE, SECOND_BLOCK, Leaves, Place
 
-_FIRST_LEAVES = 8  # leaves looked at first, to know early how near is near
+_EARLY_ROWS = 96  # rows looked at first, apart from those wanted, to know early how near is near
+_EARLY_FAR = 32  # and how far is far
+_EARLY_LEAVES = 8  # leaves looked at next
+_HUGE = 2**31 - 1  # above all squared distances
 
 
 class Candidates(NamedTuple):
-    """Room for what a walk finds: rows with their distances up to rounding, and bounds of leaves."""
+    """Room for what a walk finds: rows with their distances up to rounding, and bounds and sums of leaves."""
 
     near: NDArray[np.int64]
-    near_values: NDArray[np.float32]
+    near_values: NDArray[np.int64]
     far: NDArray[np.int64]
-    far_values: NDArray[np.float32]
-    lower: NDArray[np.float32]
-    upper: NDArray[np.float32]
-    keys: NDArray[np.float32]
+    far_values: NDArray[np.int64]
+    lower: NDArray[np.int32]
+    upper: NDArray[np.int32]
+    promise: NDArray[np.int32]
     listed: NDArray[np.int64]
-    sums: NDArray[np.float32]
+    least: NDArray[np.int32]
+    most: NDArray[np.int32]
+    picked: NDArray[np.int64]
+    masks: NDArray[np.int64]
+    sums: NDArray[np.int32]
 
 
 def room_for(leaves: Leaves) -> Candidates:
     """Room enough for every row to be a candidate."""
-    n, n_leaves = int(leaves.n_left.sum()), len(leaves.n_left)
+    n, n_leaves, n_boxes = int(leaves.n_left.sum()), len(leaves.n_left), len(leaves.low) // FIRST
     return Candidates(
         near=np.empty(n, np.int64),
-        near_values=np.empty(n, np.float32),
+        near_values=np.empty(n, np.int64),
         far=np.empty(n, np.int64),
-        far_values=np.empty(n, np.float32),
-        lower=np.empty(n_leaves, np.float32),
-        upper=np.empty(n_leaves, np.float32),
-        keys=np.empty(n_leaves, np.float32),
-        listed=np.empty(n_leaves + 1, np.int64),
-        sums=np.empty(n_leaves * WIDTH, np.float32),
+        far_values=np.empty(n, np.int64),
+        lower=np.empty(n_boxes, np.int32),
+        upper=np.empty(n_boxes, np.int32),
+        promise=np.empty(n_boxes, np.int32),
+        listed=np.empty(n_leaves, np.int64),
+        least=np.empty(n_leaves, np.int32),
+        most=np.empty(n_leaves, np.int32),
+        picked=np.empty(n_leaves + 1, np.int64),
+        masks=np.empty(n_leaves + 1, np.int64),
+        sums=np.empty(n_leaves * WIDTH, np.int32),
     )
 
 
@@ -89,84 +112,8 @@ def _about(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
     return total
 
 
-@njit(cache=True, fastmath=LOOSE)
-def _box_bounds(leaves: Leaves, at: Place, lower: NDArray[np.float32], upper: NDArray[np.float32], n_far: int) -> None:
-    """How far the rows of each leaf are at least, and at most where asked for."""
-    for i in range(lower.shape[0]):
-        lower[i] = upper[i] = 0.0
-    for j in range(STEP + 1):
-        q = at.values[j]
-        low, high = leaves.low[j], leaves.high[j]
-        for i in range(lower.shape[0]):
-            below, above = low[i] - q, q - high[i]
-            d = below if below > above else above
-            d = d if d > 0.0 else np.float32(0.0)
-            lower[i] += d * d
-        if n_far == 0:
-            continue
-        q = -q if j == STEP else q  # lengths beyond add up at worst
-        for i in range(lower.shape[0]):
-            below, above = q - low[i], high[i] - q
-            d = below if below > above else above
-            upper[i] += d * d
-
-
-@njit(cache=True, fastmath=LOOSE)
-def _look(
-    leaves: Leaves,
-    step: int,
-    at: Place,
-    listed: NDArray[np.int64],
-    near: np.float32,
-    far: np.float32,
-    sums: NDArray[np.float32],
-) -> int:
-    """Add the axes of a step to the sums of the leaves listed; keep those where a row can be `near` or `far`."""
-    q = at.values[step * (STEP + 1) : (step + 1) * (STEP + 1)]
-    shift = step * leaves.n_left.shape[0] * ROW
-    n_kept = 0
-    for i in range(listed.shape[0]):
-        leaf = listed[i]
-        here = leaves.values[shift + leaf * ROW : shift + (leaf + 1) * ROW]
-        own = sums[leaf * WIDTH : (leaf + 1) * WIDTH]
-        if step == 0:
-            for s in range(WIDTH):
-                own[s] = 0.0
-        hits = np.float32(0.0)  # counted as float32: vector instructions need one width
-        for s in range(WIDTH):
-            total = own[s]
-            for j in range(STEP):
-                d = here[j * WIDTH + s] - q[j]
-                total += d * d
-            own[s] = total
-            less, more = here[STEP * WIDTH + s] - q[STEP], here[STEP * WIDTH + s] + q[STEP]
-            hits += np.float32(1.0) if total + less * less <= near else np.float32(0.0)
-            hits += np.float32(1.0) if total + more * more >= far else np.float32(0.0)
-        listed[n_kept] = leaf
-        n_kept += int(hits > 0.0)  # no branch: it could not be foreseen
-    return n_kept
-
-
 @njit(cache=True)
-def _first_leaves(keys: NDArray[np.float32], n_left: NDArray[np.int64], first: NDArray[np.int64]) -> int:
-    """The few leaves with the lowest keys; how many."""
-    n, worst = 0, np.float32(np.inf)
-    for leaf in range(keys.shape[0]):
-        if keys[leaf] >= worst or n_left[leaf] == 0:
-            continue
-        p = n if n < first.shape[0] else n - 1
-        n = p + 1
-        while p > 0 and keys[leaf] < keys[first[p - 1]]:
-            first[p] = first[p - 1]
-            p -= 1
-        first[p] = leaf
-        if n == first.shape[0]:
-            worst = keys[first[n - 1]]
-    return n
-
-
-@njit(cache=True)
-def _insert(best: NDArray[np.float32], value: np.float32) -> bool:
+def _insert(best: NDArray[np.int64], value: int) -> bool:
     """Sort a value in among the lowest; the last place is spare. Returns whether it is one of them."""
     i = best.shape[0] - 1
     while i > 0 and value < best[i - 1]:
@@ -177,70 +124,175 @@ def _insert(best: NDArray[np.float32], value: np.float32) -> bool:
 
 
 @njit(cache=True)
+def _list_boxes(
+    leaves: Leaves, lower: NDArray[np.int32], upper: NDArray[np.int32], near: int, far: int, listed: NDArray[np.int64]
+) -> int:
+    """The leaves with rows that are near or far by their boxes; how many."""
+    n = 0
+    for group in range(leaves.filled.shape[0]):
+        mask = promising_boxes(lower, upper, group * GROUP, near, far) & leaves.filled[group]
+        while mask != 0:
+            listed[n] = group * GROUP + lowest(mask)
+            n += 1
+            mask &= mask - 1
+    return n
+
+
+@njit(cache=True)
+def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int) -> int:
+    """A limit that few boxes but enough rows keep."""
+    limit = _HUGE - 1
+    while limit > 0:
+        n, half = 0, np.int32(limit >> 1)
+        for i in range(n_left.shape[0]):
+            n += int(n_left[i]) if lower[i] <= half else 0
+        if n < n_wanted:
+            break
+        limit = int(half)
+    return limit
+
+
+@njit(cache=True)
+def _early_far(promise: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int) -> int:
+    """The same for promises, of which the highest are wanted."""
+    highest = 0
+    for i in range(n_left.shape[0]):
+        highest = max(highest, promise[i] if n_left[i] > 0 else 0)
+    for parts in range(31, 0, -1):
+        n, limit = 0, np.int32(highest // 32 * parts)
+        for i in range(n_left.shape[0]):
+            n += int(n_left[i]) if promise[i] >= limit else 0
+        if n >= n_wanted:
+            return int(limit)
+    return 0
+
+
+@njit(cache=True)
+def _lower_limit(least: NDArray[np.int32], near: int) -> int:
+    """As far below `near` as still lets in a few leaves."""
+    while True:
+        n, less = 0, np.int32(near - (near >> 2))
+        for i in range(least.shape[0]):
+            n += int(least[i] <= less)
+        if n < _EARLY_LEAVES or less >= near:
+            return near
+        near = int(less)
+
+
+@njit(cache=True)
+def _higher_limit(most: NDArray[np.int32], far: int) -> int:
+    """As far above `far` as still lets in a few leaves."""
+    while True:
+        n, more = 0, np.int32(min(far + (far >> 4) + 1, _HUGE))
+        for i in range(most.shape[0]):
+            n += int(most[i] >= more)
+        if n < _EARLY_LEAVES or more == _HUGE:
+            return far
+        far = int(more)
+
+
+@njit(cache=True)
 def find_candidates(
-    leaves: Leaves, at: Place, own: int, wanted: int, wanted_far: int, error: float, slack: float, room: Candidates
+    leaves: Leaves,
+    at: Place,
+    own: int,
+    wanted: int,
+    wanted_far: int,
+    error: float,
+    last_error: float,
+    room: Candidates,
 ) -> tuple[int, int]:
     """Put into `room` every row that may be among the `wanted` nearest or the `wanted_far` farthest.
 
-    `error` is how far a distance may be off; the row `own` is not near to itself. Returns how many of each.
+    `error` is how far a distance may be off by its steps, `last_error` in the end; the row `own` is not near to itself.
+    Returns how many of each.
     """
-    lower, upper, listed = room.lower, room.upper, room.listed
-    _box_bounds(leaves, at, lower, upper, wanted_far)
-    n_leaves, n_steps = lower.shape[0], at.values.shape[0] // (STEP + 1)
-    beyond = (n_steps - 1) * n_leaves * ROW + STEP * WIDTH
-    q = at.values[at.values.shape[0] - 1]
-    best, best_far = np.full(wanted + 1, np.inf, np.float32), np.full(wanted_far + 1, np.inf, np.float32)
-    n_near, n_far = 0, 0
-    near = np.float32(np.inf if wanted > 0 else -1.0)
-    far = np.float32(-1.0 if wanted_far > 0 else np.inf)
-    for turn in range(3):
-        # The leaves that promise most for the nearest, then for the farthest, then all that can still matter.
-        n_listed = 0
-        if turn == 0 and wanted > 0:
-            n_listed = _first_leaves(lower, leaves.n_left, listed[:_FIRST_LEAVES])
-        elif turn == 1 and wanted_far > 0:
-            for leaf in range(n_leaves):
-                room.keys[leaf] = -lower[leaf] - upper[leaf] if upper[leaf] >= 0.0 else np.inf
-            n_listed = _first_leaves(room.keys, leaves.n_left, listed[:_FIRST_LEAVES])
-        elif turn == 2:
-            for leaf in range(n_leaves):
-                listed[n_listed] = leaf
-                promising = (lower[leaf] <= near) | (upper[leaf] >= far)  # no branches: they could not be foreseen
-                n_listed += int(promising & (lower[leaf] < np.inf) & (leaves.n_left[leaf] > 0))
-        if turn < 2:
+    lower, upper, listed, picked = room.lower, room.upper, room.listed, room.picked
+    n_boxes, n_leaves = lower.shape[0], leaves.n_left.shape[0]
+    for i in range(0, n_boxes, GROUP):
+        bound_boxes(leaves.low, leaves.high, n_boxes, i, at.first, at.opposite, lower, upper)
+    best, best_far = np.full(wanted + 1, _HUGE), np.full(wanted_far + 1, _HUGE)
+    n_near, n_far, n_listed = 0, 0, 0
+    near, far = _HUGE - 1 if wanted > 0 else -1, 0 if wanted_far > 0 else _HUGE
+    last_near, last_far = near, far
+    near_done, far_done = -1, _HUGE
+    for turn in range(4):
+        # The nearest boxes, the farthest; then of all that can matter the leaves that promise most, and the others.
+        near_now, far_now = near, far
+        if turn < 3:
+            n_listed = 0
+            if turn == 0 and wanted > 0:
+                limit = _early_near(lower, leaves.n_left, _EARLY_ROWS + 2 * wanted)
+                n_listed = _list_boxes(leaves, lower, upper, limit, _HUGE, listed)
+            elif turn == 1 and wanted_far > 0:
+                for leaf in range(n_leaves):
+                    room.promise[leaf] = (upper[leaf] >> 1) + (lower[leaf] >> 3) if upper[leaf] >= 0 else -1
+                limit = _early_far(room.promise, leaves.n_left, _EARLY_FAR + 2 * wanted_far)
+                n_listed = _list_boxes(leaves, lower, room.promise, -1, limit, listed)
+            elif turn == 2:
+                n_listed = _list_boxes(leaves, lower, upper, near, far >> 2 if wanted_far > 0 else _HUGE, listed)
             for i in range(n_listed):
-                lower[listed[i]], upper[listed[i]] = np.inf, -2.0  # not again, not even where all is near enough
-        for step in range(n_steps):
-            n_listed = _look(leaves, step, at, listed[:n_listed], near, far, room.sums)
+                leaf = listed[i]
+                begin_sums(
+                    leaves.first, leaf * BLOCK, at.first, leaves.there[leaf], room.sums, room.least, room.most, i
+                )
+            if turn < 2:
+                for i in range(n_listed):
+                    lower[listed[i]], upper[listed[i]] = _HUGE, -1  # not again
+            else:
+                near_now = _lower_limit(room.least[:n_listed], near) if wanted > 0 else near
+                far_now = _higher_limit(room.most[:n_listed], far) if wanted_far > 0 else far
+        n_picked = 0
         for i in range(n_listed):
-            for s in range(WIDTH):
-                place = listed[i] * WIDTH + s
-                length = leaves.values[beyond + listed[i] * ROW + s]
-                least, most = room.sums[place] + (length - q) ** 2, room.sums[place] + (length + q) ** 2
-                if not (least <= near or most >= far):
+            near_enough, far_enough = room.least[i] <= near_now, room.most[i] >= far_now
+            done = (room.least[i] <= near_done) | (room.most[i] >= far_done)
+            picked[n_picked] = i
+            n_picked += int((near_enough | far_enough) & (not done))  # no branch: it could not be foreseen
+        if turn == 2:
+            near_done, far_done = near_now, far_now
+        n_kept = 0
+        for p in range(n_picked):
+            i = picked[p]
+            leaf = listed[i]
+            mask = leaves.there[leaf]
+            if leaves.second.shape[0] > 0:
+                mask &= continue_sums(leaves.second, leaf * SECOND_BLOCK, at.second, room.sums, i, near, far)
+            picked[n_kept], room.masks[n_kept] = i, mask
+            n_kept += int(mask != 0)
+        for p in range(n_kept):
+            i, mask = picked[p], room.masks[p]
+            while mask != 0:
+                slot = lowest(mask)
+                mask &= mask - 1
+                place = listed[i] * WIDTH + slot
+                value = int(room.sums[i * WIDTH + slot])
+                if value > near and wanted_far == 0:  # nearer ones were found since the mask was made
                     continue
-                row = leaves.rows[place]
-                if leaves.full.shape[0] > 0:
-                    least = most = _about(leaves.full[row], at.full)
-                if most >= far:
-                    room.far[n_far], room.far_values[n_far] = row, most
+                if leaves.rest.shape[0] > 0:
+                    value += row_sum(leaves.rest, place * STRIDE, at.rest)
+                elif leaves.full.shape[0] > 0:
+                    value = int(_about(leaves.full[leaves.rows[place]], at.full))
+                if value >= last_far:
+                    room.far[n_far], room.far_values[n_far] = leaves.rows[place], value
                     n_far += 1
-                    if _insert(best_far, -most) and best_far[wanted_far - 1] < np.inf:
-                        edge = np.sqrt(-best_far[wanted_far - 1]) - 2.0 * error
-                        far = np.float32(max(edge, 0.0) ** 2 * (1.0 - slack))
-                if least <= near and row != own:
-                    room.near[n_near], room.near_values[n_near] = row, least
+                    if _insert(best_far, -value) and best_far[wanted_far - 1] < _HUGE:
+                        edge = np.sqrt(-best_far[wanted_far - 1]) - last_error
+                        far, last_far = int(max(edge - error, 0.0) ** 2), int(max(edge - last_error, 0.0) ** 2)
+                if value <= last_near and leaves.rows[place] != own:
+                    room.near[n_near], room.near_values[n_near] = leaves.rows[place], value
                     n_near += 1
-                    if _insert(best, least) and best[wanted - 1] < np.inf:
-                        near = np.float32((np.sqrt(best[wanted - 1]) + 2.0 * error) ** 2 * (1.0 + slack))
+                    if _insert(best, value) and best[wanted - 1] < _HUGE:
+                        edge = np.sqrt(best[wanted - 1]) + last_error
+                        near = int(min((edge + error) ** 2 + 1.0, _HUGE - 1.0))
+                        last_near = int(min((edge + last_error) ** 2 + 1.0, _HUGE - 1.0))
     # Limits have tightened since the first of them were let in.
     kept_near = kept_far = 0
     for i in range(n_near):
         room.near[kept_near] = room.near[i]
-        kept_near += int(room.near_values[i] <= near)
+        kept_near += int(room.near_values[i] <= last_near)
     for i in range(n_far):
         room.far[kept_far] = room.far[i]
-        kept_far += int(room.far_values[i] >= far)
+        kept_far += int(room.far_values[i] >= last_far)
     return kept_near, kept_far
 
 

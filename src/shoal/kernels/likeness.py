@@ -1,0 +1,173 @@
+"""The published series most like a few known readings in shape, whatever their level and unit.
+
+    u(i, j) = mean over channels c of 1 - r(x[i, :, c], y[places[i] + shift, c, j])
+
+with the smallest over shifts from -s to s where the clock is uncertain. r is the correlation over the points both have,
+1 where neither side varies and 0 where one does not; a channel with fewer than three such points is left out, since a
+line through two fits anything, and with no channel left u is infinite. 1 - r^2 is what is left of the spread after the
+best fit a + b y, for r > 0; a fit with b < 0 is none.
+
+r is rounded differently for y and 2 y. So series within TOLERANCE of the best are equally alike, and a best within it
+is 0.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numba import get_num_threads, njit
+from numpy.typing import NDArray
+
+from shoal.kernels.nearest_rows import CHUNK, append, join
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+TOLERANCE = 1e-12
+LEAST = 3  # points that a fit with two parameters needs to say anything
+
+
+@njit(cache=True, nogil=True)
+def _varies(squares: float, n: int, first: float) -> bool:
+    """Whether readings vary by more than their rounding."""
+    return squares > 1e-24 * n * first * first
+
+
+@njit(cache=True, nogil=True)
+def _compare(x: Floats, places: Rows, s: int, y: Floats) -> tuple[float, float, float]:
+    """Unlikeness of known readings and one series, infinite where too few are common; and the fit a + b y of x."""
+    n = 0
+    first_x, first_y, sum_x, sum_y = 0.0, 0.0, 0.0, 0.0
+    for p in range(x.shape[0]):
+        t = places[p] + s
+        if 0 <= t < y.shape[0] and not np.isnan(x[p] - y[t]):
+            if n == 0:
+                first_x, first_y = x[p], y[t]
+            n += 1
+            # Differences from the first are exactly 0 where nothing varies; differences from a mean may not be.
+            sum_x += x[p] - first_x
+            sum_y += y[t] - first_y
+    if n < LEAST:
+        return np.inf, np.nan, np.nan
+    xx, yy, xy = 0.0, 0.0, 0.0
+    for p in range(x.shape[0]):
+        t = places[p] + s
+        if 0 <= t < y.shape[0] and not np.isnan(x[p] - y[t]):
+            a = x[p] - first_x - sum_x / n
+            b = y[t] - first_y - sum_y / n
+            xx += a * a
+            yy += b * b
+            xy += a * b
+    varies_x, varies_y = _varies(xx, n, first_x), _varies(yy, n, first_y)
+    r = 0.0
+    slope = 0.0
+    if varies_x and varies_y:
+        r = min(xy / np.sqrt(xx) / np.sqrt(yy), 1.0)
+        slope = max(xy / yy, 0.0)
+    elif not varies_x and not varies_y:
+        r = 1.0
+    return 1.0 - r, first_x + sum_x / n - slope * (first_y + sum_y / n), slope
+
+
+@njit(cache=True, nogil=True)
+def _unlikeness(x: Floats, places: Rows, y: Floats, j: int, shift: int, fit: Floats) -> float:
+    """The smallest over shifts of one target and one series; fit[0] takes a and b of every channel there."""
+    n_channels = y.shape[1]
+    least = np.inf
+    best, trial = fit[0], fit[1]
+    best[:] = np.nan
+    for s in range(-shift, shift + 1):
+        total, n_fit = 0.0, 0
+        for c in range(n_channels):
+            unlike, trial[c, 0], trial[c, 1] = _compare(x[:, c], places, s, y[:, c, j])
+            if unlike < np.inf:
+                total += unlike
+                n_fit += 1
+        if n_fit > 0 and total / n_fit < least:
+            least = total / n_fit
+            best[:] = trial
+    return least
+
+
+@njit(cache=True, nogil=True)
+def _most_alike(x: Floats, places: Rows, y: Floats, shift: int, start: int, stop: int) -> tuple[Floats, Rows, Rows]:
+    m = y.shape[2]
+    distances = np.empty((stop - start, 2))
+    counts = np.empty(stop - start, dtype=np.int64)
+    flat = np.empty(4 * (stop - start), dtype=np.int64)
+    used = 0
+    near = np.empty(m, dtype=np.int64)
+    least = np.empty(m)
+    fit = np.empty((2, y.shape[1], 2))
+    for i in range(start, stop):
+        for j in range(m):
+            least[j] = _unlikeness(x[i], places[i], y, j, shift, fit)
+        best = least.min()
+        second = np.inf
+        n_near = 0
+        for j in range(m):
+            if least[j] <= best + TOLERANCE:
+                near[n_near] = j
+                n_near += 1
+            else:
+                second = min(second, least[j])
+        distances[i - start, 0] = best if best > TOLERANCE else 0.0
+        distances[i - start, 1] = second
+        counts[i - start] = n_near
+        flat = append(flat, used, near, n_near)
+        used += n_near
+    return distances, counts, flat[:used]
+
+
+def most_alike(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, Rows, Rows]:
+    """For each target u of the series most like it and of the next; and those most like it, by start.
+
+    `x` is (targets, points, channels), `y` (instants, channels, series).
+    """
+    x, places = np.ascontiguousarray(x), np.ascontiguousarray(places)
+    with ThreadPoolExecutor(get_num_threads()) as pool:
+        parts = [
+            pool.submit(_most_alike, x, places, y, shift, first, min(first + CHUNK, len(x)))
+            for first in range(0, len(x), CHUNK)
+        ]
+    return join([part.result() for part in parts])
+
+
+@njit(cache=True, nogil=True)
+def told_by_fit(
+    start: Rows,
+    which: Rows,
+    y: Floats,
+    seen: Floats,
+    places: Rows,
+    shift: int,
+    x: Floats,
+    known: Flags,
+    within: float,
+) -> Rows:
+    """At how many instants outside the known ones every candidate, brought to scale by its own fit, is right.
+
+    Right is a value within `within` times the size of the reading; `seen` are the readings as known at `places`, `x`
+    the true ones (targets, instants, channels).
+    """
+    n_instants, n_channels, _ = y.shape
+    told = np.zeros(len(start) - 1, dtype=np.int64)
+    right = np.empty(n_instants, dtype=np.bool_)
+    fit = np.empty((2, n_channels, 2))
+    for i in range(len(start) - 1):
+        right[:] = ~known[i]
+        for e in range(start[i], start[i + 1]):
+            _unlikeness(seen[i], places[i], y, which[e], shift, fit)
+            n_left = 0
+            for t in range(n_instants):
+                for c in range(n_channels):
+                    true = x[i, t, c]
+                    value = fit[0, c, 0] + fit[0, c, 1] * y[t, c, which[e]]
+                    # A fit rounds where the published value itself would be equal.
+                    if not abs(value - true) <= max(within, TOLERANCE) * abs(true):
+                        right[t] = False
+                n_left += right[t]
+            if n_left == 0:
+                break
+        told[i] = right.sum() if start[i] < start[i + 1] else 0
+    return told
