@@ -123,6 +123,24 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
         (("k: {search: [3, 6, 9]}", "q: 3"), "Unknown option q for microaggregation"),
         (("k: {search: [3, 6, 9]}", "k: {search: [1]}"), "k must be a whole number of at least 2"),
         (("risk: {at_most: 0.2}", "guarantees: [magic]"), "Unknown guarantee 'magic'"),
+        (("risk: {at_most: 0.2}", "guarantees: [{aggregate-rule: 5}]"), "takes its parameters by name"),
+        (("points: 5", "points: 5, known-points: {n: 1}"), "names known-points twice"),
+        (("points: 5", "homogeneity: {}"), "it attacks events"),
+        (("points: 5", "membership: {}"), "it needs people who are not in the release"),
+        (("points: 5", "intersection: {}"), "it needs several releases"),
+        (("information-loss", "window-error"), "it is about events"),
+        (("microaggregation, k: {search: [3, 6, 9]}", "reposition, l: 2"), "reposition is for events"),
+        (
+            (
+                "microaggregation, k: {search: [3, 6, 9]}",
+                "noisy-aggregates, epsilon: 1, lower: 0, upper: {search: [1, 2]}",
+            ),
+            "differential privacy allows no search",
+        ),
+        (
+            ("microaggregation, k: {search: [3, 6, 9]}", "noisy-aggregates, epsilon: 1, lower: 0, upper: 9"),
+            "differential privacy allows no limit on exact figures",
+        ),
     ],
 )
 def test_a_word_that_means_nothing_is_told_before_any_data_is_read(folder, capsys, change, words):
@@ -226,3 +244,26 @@ method: {name: noisy-aggregates, epsilon: 5.0, lower: 0, upper: 5000}
     assert "as given" in capsys.readouterr().out
     assert "process" not in load_release("out").certificate["figures"]
     assert verify("out").holds
+
+
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        ("{value: identifier}", "'value' is an identifier and also read as value"),
+        ("{time: identifier}", "'time' is an identifier and also read as time"),
+        ("{nosuch: identifier}", "There is no column 'nosuch'"),
+    ],
+)
+def test_an_identifier_is_a_column_that_is_not_published(folder, capsys, roles, words):
+    assert run(["run", write(folder, f"roles: {roles}\n{GOOD}")]) == 2
+    assert words in told(capsys)
+    assert not (folder / "out").exists()
+
+
+def test_identifiers_that_are_columns_are_simply_not_read(folder, capsys):
+    assert run(["run", write(folder, "roles: {id: identifier, family: identifier}\n" + GOOD)]) == 0
+
+
+def test_what_the_data_cannot_bear_at_all_is_bad_input(folder, capsys):
+    assert run(["run", write(folder, GOOD.replace("[3, 6, 9]", "[300, 400]"))]) == 2
+    assert "k=300 needs at least 300 subjects" in told(capsys)

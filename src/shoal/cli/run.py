@@ -72,6 +72,9 @@ def _points(process: dict[str, Any]) -> list[tuple[str, str]]:
         if "refused" in point:
             rows.append((name, f"refused: {point['refused']}"))
             continue
+        if not point["risks"]:
+            rows.append((name, "drawn once, as differential privacy asks"))
+            continue
         utility = ", ".join(f"{key} {value:.3g}" for key, value in point["utility"].items())
         rows.append((name, f"{'meets both' if point['meets'] else '-':<10}  risk {point['risk']:.3g}, {utility}"))
     return rows

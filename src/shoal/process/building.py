@@ -13,6 +13,8 @@ from shoal.errors import ParameterError
 
 def build(cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str) -> Any:
     """One of them from its options; `called` says how this user writes the name of an option."""
+    if not isinstance(options, Mapping):
+        raise ParameterError(f"{cls.name} takes its parameters by name, such as {{name: value}}.")
     fields = {f.name: f for f in dataclasses.fields(cls)}
     hints = get_type_hints(cls)
     parameters: dict[str, Any] = {}

@@ -37,10 +37,10 @@ class Database:
 
     def __init__(self, path: Path, *, schema: str, version: int, what: str) -> None:
         self._path = path
-        # Made with its mode, not changed to it afterwards; the files SQLite puts beside it take the same one.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        path.chmod(0o600)
         try:
+            # Made with its mode, not changed to it afterwards; the files SQLite puts beside it take the same one.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            path.chmod(0o600)
             with closing(self._connect()) as connection:
                 connection.execute("pragma journal_mode = wal")
                 (found,) = connection.execute("pragma user_version").fetchone()
@@ -51,6 +51,10 @@ class Database:
                     )
                 connection.executescript(schema)
                 connection.execute(f"pragma user_version = {version}")
+        except OSError as error:
+            raise InputError(_unusable(path, error.strerror)) from None
+        except sqlite3.OperationalError as error:
+            raise InputError(_unusable(path, str(error))) from None
         except sqlite3.DatabaseError:
             raise InputError(f"{path.name} is no database of {what}. Remove it or choose another folder.") from None
 
@@ -81,3 +85,7 @@ class Database:
                 connection.execute("rollback")
                 raise
             connection.execute("commit")
+
+
+def _unusable(path: Path, why: str | None) -> str:
+    return f"{path.name} cannot be opened for writing: {why}. Make it writable or choose another folder."

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks.links import LinkRisk
+from shoal.guarantees import KAnonymity
 from shoal.model import Candidate, Envelopes, Panel, Profiles, Risk, Score
 
 Scenario = Literal["prosecutor", "journalist"]
@@ -61,15 +63,32 @@ def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> C
     return None
 
 
-def view(risk: Risk, scenario: Scenario) -> float:
+def view(risk: Risk, scenario: Scenario, bound: float = 1.0) -> float:
     """The figure a limit is held against.
 
-    A prosecutor is after one target: the chance for those of whom the adversary may be surest counts. A journalist is
-    after anybody: the share of all targets counts, at the upper end of its interval, as targets stand for everybody.
+    A journalist is after anybody: the share of all targets counts, at the upper end of its interval, as targets stand
+    for everybody. A prosecutor is after one target: the chance for those of whom the adversary may be surest counts,
+    if that is higher. A few targets therefore never look safe by luck.
+
+    No link to a series can succeed more often than `bound`, what the guarantee leaves: one of k that are published
+    alike.
     """
-    if scenario == "prosecutor":
-        return risk.success if risk.prosecutor is None else max(risk.prosecutor, risk.success)
-    return risk.interval.high
+    figure = (
+        risk.interval.high
+        if risk.prosecutor is None or scenario == "journalist"
+        else max(risk.prosecutor, risk.interval.high)
+    )
+    return min(figure, bound) if isinstance(risk, LinkRisk) else figure
+
+
+def bound_of(candidate: Candidate) -> float:
+    """The most that a link to a published series can succeed with, by a guarantee that was checked: 1/k, else 1."""
+    crowds = [
+        guarantee.k
+        for guarantee in candidate.guarantees
+        if isinstance(guarantee, KAnonymity) and candidate.private.original.one_series_per_subject
+    ]
+    return 1.0 / max(crowds) if crowds and isinstance(candidate.published, Panel | Profiles) else 1.0
 
 
 def measure_all(measures: Mapping[str, Any], candidate: Candidate) -> dict[str, Score]:

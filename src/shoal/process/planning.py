@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal import attacks as attack_room
 from shoal import utility as utility_room
 from shoal.errors import ParameterError
+from shoal.guarantees import DifferentialPrivacy
 from shoal.model import Guarantee
 from shoal.process.building import build
 from shoal.process.catalogue import find_guarantee, find_in, find_method
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits
-from shoal.process.search.points import choices_of
+from shoal.process.search.points import Choices, choices_of
 from shoal.process.search.searching import Plan
 
 SHORT = {"points": ("known-points", "n"), "totals": ("known-totals", "step")}
 """What an adversary knows in one word: the attack it stands for, and which of its parameters is meant."""
+
+
+UNFIT = {
+    "homogeneity": "it attacks events, and a policy is about series",
+    "intersection": "it needs several releases; give release.ledger, which tries them together",
+    "membership": "it needs people who are not in the release; attack in Python with outside=",
+}
+"""Attacks that a policy cannot carry out, and why."""
 
 
 def plan_of(policy: Policy) -> Plan:
@@ -27,9 +36,12 @@ def plan_of(policy: Policy) -> Plan:
     def method_at(values: tuple[Any, ...]) -> Any:
         return build_method(choices.parameters(values), policy.seed)
 
-    for values in choices.points():
-        method_at(values)
+    for name, _ in choices.steps:
+        if getattr(find_method(name), "reads", "series") == "events":
+            raise ParameterError(f"method: {name} is for events. Use shoal anonymize --method {name}, or shoal stream.")
+    methods = [method_at(values) for values in choices.points()]
     utility = policy.require.utility
+    _refuse_choosing_by_data(policy, choices, methods)
     return Plan(
         policy=policy,
         choices=choices,
@@ -38,7 +50,30 @@ def plan_of(policy: Policy) -> Plan:
         attacks=build_attacks(policy.adversary.knows),
         measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
         require=tuple(build_guarantee(given) for given in policy.require.guarantees),
+        by_mechanism=any(is_by_mechanism(method) for method in methods),
     )
+
+
+def _refuse_choosing_by_data(policy: Policy, choices: Choices, methods: Sequence[Any]) -> None:
+    """Differential privacy is spent by every look at the data: nothing may be chosen by what exact figures say."""
+    if not any(is_by_mechanism(method) for method in methods):
+        return
+    if choices.places:
+        raise ParameterError(
+            "method: differential privacy allows no search. Choosing by what came out would itself tell something "
+            "about the data, and no budget was spent on it. Give every parameter a value known without the data."
+        )
+    if policy.require.utility:
+        raise ParameterError(
+            "require.utility: differential privacy allows no limit on exact figures; whether they were kept would "
+            "itself tell something about the data. Leave it out."
+        )
+
+
+def is_by_mechanism(method: Any) -> bool:
+    """Whether a method, or the last of its steps, keeps differential privacy."""
+    last = method.steps[-1] if hasattr(method, "steps") else method
+    return isinstance(getattr(last, "aims_at", None), DifferentialPrivacy)
 
 
 def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
@@ -70,6 +105,10 @@ def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
             parameters = {first: given}
         else:
             raise ParameterError(f"adversary.knows.{word}: give its parameters as fields, such as {{n: 5}}.")
+        if name in found:
+            raise ParameterError(f"adversary.knows names {name} twice. Give the one that knows more, or run twice.")
+        if cls.name in UNFIT:
+            raise ParameterError(f"adversary.knows.{word}: {UNFIT[cls.name]}.")
         found[name] = build(cls, parameters)
     if not found:
         raise ParameterError("adversary.knows is empty: an adversary who knows nothing is no test. Give {points: 5}.")
@@ -79,6 +118,9 @@ def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
 def build_measures(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The limited measures, and information-loss, which every release reports."""
     named = {name: build(find_in("measure", utility_room, name), parameters) for name, parameters in wanted.items()}
+    for name, measure in named.items():
+        if measure.judges == "events":
+            raise ParameterError(f"require.utility.{name}: it is about events, and a policy is about series.")
     return {"information-loss": utility_room.InformationLoss(), **named}
 
 

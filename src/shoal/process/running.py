@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Candidate, Panel, Release
+from shoal.model import Candidate, Panel, Release, Role
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
 from shoal.process.planning import plan_of
@@ -19,6 +19,8 @@ from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
 from shoal.process.steps import Steps, silent
 from shoal.read import read_panel
+from shoal.read.columns import find_column
+from shoal.read.sources import open_table
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,10 @@ def run_policy(
     steps.start("reading")
     source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
     panel = read_panel(source, **policy.settings)
+    _refuse_roles(policy, panel, source)
     found = search(plan, panel, steps=steps)
+    if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
+        raise ParameterError(str(found.frontier.points[0].refused))
     if found.candidate is None or found.frontier.chosen is None:
         raise NothingMeetsBothError(found.frontier.sentence, describe(plan, found.frontier))
     process = describe(plan, found.frontier) | {"curves": curves_of(plan, panel, found.candidate)}
@@ -88,6 +93,23 @@ def run_policy(
             agreement=agreement,
         )
     return Outcome(found.frontier, release, process)
+
+
+def _refuse_roles(policy: Policy, panel: Panel, source: str) -> None:
+    """An identifier must be a column of the table, and may play no part that would publish it."""
+    identifiers = [name for name, role in policy.roles.items() if role == "identifier"]
+    if not identifiers:
+        return
+    for name in identifiers:
+        if panel.roles.get(name) not in (None, Role.IDENTIFIER):
+            raise ParameterError(
+                f"roles: {name!r} is an identifier and also read as {panel.roles[name].value}, so it would be "
+                "published. Take it out of one of them."
+            )
+    if "://" not in source:
+        with open_table(source, policy.data.sql) as table:
+            for name in identifiers:
+                find_column(table.names, name)
 
 
 def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
@@ -115,6 +137,8 @@ def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
 
 def curves_of(plan: Plan, panel: Panel, candidate: Candidate) -> dict[str, dict[str, Any]]:
     """How far each attack on the chosen point gets with more or with worse knowledge."""
+    if plan.by_mechanism:
+        return {}
     _, subjects = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
     targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
     found = {name: curve_of(attack, candidate, targets) for name, attack in plan.attacks.items()}

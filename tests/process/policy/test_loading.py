@@ -50,6 +50,11 @@ def test_words_mean_what_they_say():
     assert policy.release.expires == date(2027, 6, 30)
 
 
+def test_numbers_are_decimal():
+    assert parse_policy("method: {name: m, k: 010}").method["k"] == 10
+    assert parse_policy("method: {name: m, k: 08}").method["k"] == 8
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -66,6 +71,8 @@ def test_words_mean_what_they_say():
         ("- 1", "policy holds no fields. A policy is made of: data, roles, adversary"),
         ("x: !!python/name:os.system x", r"line 1 .*tags are not for policies"),
         ("data: \x07", "it has a character that YAML does not allow"),
+        ("method: &a [*a]", "nested deeper than any policy is"),
+        ("a: " + "[" * 3000, "nested deeper than any policy is|this is no YAML"),
         ("release: {model: agreement}", "model: agreement needs recipient, purpose and expires"),
         ("release: {pseudonyms: keyed}", "pseudonyms: keyed needs a folder for the key: give private"),
         ("seed: -1\nadversary: {targets: 1}", r"\(1 more lines have a mistake.\)"),

@@ -68,3 +68,20 @@ def test_a_point_that_failed_when_confirmed_is_told():
     good, later = point(8, 0.09, 0.15), point(8, 0.12, 0.15, on="all 40 subjects")
     said = Frontier(LIMITS, (good,), None, (later,)).sentence
     assert "k = 8 met them in the search but not on all 40 subjects: risk is 0.12, above 0.1." in said
+
+
+def test_the_sentence_names_the_limit_that_really_binds():
+    both = Limits(0.1, {"loss": Limit(at_most=0.5), "peaks": Limit(at_most=0.2)})
+
+    def two(k, risk, loss, peaks):
+        scores = {"loss": Score(loss, "lower", (0.0, 1.0)), "peaks": Score(peaks, "lower", (0.0, 1.0))}
+        return Point({"k": k}, risk=risk, scores=scores)
+
+    chosen, other = two(12, 0.05, 0.3, 0.1), two(8, 0.06, 0.2, 0.4)
+    said = Frontier(both, (other, chosen), chosen).sentence
+    assert "The limit on peaks binds: k = 8 would be more useful, but peaks is 0.4, above 0.2." in said
+    fine = two(8, 0.06, 0.2, 0.1)
+    said = Frontier(both, (fine, chosen), chosen, (two(8, 0.2, 0.2, 0.1),)).sentence
+    assert "K = 8 would be more useful, but did not keep the limits when it was confirmed." in said
+    again = two(12, 0.05, 0.29, 0.1)  # the same setting, drawn again
+    assert "No limit binds" in Frontier(both, (again,), chosen).sentence

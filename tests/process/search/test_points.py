@@ -62,9 +62,17 @@ def test_a_range_is_halved_until_nothing_lies_between():
         ({"name": "m", "k": {"search": {"from": 4}}}, "a range has from and to"),
         ({"name": "m", "k": {"search": {"from": 4, "to": "x"}}}, "from, to and step are numbers"),
         ({"name": "m", "k": {"search": {"from": 4, "to": 4}}}, "from must be below to"),
+        ({"name": "m", "seed": {"search": [1, 2]}}, "a seed is not searched for"),
         ({"name": "m", "k": {"search": list(range(501))}}, "501 combinations to try, at most 500 are"),
     ],
 )
 def test_a_search_that_is_none_is_told(method, told):
     with pytest.raises(ParameterError, match=told):
         choices_of(method)
+
+
+def test_a_step_never_leads_beyond_the_end():
+    assert [p["snr"] for p in described({"name": "m", "snr": {"search": {"from": 4, "to": 6, "step": 3}}})] == [4]
+    assert [p["s"] for p in described({"name": "m", "s": {"search": {"from": 0.1, "to": 0.3, "step": 0.1}}})] == [
+        0.1, 0.2, 0.3,
+    ]  # fmt: skip

@@ -63,6 +63,11 @@ def choose_next(
     own = {label.pair for label in mine} | {question.pair for question in asked}
     pool = _pool(task.n_curves, own, {label.pair for label in labels}, len(fresh), random)
     left, right = _most_uncertain(task.values, labels, pool, len(fresh))
+    for position in fresh[len(left) :]:  # all pairs have been asked about: again then, whatever the answer was
+        old = sorted((label for label in mine if _is_before(label, position, repeated)), key=_first_to_repeat)
+        if old:
+            repeated.add(old[0].position)
+            found.append(Question(position, old[0].right, old[0].left, old[0].position))
     flipped = random.random(len(left)) < 0.5
     found += [
         Question(position, int(b), int(a)) if turn else Question(position, int(a), int(b))
@@ -73,8 +78,16 @@ def choose_next(
 
 def _can_be_repeated(label: Label, position: int, repeated: set[int]) -> bool:
     """Decided, not a repetition, not repeated yet, and long enough ago."""
-    fresh = label.repeat_of is None and label.position not in repeated
-    return label.decided and fresh and label.position < position - APART
+    return label.decided and _is_before(label, position - APART, repeated)
+
+
+def _is_before(label: Label, position: int, repeated: set[int]) -> bool:
+    return label.repeat_of is None and label.position not in repeated and label.position < position
+
+
+def _first_to_repeat(label: Label) -> tuple[bool, int]:
+    """Decided ones first, then those of longest ago."""
+    return not label.decided, label.position
 
 
 def _pool(

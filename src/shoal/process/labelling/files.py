@@ -7,8 +7,11 @@ was handed, are kept in the folder of the task: `labels/<analyst>.csv` and `aske
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +33,10 @@ _WORDS: dict[str, Answer] = {**{answer: answer for answer in ANSWERS}, **{answer
 _LABELS = ["position", "left", "right", "answer", "repeat_of"]
 _ROWS_AT_ONCE = 1 << 20
 _ASKED = ["position", "left", "right", "repeat_of"]
+_LONGEST_NUMBER = 18
+"""Digits of a position: those of a number that fits 64 bits."""
+
+_WORD_LETTERS = 10
 
 _README = """{question}
 
@@ -42,14 +49,22 @@ one line for each pair:
     undecided    (or u)  you cannot tell
 
 Leave the label empty for pairs you have not looked at. Some pairs come twice; answer as you see them. Do not change the
-numbers. Send labels.csv back.
+numbers, nor the word in the column for, which says whose answers these are. Send labels.csv back.
 """
 
 
 def export_pairs(
-    task: LabelTask, folder: str | Path, analyst: str = "analyst", questions: Sequence[Question] | None = None
+    task: LabelTask,
+    folder: str | Path,
+    analyst: str = "analyst",
+    questions: Sequence[Question] | None = None,
+    *,
+    before: Sequence[Question] = (),
 ) -> Path:
     """Write what an analyst is handed: `pairs.parquet`, `labels.csv` to be filled in, and `README.txt`.
+
+    Every line of `labels.csv` carries a word that stands for the task, the analyst and the questions, so that answers
+    are not taken for those of somebody else or to something else.
 
     Parameters
     ----------
@@ -61,6 +76,8 @@ def export_pairs(
         Whose questions.
     questions
         Which of them; by default those that are fixed before anybody answers (`LabelTask.plan`).
+    before
+        Questions he was handed in earlier rounds, where `read_labels` is to be given those of all rounds.
     """
     refuse_name(analyst)
     asked = task.plan(analyst) if questions is None else questions
@@ -69,7 +86,8 @@ def export_pairs(
         raise InputError(f"{str(folder)!r} exists. What an analyst is handed goes into a new folder.")
     if not asked:
         raise ParameterError(f"There is no further question for analyst {analyst!r}.")
-    template = "pair,label\n" + "".join(f"{question.position},\n" for question in asked)
+    *_, word = _words(task, analyst, [*before, *asked])
+    template = "pair,label,for\n" + "".join(f"{question.position},,{word}\n" for question in asked)
     try:
         target.mkdir(parents=True, exist_ok=True)
         write_blocks(_pair_blocks(task, asked), target / "pairs.parquet", "parquet")
@@ -95,9 +113,10 @@ def _pair_blocks(task: LabelTask, questions: Sequence[Question]) -> Iterator[pa.
 
 
 def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequence[Question] | None = None) -> Labels:
-    """Read the answers that an analyst hands back: a CSV file with the columns pair and label.
+    """Read the answers that an analyst hands back: a CSV file with the columns pair, label and for.
 
-    A label is similar, dissimilar or undecided, or its first letter, in any case; pairs without one are left out.
+    A label is similar, dissimilar or undecided, or its first letter, in any case; pairs without one are left out. The
+    word in the column for must be the one that `export_pairs` wrote for this task, analyst and questions.
 
     Parameters
     ----------
@@ -108,14 +127,27 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
     analyst
         Who answered.
     questions
-        What he was handed; by default `LabelTask.plan`.
+        What he was handed, in that order, earlier rounds first; by default `LabelTask.plan`.
     """
     refuse_name(analyst)
-    asked = {question.position: question for question in (task.plan(analyst) if questions is None else questions)}
+    handed = task.plan(analyst) if questions is None else questions
+    asked = {question.position: (at, question) for at, question in enumerate(handed)}
+    # The word of a round is that of all questions up to its last one, and answers to later ones are not in its file.
+    last = {word: at for at, word in enumerate(_words(task, analyst, handed))}
     found: dict[int, Label] = {}
-    for line, (number, word) in _filled_in(Path(path)):
-        position = int(number) if number.isascii() and number.isdecimal() else -1
-        if position not in asked:
+    only = None
+    for line, (number, word, check) in _filled_in(Path(path)):
+        if not word and not check:
+            continue
+        only = only or check
+        if check not in last or check != only:
+            raise InputError(
+                f"{path} line {line}: these questions were not handed out so to analyst {analyst!r} from this task. "
+                "Give the task and the analyst in whose folder it was (--analyst), with the column for as it was."
+            )
+        position = _number(number)
+        at, question = asked.get(position, (len(handed), None))
+        if question is None or at > last[check]:
             raise InputError(f"{path} line {line}: there is no such pair among those of analyst {analyst!r}.")
         if not word:
             continue
@@ -123,31 +155,60 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
             raise InputError(f"{path} line {line}: the label is none of {', '.join(ANSWERS)} (or s, d, u).")
         if position in found:
             raise InputError(f"{path} line {line}: pair {position} has a label already. Keep one line for each pair.")
-        question = asked[position]
         answer = _WORDS[word.lower()]
         found[position] = Label(analyst, position, question.left, question.right, answer, question.repeat_of)
     return Labels(tuple(found[position] for position in sorted(found)))
 
 
-def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Line numbers with pair and label; spreadsheets may have put a mark at the beginning, or semicolons."""
+def _words(task: LabelTask, analyst: str, questions: Sequence[Question]) -> Iterator[str]:
+    """For each question a word for the task, the analyst and the questions up to this one.
+
+    Letters alone: a spreadsheet would make a number of some digits.
+    """
+    state = hashlib.sha256("\n".join((task.digest, task.question, analyst)).encode())
+    for question in questions:
+        state.update(repr((question.position, question.left, question.right, question.repeat_of)).encode())
+        number = int.from_bytes(state.digest()[:8], "big")
+        yield "".join(chr(ord("a") + number // 26**at % 26) for at in range(_WORD_LETTERS))
+
+
+def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
+    """Line numbers with pair, label and word; spreadsheets may have put a mark at the beginning, or semicolons."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no text. Give labels.csv, with the columns pair and label.") from None
+        raise InputError(f"{path} is no text. Give labels.csv, with the columns pair, label and for.") from None
     header, _, _ = text.partition("\n")
     rows = csv.reader(io.StringIO(text), delimiter=";" if ";" in header else ",")
-    names = [name.strip().lower() for name in next(rows, [])]
-    if "pair" not in names or "label" not in names:
-        raise InputError(f"{path} has no columns pair and label. Fill in the labels.csv that was handed out.")
-    pair, label = names.index("pair"), names.index("label")
-    for row in rows:
-        cells = [cell.strip() for cell in row]
-        if any(cells):
-            cells += [""] * (len(names) - len(cells))
-            yield rows.line_num, (cells[pair], cells[label])
+    try:
+        names = [name.strip().lower() for name in next(rows, [])]
+        if "pair" not in names or "label" not in names:
+            raise InputError(f"{path} has no columns pair and label. Fill in the labels.csv that was handed out.")
+        if "for" not in names:
+            raise InputError(
+                f"{path} has no column for, which says whom the questions were handed to. Copy it from the labels.csv "
+                "that was handed out, or write the labels into that file."
+            )
+        places = [names.index(name) for name in ("pair", "label", "for")]
+        for row in rows:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                cells += [""] * (len(names) - len(cells))
+                pair, label, check = (cells[place] for place in places)
+                yield rows.line_num, (pair, label, check.lower())
+    except csv.Error:  # it may quote what it found; ours must not
+        raise InputError(
+            f"{path} line {rows.line_num + 1}: this is no line of a table. Write the labels into the labels.csv that "
+            "was handed out."
+        ) from None
+
+
+def _number(text: str) -> int:
+    """A whole number, -1 where it is none."""
+    short = len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdecimal()
+    return int(text) if short else -1
 
 
 def store_labels(folder: str | Path, labels: Labels) -> None:
@@ -184,6 +245,11 @@ def load_asked(folder: str | Path, analyst: str) -> tuple[Question, ...]:
     return tuple(Question(*_three(path, row), _repeat(path, row[3])) for row in _read(path, _ASKED))
 
 
+def handed_out_to(folder: str | Path) -> tuple[str, ...]:
+    """Analysts who were handed questions, by name."""
+    return tuple(sorted(path.stem for path in (Path(folder) / "asked").glob("*.csv") if _SLUG.fullmatch(path.stem)))
+
+
 def refuse_name(analyst: str) -> None:
     """Names of analysts become names of files."""
     if not isinstance(analyst, str) or not _SLUG.fullmatch(analyst):
@@ -197,14 +263,19 @@ def _place(folder: str | Path, what: str, analyst: str) -> Path:
 
 def _write(path: Path, header: list[str], rows: Sequence[Sequence[object]]) -> None:
     text = "".join(",".join(map(str, row)) + "\n" for row in [header, *rows])
+    mark = f".{os.getpid()}-{secrets.token_hex(4)}"  # two at once must not write one file
+    aside = None
     try:
         path.parent.mkdir(exist_ok=True)
-        aside = write_aside(path, text.encode())
+        aside = write_aside(path, text.encode(), mark=mark)
         aside.sync()
         aside.put_in_place()
         sync(path.parent)
     except OSError as error:
         raise InputError(f"Cannot write {str(path)!r}: {error.strerror}.") from None
+    finally:
+        if aside is not None:
+            aside.path.unlink(missing_ok=True)
 
 
 def _read(path: Path, header: list[str]) -> list[list[str]]:
@@ -222,9 +293,10 @@ def _three(path: Path, row: Sequence[str]) -> tuple[int, int, int]:
 
 
 def _whole(path: Path, text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    found = _number(text)
+    if found < 0:
         raise _broken(path)
-    return int(text)
+    return found
 
 
 def _repeat(path: Path, text: str) -> int | None:

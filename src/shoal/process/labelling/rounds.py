@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from shoal.features import Learned
 from shoal.process.labelling.agreement import Agreement, Share, agreement, consistency
 from shoal.process.labelling.files import (
     export_pairs,
+    handed_out_to,
     load_asked,
     load_labels,
     read_labels,
@@ -111,6 +115,11 @@ def hand_out(folder: str | Path, analyst: str, n: int | None = None) -> HandedOu
     refuse_name(analyst)
     if n is not None and n < 1:
         raise ParameterError("The next round must have at least 1 question.")
+    with _alone(folder):
+        return _hand_out(folder, analyst, n)
+
+
+def _hand_out(folder: str | Path, analyst: str, n: int | None) -> HandedOut:
     task, labels, asked = LabelTask.load(folder), load_labels(folder), load_asked(folder, analyst)
     answered = {label.position for label in labels.of(analyst)}
     open_ = [question for question in asked if question.position not in answered]
@@ -130,7 +139,7 @@ def hand_out(folder: str | Path, analyst: str, n: int | None = None) -> HandedOu
     rounds = 1 + sum(path.name.startswith(f"for-{analyst}.") for path in Path(folder).iterdir())
     first = Path(folder) / f"for-{analyst}"
     place = first if not first.exists() else Path(folder) / f"for-{analyst}.{rounds + 1}"
-    export_pairs(task, place, analyst, questions)
+    export_pairs(task, place, analyst, questions, before=asked)
     store_asked(folder, analyst, [*asked, *questions])
     n_left = task.n_pairs - len(answered) - len(questions)
     return HandedOut(task, place, analyst, len(questions), n_left)
@@ -141,21 +150,25 @@ def take_in(folder: str | Path, path: str | Path, analyst: str, *, replace: bool
 
     Answers that are there already may come again; others in their place are refused unless `replace` is set.
     """
-    task, before = LabelTask.load(folder), load_labels(folder)
-    asked = load_asked(folder, analyst)
-    given = read_labels(path, task, analyst, asked or None)
-    if not len(given):
-        raise InputError(f"{path} has no labels. Fill in the column label.")
-    kept = {label.position: label for label in before.of(analyst)}
-    changed = sum(kept.get(label.position, label) != label for label in given)
-    if changed and not replace:
-        raise InputError(
-            f"{changed} of {len(given)} labels differ from those that analyst {analyst!r} gave before. Import with "
-            "`replace` set if the new ones are right."
-        )
-    merged = kept | {label.position: label for label in given}
-    store_labels(folder, Labels(tuple(merged.values())))
-    labels = load_labels(folder)
+    refuse_name(analyst)
+    with _alone(folder):
+        task, before = LabelTask.load(folder), load_labels(folder)
+        asked = load_asked(folder, analyst)
+        if not asked:
+            raise InputError(_nothing_handed_out(folder, analyst))
+        given = read_labels(path, task, analyst, asked)
+        if not len(given):
+            raise InputError(f"{path} has no labels. Fill in the column label.")
+        kept = {label.position: label for label in before.of(analyst)}
+        changed = sum(kept.get(label.position, label) != label for label in given)
+        if changed and not replace:
+            raise InputError(
+                f"{changed} of {len(given)} labels differ from those that analyst {analyst!r} gave before. Import with "
+                "`replace` set if the new ones are right."
+            )
+        merged = kept | {label.position: label for label in given}
+        store_labels(folder, Labels(tuple(merged.values())))
+        labels = load_labels(folder)
     points = curve(task, labels)
     return TakenIn(
         task=task,
@@ -165,6 +178,27 @@ def take_in(folder: str | Path, path: str | Path, analyst: str, *, replace: bool
         agreement=agreement(labels),
         points=tuple(points),
         advice=advice(points, labels),
+    )
+
+
+@contextmanager
+def _alone(folder: str | Path) -> Iterator[None]:
+    """Nobody else hands out or takes in while this runs: what was read must still be there when it is written."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} is not a label task: {error.strerror}.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _nothing_handed_out(folder: str | Path, analyst: str) -> str:
+    others = ", ".join(handed_out_to(folder))
+    return f"Nothing was handed out to analyst {analyst!r} from this task, so there is nothing to answer. " + (
+        f"Name the analyst in whose folder the file was (--analyst): {others}." if others else "Export pairs first."
     )
 
 

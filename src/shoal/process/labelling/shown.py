@@ -25,6 +25,10 @@ from shoal.release import load_release, verify
 Source = Literal["presanitised", "public", "released"]
 PUBLIC: Source = "public"
 
+ROUNDING = 1e-6
+"""Of the largest value of a series: so far apart a private series and its copy may be, which is more than single
+precision or six digits of a text make."""
+
 
 @dataclass(frozen=True, eq=False)
 class Shown:
@@ -75,11 +79,23 @@ class Shown:
         verdict = guarantee.check(Panel(self.rows, times=self.times, timezone=self.timezone))
         if not verdict.holds:
             raise GuaranteeNotMetError(_refusal(guarantee, verdict))
-        if self.guarantee != _promise(guarantee, verdict, self.guarantee.get("note")):
+        extras = {name: self.guarantee[name] for name in _EXTRAS if name in self.guarantee}
+        if self.guarantee != _promise(guarantee, verdict) | extras or not self._extras_are_possible(guarantee):
             raise GuaranteeNotMetError(
                 f"The task does not state what {guarantee.name} promises or what is measured on its curves. "
                 "Build it again."
             )
+
+    def _extras_are_possible(self, guarantee: Guarantee) -> bool:
+        """Who stands behind a curve is forgotten, so a largest share can only be one that would have been let in."""
+        if self.source != "presanitised":
+            return self.guarantee.get("counts") == "series" and "largest_share" not in self.guarantee
+        share = self.guarantee.get("largest_share")
+        possible = isinstance(share, float) and 0.0 < share <= 2 / guarantee.parameters["k"]
+        return possible and self.guarantee.get("counts") in ("subjects", "series")
+
+
+_EXTRAS = ("counts", "largest_share", "note")
 
 
 def presanitise(panel: Panel, k: int) -> Shown:
@@ -90,16 +106,37 @@ def presanitise(panel: Panel, k: int) -> Shown:
     if published.shape != panel.values.shape:
         raise GuaranteeNotMetError("The pre-sanitised series are not those of the panel, row by row. Nothing is shown.")
     published = published.reshape(panel.n_series, -1)
-    # The subjects are the panel's own: a method that lost track of them would make its own crowd.
-    guarantee = KAnonymity(k)
+    # The subjects are the panel's own: a method that lost track of them would make its own crowd. Where none are named
+    # every series counts, and nothing is said of subjects.
+    counts = "series" if panel.subjects is None else "subjects"
+    guarantee = KAnonymity(k, per="series" if panel.subjects is None else "subject")
     verdict = guarantee.check(Panel(published, subjects=panel.subject_codes))
     if not verdict.holds:
         raise GuaranteeNotMetError(_refusal(guarantee, verdict))
     curves, number = _different(published)
-    behind = np.unique(number * panel.n_subjects + panel.subject_codes) // panel.n_subjects
+    both, n_rows = np.unique(number * panel.n_subjects + panel.subject_codes, return_counts=True)
+    behind = both // panel.n_subjects
     crowds = np.bincount(behind, minlength=len(curves))
+    extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k))}
     measured = Verdict(holds=True, measured=int(crowds.min()), required=int(k))
-    return _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured))
+    return _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
+
+
+def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) -> float:
+    """The largest share that one subject has in a mean, each entry being the rows of a subject behind a curve.
+
+    A mean of a thousand days of one subject and one day each of k - 1 others is almost that subject's own.
+    """
+    shares = n_rows / np.bincount(curve, weights=n_rows)[curve]
+    largest = float(shares.max())
+    if largest > 2 / k:
+        n_curves = len(np.unique(curve[shares > 2 / k]))
+        raise GuaranteeNotMetError(
+            f"In {n_curves} of {int(curve.max()) + 1} curves to be shown one subject has more than 2/{k} of the "
+            f"series behind it, up to {largest:.0%}: a mean that is almost one subject's own. Read fewer series of the "
+            "subjects that have many, one day each for example, or raise k."
+        )
+    return largest
 
 
 def admit_public(panel: Panel, statement: str, private: Sequence[Panel]) -> Shown:
@@ -138,12 +175,14 @@ def admit_release(folder: str | Path, private: Sequence[Panel]) -> Shown:
     guarantee = build_guarantee(name, parameters)
     curves, number = _different(panel.rows)
     counts = release.certificate["counts"]
-    note = "counted in series, of which a subject may have several" if counts["subjects"] < counts["series"] else None
+    extras = {"counts": "series"}
+    if counts["subjects"] < counts["series"]:
+        extras["note"] = "counted in series, of which a subject may have several"
     crowds = np.bincount(number, minlength=len(curves))
     verdict = guarantee.check(Panel(np.repeat(curves, crowds, axis=0), times=panel.times))
     if not verdict.holds:
         raise GuaranteeNotMetError(_refusal(guarantee, verdict))
-    return _shown(panel, curves, crowds, "released", _promise(guarantee, verdict, note))
+    return _shown(panel, curves, crowds, "released", _promise(guarantee, verdict) | extras)
 
 
 def _shown(
@@ -159,8 +198,8 @@ def _different(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
     return curves, number.reshape(-1).astype(np.int64)
 
 
-def _promise(guarantee: Guarantee, verdict: Verdict, note: str | None = None) -> dict[str, Any]:
-    found = {
+def _promise(guarantee: Guarantee, verdict: Verdict) -> dict[str, Any]:
+    return {
         "name": guarantee.name,
         "parameters": json.loads(json.dumps(guarantee.parameters)),
         "statement": guarantee.statement,
@@ -168,7 +207,6 @@ def _promise(guarantee: Guarantee, verdict: Verdict, note: str | None = None) ->
         "measured": verdict.measured,
         "required": verdict.required,
     }
-    return found if note is None else found | {"note": note}
 
 
 def _refusal(guarantee: Guarantee, verdict: Verdict) -> str:
@@ -197,17 +235,36 @@ def _compared(private: Sequence[Panel]) -> dict[str, Any]:
 
 
 def _refuse_private(panel: Panel, private: Sequence[Panel]) -> None:
-    """No series may be one of a private panel; a constant one, an empty day say, gives nobody away."""
-    hidden = {
-        row.tobytes()
-        for other in private
-        if other.rows.shape[1] == panel.rows.shape[1]
-        for row in other.rows + 0.0
-        if (row != row[0]).any()
-    }
-    found = [at for at, row in enumerate(panel.rows + 0.0) if row.tobytes() in hidden]
-    if found:
+    """No series may be one of a private panel, rounding apart; a constant one, an empty day say, gives nobody away."""
+    rows = panel.rows + 0.0
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for other in private:
+        if other.rows.shape[1] == rows.shape[1]:
+            found |= _copies(rows, other.rows[np.isfinite(other.rows).all(axis=1)] + 0.0)
+    if n_found := int(found.sum()):
         raise GuaranteeNotMetError(
-            f"{len(found)} of {panel.n_series} series are the same as a series of a private panel, at all instants, "
-            f"first at series position {found[0]}. Leave them out, or use LabelTask.presanitised."
+            f"{n_found} of {panel.n_series} series are the same as a series of a private panel, at all instants up to "
+            f"rounding, first at series position {int(found.argmax())}. Leave them out, or use LabelTask.presanitised."
         )
+
+
+def _copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows differ from one of the hidden ones nowhere by more than ROUNDING of its largest value."""
+    hidden = hidden[(hidden != hidden[:, :1]).any(axis=1)]
+    # Rows that are near everywhere have weighted means that are near, whatever the weights; random ones tell most
+    # others apart at once. Of the weights' sum nothing can overflow.
+    weights = np.random.default_rng(0).random(rows.shape[1])
+    weights /= 2 * weights.sum()
+    means = hidden @ weights
+    order = np.argsort(means, kind="stable")
+    hidden, means = hidden[order], means[order]
+    far = ROUNDING * np.abs(hidden).max(axis=1, initial=0.0)
+    own = rows @ weights
+    # A row's copy has about the same largest value, so twice the row's own is enough.
+    reach = 2 * ROUNDING * np.abs(rows).max(axis=1)
+    first, last = np.searchsorted(means, own - reach), np.searchsorted(means, own + reach, side="right")
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for at in np.flatnonzero(last > first):
+        some = slice(first[at], last[at])
+        found[at] = bool((np.abs(hidden[some] / 2 - rows[at] / 2).max(axis=1) <= far[some] / 2).any())
+    return found

@@ -90,8 +90,10 @@ class LabelTask:
     ) -> LabelTask:
         """Replace every series by the mean of at least k subjects' like it, check that, and show those means.
 
-        Raises GuaranteeNotMetError where a curve would stand for fewer than k different subjects. `k` hides better
-        when larger, and leaves fewer and smoother curves to compare. The other parameters are those of the class.
+        Raises GuaranteeNotMetError where a curve would stand for fewer than k different subjects, or where one subject
+        would have more than 2/k of the series behind it. Where the panel names no subjects, series are counted, and
+        `guarantee["counts"]` says which. `k` hides better when larger, and leaves fewer and smoother curves to compare.
+        The other parameters are those of the class.
         """
         asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
         return cls._of(presanitise(panel, k), asking)
@@ -113,8 +115,9 @@ class LabelTask:
         """Show series that are public already.
 
         `statement` says why they are, and is recorded. `private` are panels that must not be among them: a series that
-        equals one of theirs at all instants is refused with GuaranteeNotMetError, unless it is constant. Series of
-        another length are not compared, nor are parts of series.
+        equals one of theirs at all instants, up to a millionth of its largest value, is refused with
+        GuaranteeNotMetError, unless that one is constant. Series of another length are not compared, nor are parts of
+        series or private series with missing values.
         """
         asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
         return cls._of(admit_public(panel, statement, private), asking)
@@ -170,7 +173,7 @@ class LabelTask:
 
     @property
     def crowds(self) -> NDArray[np.int64]:
-        """How many rows are published as each curve: of different subjects where the task was pre-sanitised."""
+        """How many rows are published as each curve: one for each subject behind it where the task was pre-sanitised."""
         return self._shown.crowds
 
     @property

@@ -20,6 +20,10 @@ LARGEST = 1_000_000
 """Bytes of a policy; a larger file is something else, most likely the data."""
 
 
+DEEPEST = 12
+"""Levels of fields; deeper is an alias that contains itself, or no policy."""
+
+
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's idea of plain words: only true and false are truth values, 11:00 is a time and not 660."""
 
@@ -82,11 +86,15 @@ def _compose(text: str, name: str, lines: list[str]) -> Node | None:
         ) from None
     except yaml.YAMLError:
         raise ParameterError(f"{name} is no YAML: it has a character that YAML does not allow.") from None
+    except RecursionError:
+        raise ParameterError(f"{name} is nested deeper than any policy is.") from None
 
 
 def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: list[str]) -> Any:
     """What a node holds, with the line of every field noted."""
     places.setdefault(path, node.start_mark.line)
+    if len(path) > DEEPEST:
+        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: nested deeper than any policy is.")
     if isinstance(node, MappingNode):
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -102,6 +110,8 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
         return found
     if isinstance(node, SequenceNode):
         return [_plain(part, (*path, at), places, name, lines) for at, part in enumerate(node.value)]
+    if node.tag == "tag:yaml.org,2002:int":
+        return int(node.value, 10)  # PyYAML would take 010 for an octal number
     try:
         return _Loader("").construct_object(node)
     except (yaml.YAMLError, ValueError):

@@ -37,6 +37,8 @@ class Point:
     seconds: float = 0.0
     on: str = "all subjects"
     """On whom it was tried."""
+    impossible: bool = False
+    """Whether a parameter cannot be, or not with these data: bad input rather than a limit."""
 
     def misses(self, limits: Limits) -> dict[str, tuple[float, float]]:
         """What is beyond its limit: figure and limit, by name. Empty where both limits are kept."""
@@ -104,19 +106,28 @@ class Frontier:
 
     def _binding(self, chosen: Point) -> str:
         first = self.limits.first
+        if not chosen.scores:
+            return "Drawn once. No figure of attacks or measures may decide about differential privacy, and none did."
         said = f"Chosen: {chosen.described()}, with risk {chosen.risk:.3g} (at most {self.limits.risk:.3g})"
         for name in self.limits.utility:
             said += f" and {name} {chosen.scores[name].value:.3g} ({_bound(self.limits.utility[name])})"
         more_useful = [
             point
             for point in self.points
-            if point.refused is None and point.scores[first].better_than(chosen.scores[first])
+            if point.refused is None
+            and point.parameters != chosen.parameters
+            and point.scores[first].better_than(chosen.scores[first])
         ]
-        if more_useful:
-            nearest = min(more_useful, key=lambda point: abs(point.scores[first].value - chosen.scores[first].value))
-            more = f"{nearest.described()} would be more useful, but has risk {nearest.risk:.3g}"
-            return f"{said}. The risk limit binds: {more}."
-        return f"{said}. No limit binds: nothing that was tried is more useful."
+        if not more_useful:
+            return f"{said}. No limit binds: nothing else that was tried is more useful."
+        nearest = min(more_useful, key=lambda point: abs(point.scores[first].value - chosen.scores[first].value))
+        more = f"{nearest.described()} would be more useful"
+        misses = nearest.misses(self.limits)
+        if "risk" in misses:
+            return f"{said}. The risk limit binds: {more}, but has risk {nearest.risk:.3g}."
+        if misses:
+            return f"{said}. The limit on {next(iter(misses))} binds: {more}, but {_missing(nearest, self.limits)}."
+        return f"{said}. {more[0].upper()}{more[1:]}, but did not keep the limits when it was confirmed."
 
     def _what_would_have_to_give(self) -> str:
         tried = [point for point in self.points if point.refused is None]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.methods.altered import SECRET
 
 GRID = 7
 """Values of a range that are tried first, its ends among them."""
@@ -37,7 +38,8 @@ class Span:
     def grid(self) -> list[Any]:
         """The values tried first."""
         if self.step is not None:
-            values = np.arange(self.start, self.end + self.step / 2, self.step)
+            # A hair beyond the end, for steps that rounding keeps just below it.
+            values = np.arange(self.start, self.end + self.step * 1e-9, self.step)
         else:
             values = np.linspace(self.start, self.end, GRID)
         return list(dict.fromkeys(self.value(v) for v in values))
@@ -120,6 +122,8 @@ def choices_of(method: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Choic
                 continue
             if not isinstance(value, Mapping):
                 fixed[key] = value
+            elif key in SECRET:
+                raise ParameterError(f"method.{key}: a seed is not searched for; that would pick the luckiest draw.")
             elif set(value) != {"search"}:
                 raise ParameterError(f"method.{key}: give a value or {{search: [...]}}, found other fields.")
             elif isinstance(value["search"], Mapping):

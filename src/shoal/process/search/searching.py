@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import AttackOnly
 from shoal.model import Candidate, Guarantee, Panel
-from shoal.process.judging import attack_all, measure_all, view
+from shoal.process.judging import attack_all, bound_of, measure_all, view
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
 from shoal.process.search.points import Choices
@@ -38,6 +38,8 @@ class Plan:
     attacks: Mapping[str, Any]
     measures: Mapping[str, Any]
     require: Sequence[Guarantee] = ()
+    by_mechanism: bool = False
+    """Whether the method keeps differential privacy, so that no exact figure may decide about it."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Found:
 
 def search(plan: Plan, panel: Panel, *, steps: Steps = silent) -> Found:
     """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before."""
+    if plan.by_mechanism:
+        return _draw_once(plan, panel, steps)
     tuning, confirming = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
     sample = draw_sample(panel, plan.policy)
     on = "all subjects" if sample is panel else f"a sample of {sample.n_subjects} subjects"
@@ -69,6 +73,18 @@ def search(plan: Plan, panel: Panel, *, steps: Steps = silent) -> Found:
             return Found(Frontier(plan.limits, frontier.points, point, tuple(turned_down)), candidate, method)
         turned_down.append(point)
     return Found(Frontier(plan.limits, frontier.points, None, tuple(turned_down)), None, None)
+
+
+def _draw_once(plan: Plan, panel: Panel, steps: Steps) -> Found:
+    """The one point there is, drawn once and judged by its guarantees alone."""
+    steps.start("drawing")
+    method = plan.method_at(())
+    candidate: Candidate = method.anonymize(panel)
+    refused = _not_held(candidate, plan.require)
+    point = Point(plan.choices.described(()), refused=refused, risk=0.0, on=f"all {panel.n_subjects} subjects")
+    if refused is not None:
+        return Found(Frontier(plan.limits, (point,)), None, None)
+    return Found(Frontier(plan.limits, (point,), point), candidate, method)
 
 
 def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -104,7 +120,9 @@ def _try_all(
         while (crossing := _crossing(tried, plan.limits)) and (middle := span.between(*crossing)) is not None:
             tried[(middle,)] = evaluate(plan, (middle,), panel, targets, on)[2]
             steps.advance(len(tried), len(tried) + 1)
-    return dict(sorted(tried.items(), key=lambda item: item[0])) if plan.choices.spans else tried
+    if len(plan.choices.places) == 1 and plan.choices.spans:
+        return dict(sorted(tried.items(), key=lambda item: item[0]))  # middles came last
+    return tried
 
 
 def _crossing(tried: Mapping[tuple[Any, ...], Point], limits: Limits) -> tuple[Any, Any] | None:
@@ -129,13 +147,16 @@ def evaluate(
     try:
         candidate: Candidate = method.anonymize(panel)
         refused = _not_held(candidate, plan.require)
-    except (ParameterError, GuaranteeNotMetError) as error:
+    except ParameterError as error:
+        return method, None, Point(parameters, refused=str(error), on=on, impossible=True)
+    except GuaranteeNotMetError as error:
         return method, None, Point(parameters, refused=str(error), on=on)
     if refused is not None:
         return method, None, Point(parameters, refused=refused, on=on)
     risks = attack_all(plan.attacks, candidate, targets)
     scores = measure_all(plan.measures, candidate)
-    risk = max((view(risk, plan.policy.adversary.scenario) for risk in risks.values()), default=0.0)
+    scenario, bound = plan.policy.adversary.scenario, bound_of(candidate)
+    risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
     if any(isinstance(guarantee, AttackOnly) for guarantee in candidate.guarantees):
         # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
         risk = max(risk, *(found.interval.high for found in risks.values()))
