@@ -8,7 +8,7 @@ import pytest
 
 from shoal import Microaggregation, Panel, load_release
 from shoal.cli.app import run
-from shoal.release import release_candidate
+from shoal.release import ledger, release_candidate
 from shoal.release.ledger import recording
 
 
@@ -80,16 +80,14 @@ def test_check_holds_for_what_was_published_through_it(tables, capsys):
 
 
 def forge(tmp_path, *panels):
-    """A ledger of releases never judged beside each other: recorded apart under one key, then put together."""
-    lines = []
-    for number, panel in enumerate(panels):
-        book = tmp_path / "book.jsonl"
-        book.unlink(missing_ok=True)
-        candidate = Microaggregation(k=4).anonymize(panel)
-        with recording(book, candidate, tmp_path / str(number)) as record:
-            record(release_candidate(candidate, tmp_path / str(number), summary="Test."))
-        lines.append(book.read_bytes())
-    book.write_bytes(b"".join(lines))
+    """A ledger of releases never judged beside each other."""
+    book = tmp_path / "book.jsonl"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ledger, "refuse_together", lambda earlier, added: None)
+        for number, panel in enumerate(panels):
+            candidate = Microaggregation(k=4).anonymize(panel)
+            with recording(book, candidate, tmp_path / str(number)) as record:
+                record(release_candidate(candidate, tmp_path / str(number), summary="Test."))
     return str(book)
 
 
@@ -137,6 +135,31 @@ def test_an_empty_or_missing_ledger(tmp_path, capsys):
     assert run(["ledger", "list", str(book)]) == 0
     assert capsys.readouterr().out == "releases  none\n"
     assert run(["ledger", "check", str(book)]) == 0
+
+
+def test_a_ledger_emptied_beside_its_key_is_refused(tables, tmp_path, capsys):
+    assert anonymize(tables[0], "january") == 0
+    (tmp_path / "book.jsonl").write_bytes(b"")
+    capsys.readouterr()
+    for program in (["ledger", "check", "book.jsonl"], ["ledger", "list", "book.jsonl"]):
+        assert run(program) == 2
+        assert "The ledger 'book.jsonl' records nothing, but its key is there" in capsys.readouterr().err
+    assert anonymize(tables[1], "february") == 2
+    assert not (tmp_path / "february").exists()
+
+
+def test_a_damaged_note_is_told_in_one_line(tables, tmp_path, capsys):
+    assert anonymize(tables[0], "january") == 0
+    (tmp_path / "book.jsonl.pending").write_text('{"folder": ')
+    capsys.readouterr()
+    assert run(["ledger", "check", "book.jsonl"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("shoal: 'book.jsonl.pending', the note of a release")
+    assert "Traceback" not in told
+    assert anonymize(tables[0], "again") == 2
+    assert "is damaged" in capsys.readouterr().err
+    assert not (tmp_path / "again").exists()
+    assert run(["ledger", "list", "book.jsonl"]) == 0
 
 
 def test_a_finding_of_the_lint_is_accepted_by_name(tmp_path, monkeypatch, capsys):

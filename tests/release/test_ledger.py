@@ -1,6 +1,8 @@
 """The ledger: what releases tell together is refused."""
 
 import dataclasses
+import unicodedata
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -19,6 +21,7 @@ from shoal.release.intersection import Layer, cells_of, made_small
 from shoal.release.ledger import read_ledger, unfinished
 from shoal.release.ledger_conflicts import judge_entries, refuse_together
 from shoal.release.ledger_groups import Membership
+from shoal.release.ledger_subjects import text_of
 
 
 class TestCells:
@@ -140,6 +143,31 @@ class TestRefusing:
             publish(named, tmp_path / "b", ledger=book)
         assert not (tmp_path / "b").exists()
 
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            (range(1, N + 1), [float(i) for i in range(1, N + 1)]),
+            (range(1, N + 1), [f"{i}.0" for i in range(1, N + 1)]),
+            ([f"house {i}" for i in range(N)], [f" house {i}\t" for i in range(N)]),
+            ([f"h\u00f4tel {i}" for i in range(N)], [f"ho\u0302tel {i}" for i in range(N)]),
+        ],
+        ids=["floating", "floating as text", "spaces", "accents"],
+    )
+    def test_another_spelling_of_the_same_subjects_does_not_pass(self, tmp_path, first, second):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY, ids=first, k=4), tmp_path / "a", ledger=book)
+        with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 4 were promised"):
+            publish(grouped(FEBRUARY, ids=second, k=4), tmp_path / "b", ledger=book)
+        assert not (tmp_path / "b").exists()
+
+    def test_what_is_no_spelling_stays_apart(self):
+        different = ["a7", "A7", "07", "7", "7.5", 7.25, "7.00", "7,0", "a 7", True, None, float("inf"), Decimal("nan")]
+        assert len({text_of(subject) for subject in different}) == len(different)
+        alike = [7, 7.0, np.float32(7), np.int64(7), Decimal("7.00"), "7", "7.0", " 7\n", "7\u00a0"]
+        assert {text_of(subject) for subject in alike} == {"7"}
+        assert text_of(-0.0) == text_of("-0.0") == text_of(0) == "0"
+        assert text_of(unicodedata.normalize("NFD", "\u00c5sa")) == "\u00c5sa"
+
     def test_the_aggregate_rule_promises_a_crowd_too(self, tmp_path):
         book = tmp_path / "ledger.jsonl"
         rule = [AggregateRule(size=6, share=1.0)]
@@ -234,6 +262,6 @@ class TestWhatCannotBeJudged:
 
     def test_subjects_of_one_text(self, tmp_path):
         candidate = grouped(JANUARY, ids=["1", 1, *range(2, 12)])
-        with pytest.raises(ParameterError, match="Two subjects have the same text or hash"):
+        with pytest.raises(ParameterError, match="Two subjects have the same text or hash; spaces at its ends"):
             publish(candidate, tmp_path / "a", ledger=tmp_path / "ledger.jsonl")
-        assert not (tmp_path / "a").exists()
+        assert not list(tmp_path.glob("a")) + list(tmp_path.glob("*.key"))

@@ -1,5 +1,6 @@
 """The file of the ledger: what is in it, what is refused, and what a crash leaves."""
 
+import hashlib
 import json
 import stat
 import subprocess
@@ -14,8 +15,11 @@ from shoal import verify
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.guarantees import AggregateRule
 from shoal.release import ledger as ledger_room
+from shoal.release import ledger_groups
 from shoal.release.ledger import read_ledger, recording, unfinished
 from shoal.release.ledger_conflicts import judge_entries
+from shoal.release.ledger_groups import Membership
+from shoal.release.ledger_subjects import hash_text
 
 
 class TestTheFile:
@@ -81,6 +85,74 @@ class TestTheFile:
             publish(grouped(JANUARY), tmp_path / "b", ledger=book)
         assert not (tmp_path / "b").exists()
 
+    @pytest.mark.parametrize("how", ["emptied", "gone"])
+    def test_a_ledger_that_lost_its_releases_is_refused(self, tmp_path, how):
+        book, key = tmp_path / "ledger.jsonl", tmp_path / "ledger.jsonl.key"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        whole = book.read_bytes()
+        book.write_bytes(b"") if how == "emptied" else book.unlink()
+        for _ in range(2):
+            with pytest.raises(ReleaseError, match=r"records nothing, but its key is there: .* begin anew .* remove"):
+                publish(grouped(FEBRUARY), tmp_path / "b", ledger=book)
+        assert not (tmp_path / "b").exists()
+        with pytest.raises(ReleaseError, match="records nothing, but its key is there"):
+            read_ledger(book)
+        book.write_bytes(whole)
+        publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        book.unlink()
+        key.unlink()
+        publish(grouped(FEBRUARY), tmp_path / "c", ledger=book)
+        assert len(read_ledger(book)) == 1
+
+    def test_a_note_tells_that_lines_are_gone(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
+        with recording(book, grouped(JANUARY), tmp_path / "b"):
+            pass  # nothing is recorded: as after a kill
+        book.write_bytes(b"")
+        message = r"The ledger has 0 release\(s\), and had 1 when the last one was begun"
+        with pytest.raises(ReleaseError, match=message):
+            publish(grouped(FEBRUARY), tmp_path / "b", ledger=book)
+        with pytest.raises(ReleaseError, match=message):
+            unfinished(book)
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ([f"{i}.0" for i in range(12)], range(12)),
+            ([f"{i}.0" for i in range(12)], [float(i) for i in range(12)]),
+            ([f"house {i} " for i in range(12)], None),
+            ([f"house {i}  " for i in range(12)], [f"house {i}  " for i in range(12)]),
+            ([f"ho\u0302tel {i}" for i in range(12)], [f"h\u00f4tel {i}" for i in range(12)]),
+            (None, None),
+        ],
+        ids=["floating", "still floating", "space", "still two spaces", "accents", "plain"],
+    )
+    def test_lines_of_the_first_format_are_read_and_their_subjects_known_again(
+        self, tmp_path, monkeypatch, first, second
+    ):
+        book = tmp_path / "ledger.jsonl"
+        with monkeypatch.context() as patched:
+            # As it was: every subject by its exact spelling.
+            patched.setattr(ledger_groups, "hash_subject", lambda key, subject: hash_text(key, str(subject)))
+            publish(grouped(JANUARY, ids=first, k=4), tmp_path / "a", ledger=book)
+        content = json.loads(book.read_bytes()) | {"format": 1}
+        content.pop("sum")
+        content["sum"] = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        book.write_text(json.dumps(content) + "\n")
+        with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 4 were promised"):
+            publish(grouped(FEBRUARY, ids=second, k=4), tmp_path / "b", ledger=book)
+        publish(grouped(JANUARY, ids=second, k=4), tmp_path / "b", ledger=book)
+        assert [entry.format for entry in read_ledger(book)] == [1, 2]
+
+    def test_two_spellings_on_record_stay_two_subjects(self):
+        groups = np.array([0, 1, 2])
+        members = Membership(np.array([3, 5, 8], dtype=np.uint64), groups, groups + 3, k=1, p=1)
+        renamed = members.renamed({3: 9, 5: 8, 8: 8, 7: 1})
+        assert renamed.subjects.tolist() == [5, 8, 9]
+        assert renamed.groups.tolist() == [1, 2, 0]
+        assert renamed.subgroups.tolist() == [4, 5, 3]
+
     def test_a_changed_line_is_found_out(self, tmp_path):
         book = tmp_path / "ledger.jsonl"
         publish(grouped(JANUARY), tmp_path / "a", ledger=book)
@@ -105,7 +177,8 @@ class TestCrashes:
             publish(grouped(JANUARY), tmp_path / "a", ledger=book, require=[AggregateRule(size=6, share=0.01)])
         assert read_ledger(book) == ()
         assert unfinished(book) == (None, False)
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.jsonl", "ledger.jsonl.key"]
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.jsonl"]
+        publish(grouped(JANUARY), tmp_path / "a", ledger=book)
 
     def test_a_full_disk_after_the_release_is_told_and_made_up_for(self, tmp_path, monkeypatch):
         book = tmp_path / "ledger.jsonl"
@@ -135,6 +208,55 @@ class TestCrashes:
             (tmp_path / "a" / "release.json").write_text("{}")
             with pytest.raises(ReleaseError, match="was changed before the ledger could record it"):
                 record(release)
+
+    @pytest.mark.parametrize("how", ["cut", "empty", "a list", "bytes", "changed", "of the first format"])
+    def test_a_damaged_note_is_told_in_one_line(self, tmp_path, how):
+        book, note = tmp_path / "ledger.jsonl", tmp_path / "ledger.jsonl.pending"
+        with recording(book, grouped(JANUARY), tmp_path / "a"):
+            whole = note.read_bytes()
+        damaged = {
+            "cut": whole[:40],
+            "empty": b"",
+            "a list": b"[]",
+            "bytes": b"\xff" + whole,
+            "changed": whole.replace(b'"k": 3', b'"k": 2'),
+            "of the first format": b'{"folder": "a", "before": null, "members": {}}',
+        }[how]
+        note.write_bytes(damaged)
+        message = r"ledger.jsonl.pending', the note of a release .*, is damaged\. Look .* remove the note\.$"
+        with pytest.raises(ReleaseError, match=message):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        with pytest.raises(ReleaseError, match=message):
+            unfinished(book)
+        assert read_ledger(book) == ()
+        assert note.read_bytes() == damaged
+        assert not (tmp_path / "b").exists()
+
+    def test_a_note_that_cannot_be_read_is_told(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        book.touch()
+        (tmp_path / "ledger.jsonl.pending").mkdir()
+        with pytest.raises(ReleaseError, match=r"Cannot read '.*ledger.jsonl.pending': Is a directory"):
+            unfinished(book)
+        with pytest.raises(ReleaseError, match=r"Cannot read the ledger .*: No such file"):
+            unfinished(tmp_path / "none")
+
+    def test_a_note_of_the_first_format_is_recorded_in_it(self, tmp_path):
+        book, note = tmp_path / "ledger.jsonl", tmp_path / "ledger.jsonl.pending"
+        with recording(book, grouped(JANUARY), tmp_path / "a"):
+            publish(grouped(JANUARY), tmp_path / "a")
+        content = json.loads(note.read_bytes())
+        note.write_text(json.dumps({name: content[name] for name in ("folder", "before", "members")}))
+        publish(grouped(JANUARY), tmp_path / "b", ledger=book)
+        assert [entry.format for entry in read_ledger(book)] == [1, 2]
+
+    def test_a_first_release_in_place_whose_key_is_gone_is_refused(self, tmp_path):
+        book = tmp_path / "ledger.jsonl"
+        with recording(book, grouped(JANUARY), tmp_path / "a"):
+            publish(grouped(JANUARY), tmp_path / "a")
+        (tmp_path / "ledger.jsonl.key").unlink()
+        with pytest.raises(ReleaseError, match=r"The key of the ledger, .*, is gone"):
+            publish(grouped(JANUARY), tmp_path / "b", ledger=book)
 
     def test_replacing_a_release_keeps_both_on_record(self, tmp_path):
         book = tmp_path / "ledger.jsonl"

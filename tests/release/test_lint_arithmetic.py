@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from naive.lint import naive_chance, naive_decimals, naive_inversions
+from naive.lint import naive_chance, naive_decimals, naive_inversions, naive_rare
 from shoal.release.lint.phase import grid_of
-from shoal.release.lint.precision import precisions
+from shoal.release.lint.precision import precisions, rare
 from shoal.release.lint.row_order import FALSE_ALARM, chance_of, inversions, is_in_order
 
 
@@ -72,6 +72,49 @@ def test_precision_is_the_largest_number_of_decimals(numbers):
 @given(st.floats(-1e5, 1e5))
 def test_precision_of_any_number(value):
     assert precisions(np.array([[value]])).tolist() == [naive_decimals(value)]
+
+
+ROWS = st.integers(1, 6).flatmap(
+    lambda n: st.lists(
+        st.tuples(
+            st.lists(st.one_of(st.none(), st.just(0), *[st.integers(1, 3000)] * 4), min_size=n, max_size=n),
+            st.sampled_from([0, 1, 4, 8]),
+            st.integers(0, 4),
+        ),
+        min_size=1,
+        max_size=7,
+    )
+)
+
+
+@given(ROWS, st.integers(1, 4))
+def test_decimals_lead_to_whom_the_definition_says(drawn, crowd):
+    rows = [[None if whole is None else float(f"{whole}e-{places}") for whole in row] for row, places, _ in drawn]
+    values = np.array(rows, dtype=np.float64)
+    whose = [subject for *_, subject in drawn]
+    assert rare(values, precisions(values), np.array(whose), crowd).tolist() == naive_rare(rows, whose, crowd)
+
+
+def test_a_logger_stands_out_by_finer_and_by_coarser_decimals_and_by_those_between():
+    def loggers(*decimals):
+        values = np.random.default_rng(0).uniform(1, 99, size=(len(decimals), 12))
+        return np.array([row.round(d) for row, d in zip(values, decimals, strict=True)])
+
+    def found(values, crowd=3):
+        return np.flatnonzero(rare(values, precisions(values), np.arange(len(values)), crowd)).tolist()
+
+    assert found(loggers(*[3] * 9, 5)) == [9]
+    assert found(loggers(*[3] * 9, 1)) == [9]
+    assert found(loggers(*[0] * 9, *[3] * 9, 2)) == [18]
+    assert found(loggers(*[0] * 9, *[3] * 9)) == []
+    # One instant: who writes more than all others is found, who writes less may have done so by chance.
+    assert found(loggers(*[3] * 9, 5)[:, :1]) == [9]
+    assert found(loggers(*[3] * 9, 1)[:, :1]) == []
+    quiet = loggers(*[3] * 9, 3)
+    quiet[9] = 0.0
+    assert found(quiet) == []
+    quiet[9, :2] = 0.5, 1.0
+    assert found(quiet) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lint_examples import JUDGED, as_measured, meters, refused, release
-from shoal import Microaggregation, Panel
+from shoal import Microaggregation, Panel, SamplingWithFictives, TimeSlicing, Transformation
 from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees import AttackOnly, KAnonymity
 from shoal.model import Candidate, Private, Recipe
@@ -37,6 +37,29 @@ class TestPrecision:
         values[7] = values[7].round(0)
         candidate = dataclasses.replace(as_measured(panel), published=Panel(values, times=panel.times))
         release(candidate, tmp_path / "out", **JUDGED)
+
+    @pytest.mark.parametrize(
+        "method",
+        [
+            SamplingWithFictives(share=1.0, fictives=0.2),
+            TimeSlicing(length="1d"),
+            Transformation(kind="coarsen", resolution=0.01),
+            Transformation(kind="smooth", window=3),
+        ],
+        ids=["sampling", "slices", "coarsen", "smooth"],
+    )
+    def test_an_empty_flat_among_loggers_with_decimals_passes(self, tmp_path, method):
+        values = np.random.default_rng(4).gamma(2.0, size=(20, 48)).round(3)
+        values[7] = 0.0
+        times = np.datetime64("2024-01-01T00:00") + np.arange(48) * np.timedelta64(1, "h")
+        release(method.anonymize(Panel(values, times=times)), tmp_path / "out", **JUDGED)
+
+    def test_a_coarse_logger_among_fine_ones_is_found_and_the_advice_helps(self, tmp_path):
+        values = np.random.default_rng(4).gamma(2.0, size=(20, 48)).round(3)
+        values[7] = (values[7] * 5).round()
+        message = refused(as_measured(Panel(values)), tmp_path, "decimal-precision: 1 published series", **JUDGED)
+        assert "as few decimals as the coarsest logger writes" in message
+        release(as_measured(Panel(values.round())), tmp_path / "out", **JUDGED)
 
 
 class TestPhase:

@@ -4,13 +4,15 @@ A file of JSON lines, one per release. Beside it lies its key, for its owner alo
 written, a note of what is about to appear. Whoever publishes holds the ledger locked from the first look at it until
 the new line is on disk, so that of two publishers at once the later one sees what the earlier one did. A line that a
 killed process left unfinished is not there for readers, and is removed by the next writer.
+
+The note is there before the key is, and the key goes before the note does when a first release comes to nothing. So
+wherever there is a key there is a release on record or a note; a key alone means that the ledger was lost.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +25,8 @@ from shoal.errors import ReleaseError
 from shoal.model import Candidate, EventsCandidate, Guarantee, Release
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.ledger_conflicts import refuse_together
-from shoal.release.ledger_entries import LedgerEntry, Members, fingerprint
-from shoal.release.ledger_groups import membership_of
+from shoal.release.ledger_entries import LedgerEntry, Members, Note, fingerprint
+from shoal.release.ledger_groups import Membership, membership_of, older_hashes
 from shoal.streams.durable import sync, write_aside
 
 
@@ -32,14 +34,17 @@ from shoal.streams.durable import sync, write_aside
 class Interrupted:
     """A release that was being written when its process ended."""
 
-    folder: Path
-    before: dict[str, Any] | None
-    members: Members
+    note: Note
+
+    @property
+    def folder(self) -> Path:
+        """Where it was to appear."""
+        return Path(self.note.folder)
 
     @property
     def is_in_place(self) -> bool:
         """Whether the folder holds another release than before."""
-        return (now := _state_of(self.folder)) is not None and now != self.before
+        return (now := _state_of(self.folder)) is not None and now != self.note.before
 
 
 @contextmanager
@@ -75,16 +80,18 @@ def recording(
         try:
             entries, key = _settled(path, descriptor)
             membership = membership_of(candidate, (*candidate.guarantees, *require), key)
-            refuse_together([entry.members.unpacked() for entry in entries], membership)
-            about = Interrupted(folder, _state_of(folder), Members.packed(membership))
-            _announce(path, about)
+            refuse_together(_members(entries, candidate, key), membership)
+            members = Members.packed(membership)
+            note = Note(folder=str(folder), before=_state_of(folder), releases=len(entries), members=members)
+            _announce(path, note)
+            _keep_key(path, key)
         except OSError as error:
             raise ReleaseError(f"Cannot write beside the ledger {str(path)!r}: {error.strerror}.") from None
 
         def record(release: Release) -> None:
             """Write the line: from now on later releases are judged beside this one."""
             try:
-                _append(descriptor, folder, about.members, key)
+                _append(descriptor, note, key)
                 _pending(path).unlink()
             except OSError as error:
                 raise ReleaseError(
@@ -96,13 +103,29 @@ def recording(
             yield record
         except BaseException:
             # Refused, or failed before anything was in place.
-            if not about.is_in_place:
-                _pending(path).unlink(missing_ok=True)
+            if not Interrupted(note).is_in_place:
+                _forget(path, entries)
             raise
 
 
 def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
     """The releases that a ledger records, in order."""
+    entries = _read(path)
+    if not entries:
+        with _still(path) as is_still:
+            if is_still:
+                entries = _read(path)
+                _refuse_lost(Path(path), entries)
+    return entries
+
+
+def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
+    """A release that was being written when its process ended, and whether somebody is publishing right now."""
+    with _still(path) as is_still:
+        return (_interrupted(Path(path), len(_read(path))), False) if is_still else (None, True)
+
+
+def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
@@ -118,14 +141,20 @@ def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
     return tuple(entries)
 
 
-def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
-    """A release that was being written when its process ended, and whether somebody is publishing right now."""
-    descriptor = os.open(path, os.O_RDONLY)
+@contextmanager
+def _still(path: str | Path) -> Iterator[bool]:
+    """Whether nobody is publishing; if so, nobody begins to meanwhile."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return _interrupted(Path(path)), False
-    except BlockingIOError:
-        return None, True
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise ReleaseError(f"Cannot read the ledger {str(path)!r}: {error.strerror}.") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            is_still = True
+        except BlockingIOError:
+            is_still = False
+        yield is_still
     finally:
         os.close(descriptor)
 
@@ -147,13 +176,34 @@ def _locked(path: Path) -> Iterator[int]:
 def _settled(path: Path, descriptor: int) -> tuple[list[LedgerEntry], bytes]:
     """The releases and the key, after what an interrupted writer has left is completed or removed."""
     _cut_unfinished(path, descriptor)
-    entries = list(read_ledger(path))
-    key = _key(path, entries)
-    if (left := _interrupted(path)) is not None:
-        if left.is_in_place:
-            entries.append(_append(descriptor, left.folder, left.members, key))
+    entries = list(_read(path))
+    _refuse_lost(path, entries)
+    left = _interrupted(path, len(entries))
+    is_missing = left is not None and left.is_in_place
+    key = _key(path, entries, is_needed=bool(entries) or is_missing)
+    if left is not None:
+        if is_missing:
+            entries.append(_append(descriptor, left.note, key))
         _pending(path).unlink()
     return entries, key
+
+
+def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
+    """Refuse a ledger that had releases and has none."""
+    if entries or _pending(path).exists() or not _key_of(path).exists():
+        return
+    raise ReleaseError(
+        f"The ledger {str(path)!r} records nothing, but its key is there: the releases it had are lost, and new ones "
+        f"would not be judged beside them. Put back a copy of the file. To begin anew without them, remove "
+        f"{str(_key_of(path))!r}."
+    )
+
+
+def _members(entries: Sequence[LedgerEntry], candidate: Candidate | EventsCandidate, key: bytes) -> list[Membership]:
+    """Who is in which group of earlier releases, under the hashes that the candidate's subjects have today."""
+    older = older_hashes(candidate, key) if any(entry.format == 1 for entry in entries) else {}
+    found = [(entry.format, entry.members.unpacked()) for entry in entries]
+    return [members.renamed(older) if written == 1 else members for written, members in found]
 
 
 def _cut_unfinished(path: Path, descriptor: int) -> None:
@@ -165,8 +215,9 @@ def _cut_unfinished(path: Path, descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def _append(descriptor: int, folder: Path, members: Members, key: bytes) -> LedgerEntry:
-    """Write the line of the release in a folder, and wait until it is on disk."""
+def _append(descriptor: int, note: Note, key: bytes) -> LedgerEntry:
+    """Write the line of the release that a note is of, and wait until it is on disk."""
+    folder = Path(note.folder)
     certificate = read_certificate(folder)
     if certificate is None:
         raise ReleaseError(
@@ -174,7 +225,7 @@ def _append(descriptor: int, folder: Path, members: Members, key: bytes) -> Ledg
             "remove the folder if nobody has got it."
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
-    entry = LedgerEntry.of(certificate.as_dict(), digest, members, key)
+    entry = LedgerEntry.of(certificate.as_dict(), digest, note, key)
     line = memoryview(entry.as_line())
     while line:
         line = line[os.write(descriptor, line) :]
@@ -182,19 +233,16 @@ def _append(descriptor: int, folder: Path, members: Members, key: bytes) -> Ledg
     return entry
 
 
-def _key(path: Path, entries: Sequence[LedgerEntry]) -> bytes:
-    """The key beside the ledger, made with the first release."""
-    place = path.with_name(f"{path.name}.key")
+def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:
+    """The key beside the ledger; a new one, not written yet, where none is needed to tell what is there."""
+    place = _key_of(path)
     if not place.exists():
-        if entries:
+        if is_needed:
             raise ReleaseError(
                 f"The key of the ledger, {str(place)!r}, is gone: without it nobody can tell whose releases these are. "
                 "Put it back, or begin a new ledger."
             )
-        aside = write_aside(place, secrets.token_hex(32).encode(), mode=0o600)
-        aside.sync()
-        aside.put_in_place()
-        sync(place.parent)
+        return secrets.token_hex(32).encode()
     if place.stat().st_mode & 0o077:
         raise ReleaseError(f"The key of the ledger can be read by others. Run: chmod 600 {str(place)!r}")
     key = place.read_bytes().strip()
@@ -203,25 +251,61 @@ def _key(path: Path, entries: Sequence[LedgerEntry]) -> bytes:
     return key
 
 
+def _keep_key(path: Path, key: bytes) -> None:
+    if not _key_of(path).exists():
+        _write(_key_of(path), key)
+
+
+def _forget(path: Path, entries: Sequence[LedgerEntry]) -> None:
+    """Remove the note of what came to nothing; with a first release its key too, before it."""
+    if not entries:
+        _key_of(path).unlink(missing_ok=True)
+        sync(path.absolute().parent)
+    _pending(path).unlink(missing_ok=True)
+
+
+def _key_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.key")
+
+
 def _pending(path: Path) -> Path:
     return path.with_name(f"{path.name}.pending")
 
 
-def _announce(path: Path, about: Interrupted) -> None:
+def _announce(path: Path, note: Note) -> None:
     """Write down what is about to appear, before it does."""
-    content = {"folder": str(about.folder), "before": about.before, "members": about.members.model_dump(mode="json")}
-    aside = write_aside(_pending(path), json.dumps(content).encode(), mode=0o600)
+    _write(_pending(path), note.as_line())
+
+
+def _write(place: Path, content: bytes) -> None:
+    """Put a file in its place, for its owner alone, and wait until it is on disk."""
+    aside = write_aside(place, content, mode=0o600)
     aside.sync()
     aside.put_in_place()
-    sync(path.absolute().parent)
+    sync(place.absolute().parent)
 
 
-def _interrupted(path: Path) -> Interrupted | None:
+def _interrupted(path: Path, n_entries: int) -> Interrupted | None:
+    """What the note beside a ledger of so many releases is of."""
+    place = _pending(path)
     try:
-        content = json.loads(_pending(path).read_bytes())
+        note = Note.from_line(place.read_bytes())
     except FileNotFoundError:
         return None
-    return Interrupted(Path(content["folder"]), content["before"], Members.model_validate(content["members"]))
+    except OSError as error:
+        raise ReleaseError(f"Cannot read {str(place)!r}: {error.strerror}.") from None
+    except ValueError:
+        raise ReleaseError(
+            f"{str(place)!r}, the note of a release that was being written when its process ended, is damaged. Look "
+            "whether that release is in its folder and not in shoal ledger list. If it is and somebody has got it, "
+            "begin a new ledger with other subjects; if it is not, or once its folder is removed, remove the note."
+        ) from None
+    if note.releases > n_entries:
+        raise ReleaseError(
+            f"The ledger has {n_entries} release(s), and had {note.releases} when the last one was begun. Put back a "
+            "copy of the file."
+        )
+    return Interrupted(note)
 
 
 def _state_of(folder: Path) -> dict[str, Any] | None:

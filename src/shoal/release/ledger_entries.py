@@ -14,6 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.release.ledger_groups import Membership
 
+Format = Literal[1, 2]
+FORMAT: Format = 2
+"""What is written today."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,14 +57,45 @@ class Members(_Part):
         )
 
 
+class Note(_Part):
+    """What is about to appear, written down before it does.
+
+    `before` is what was in the folder, `releases` how many the ledger had then.
+    """
+
+    format: Format = FORMAT
+    folder: str
+    before: dict[str, Any] | None
+    releases: int
+    members: Members
+
+    def as_line(self) -> bytes:
+        """JSON that ends with the SHA-256 of what is before."""
+        return _summed(self)
+
+    @staticmethod
+    def from_line(line: bytes) -> Note:
+        """The note again; ValueError where it was changed."""
+        content = json.loads(line)
+        if isinstance(content, dict) and "format" not in content:
+            # Notes had neither a format nor a sum while lines had format 1.
+            content |= {"format": 1, "releases": 0}
+        else:
+            content = _checked(content)
+        note = Note.model_validate(content)
+        note.members.unpacked()
+        return note
+
+
 class LedgerEntry(_Part):
     """A release: hashes and parameters, no data.
 
     `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
-    are hashed with, without giving it away.
+    are hashed with, without giving it away. In format 1 they were hashed as they were spelt, in format 2 by
+    `ledger_subjects.text_of`, which for most names is the same.
     """
 
-    format: Literal[1] = 1
+    format: Format = FORMAT
     recorded: str
     certificate: str
     files: dict[str, str]
@@ -74,9 +109,10 @@ class LedgerEntry(_Part):
     members: Members
 
     @staticmethod
-    def of(certificate: dict[str, Any], digest: str, members: Members, key: bytes) -> LedgerEntry:
+    def of(certificate: dict[str, Any], digest: str, note: Note, key: bytes) -> LedgerEntry:
         """The entry of a release with this certificate."""
         return LedgerEntry(
+            format=note.format,
             recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             certificate=digest,
             files={name: part["sha256"] for name, part in certificate["files"].items()},
@@ -87,26 +123,34 @@ class LedgerEntry(_Part):
             counts=certificate["counts"],
             time=certificate["time"],
             key=fingerprint(key),
-            members=members,
+            members=note.members,
         )
 
     def as_line(self) -> bytes:
         """One line of JSON that ends with the SHA-256 of what is before."""
-        content = self.model_dump(mode="json")
-        return (json.dumps(content | {"sum": _sum(content)}, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        return _summed(self)
 
     @staticmethod
     def from_line(line: bytes) -> LedgerEntry:
         """The entry of a line; ValueError where it was changed."""
-        content = json.loads(line)
-        if not isinstance(content, dict) or content.pop("sum", None) != _sum(content):
-            raise ValueError
-        return LedgerEntry.model_validate(content)
+        return LedgerEntry.model_validate(_checked(json.loads(line)))
 
 
 def fingerprint(key: bytes) -> str:
     """What tells keys apart without giving them away."""
     return hashlib.sha256(b"shoal ledger key " + key).hexdigest()[:16]
+
+
+def _summed(part: _Part) -> bytes:
+    content = part.model_dump(mode="json")
+    return (json.dumps(content | {"sum": _sum(content)}, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _checked(content: Any) -> dict[str, Any]:
+    """The content without its sum; ValueError where that is another."""
+    if not isinstance(content, dict) or content.pop("sum", None) != _sum(content):
+        raise ValueError
+    return content
 
 
 def _sum(content: dict[str, Any]) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hmac
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee, Panel, Profiles, Role
 from shoal.release.intersection import Hashes, Layer, Numbers
+from shoal.release.ledger_subjects import hash_subject, hash_text, spellings_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,17 @@ class Membership:
             return None
         return Layer(self.subjects, self.groups, self.k), Layer(self.subjects, self.subgroups, self.p)
 
-
-def hash_subject(key: bytes, subject: Any) -> int:
-    """64 bits of the HMAC-SHA256 of a subject's text: without the key nobody can try out whose it is."""
-    return int.from_bytes(hmac.digest(key, f"subject {subject}".encode(), "sha256")[:8], "little")
+    def renamed(self, names: Mapping[int, int]) -> Membership:
+        """The same under other hashes, where `names` has one that is nobody else's."""
+        hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
+        for place, old in enumerate(hashes):
+            if (new := names.get(old, old)) not in taken:
+                hashes[place] = new
+                taken.add(new)
+        subjects = np.array(hashes, dtype=np.uint64)
+        order = np.argsort(subjects)
+        groups, subgroups = (None if g is None else g[order] for g in (self.groups, self.subgroups))
+        return replace(self, subjects=subjects[order], groups=groups, subgroups=subgroups)
 
 
 def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes) -> Membership:
@@ -67,11 +74,14 @@ def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[G
     assert isinstance(original, Panel)
     k, p, why_not = _promised(guarantees)
     series, groups, subgroups = _classes(candidate)
-    labels = original.ids if original.subjects is None else original.subjects
-    hashed = np.array([hash_subject(key, label) for label in labels[series].tolist()], dtype=np.uint64)
+    labels = _labels(original)
+    hashed = np.array([hash_subject(key, labels[row]) for row in series.tolist()], dtype=np.uint64)
     subjects, first = np.unique(hashed, return_index=True)
     if len(subjects) != len(np.unique(original.subject_codes[series])):
-        raise ParameterError("Two subjects have the same text or hash. Give every subject a text of its own.")
+        raise ParameterError(
+            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and ways to write an "
+            "accent do not count. Give every subject a text of its own."
+        )
     whose = np.searchsorted(subjects, hashed)
     if not why_not and any((found != found[first][whose]).any() for found in (groups, subgroups)):
         why_not = "some subjects have series in several groups"
@@ -80,6 +90,28 @@ def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[G
     if why_not:
         return Membership(subjects, None, None, k, p, why_not, series[first])
     return Membership(subjects, _by_chance(groups[first]), _by_chance(subgroups[first]), k, p, "", series[first])
+
+
+def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
+    """For each hash under which a subject may have been recorded by its exact spelling, the one it has today."""
+    found: dict[int, int] = {}
+    for label in set(_labels(candidate.private.original)):
+        today = hash_subject(key, label)
+        found |= {hash_text(key, spelling): today for spelling in spellings_of(label)}
+    return found
+
+
+def _labels(original: Panel | Events) -> list[Any]:
+    """What the subjects are called: of each series or event."""
+    if isinstance(original, Panel):
+        return list((original.ids if original.subjects is None else original.subjects).tolist())
+    columns = original.roles.columns(Role.IDENTIFIER)
+    if not columns:
+        raise ParameterError(
+            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
+            "without a ledger."
+        )
+    return original.frame[columns[0]].to_list()
 
 
 def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
@@ -115,14 +147,7 @@ def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
 
 
 def _of_events(original: Events, key: bytes) -> Membership:
-    columns = original.roles.columns(Role.IDENTIFIER)
-    if not columns:
-        raise ParameterError(
-            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
-            "without a ledger."
-        )
-    labels = original.frame[columns[0]].to_list()
-    hashed = np.array([hash_subject(key, label) for label in labels], dtype=np.uint64)
+    hashed = np.array([hash_subject(key, label) for label in _labels(original)], dtype=np.uint64)
     subjects, first = np.unique(hashed, return_index=True)
     return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", first)
 

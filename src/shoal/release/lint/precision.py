@@ -15,17 +15,20 @@ MOST = 9
 """Decimals that are told apart; a value with more counts as computed."""
 _COMPUTED = MOST + 1
 _NOTHING = -1
+_SURE = 6.0
+"""What happens by chance in fewer than one of 10^6 tables is no chance."""
 
 Numbers = NDArray[np.int64]
 
 
 def decimal_precision(written: Written) -> Finding | None:
-    """No series may keep a precision that too few have.
+    """No series may keep a precision that leads to too few.
 
-    The precision of a series is the largest number of decimals among its values, 0 to 9, or "more". It survives where
-    a published series has the same as its original. A finding: some precision survives that fewer subjects than the
-    asked crowd have, among the published series and among the originals. Where either crowd is large enough, decimals
-    lead to nobody: either many published series look so, or many subjects could be behind one.
+    The precision of a series is the largest number of decimals among its values, 0 to 9, or "more". Its logger has at
+    least as many, and may have more: an empty flat reads 0 with any. `rare` says whose precision leads to fewer
+    subjects than the asked crowd. It survives where a published series has the same as its original. A finding: some
+    precision survives that is rare both among the published series and among the originals. Where either crowd is large
+    enough, decimals lead to nobody: either many published series look so, or many subjects could be behind one.
 
     Only published values are judged: a profile or an envelope is of a whole group, and quasi-identifiers of events are
     published as they are.
@@ -38,9 +41,9 @@ def decimal_precision(written: Written) -> Finding | None:
     found = np.full(published.n_series, _NOTHING)
     found[firsts] = precisions(published.rows[firsts])
     found = found[classes]
-    rare = _rare(found, written.subjects, written.crowd.size)
+    is_rare = rare(published.rows, found, written.subjects, written.crowd.size)
     rows = written.rows
-    known = np.flatnonzero(rare & (rows >= 0))
+    known = np.flatnonzero(is_rare & (rows >= 0))
     known = known[candidate.stands_for[rows[known]] >= 0]
     if not len(known):
         return None
@@ -49,14 +52,14 @@ def decimal_precision(written: Written) -> Finding | None:
     before = precisions(original.rows)
     crowd = np.arange(original.n_series) if per_series else original.subject_codes
     source = candidate.stands_for[rows[known]]
-    kept = known[(before[source] == found[known]) & _rare(before, crowd, written.crowd.size)[source]]
+    kept = known[(before[source] == found[known]) & rare(original.rows, before, crowd, written.crowd.size)[source]]
     if not len(kept):
         return None
     return Finding(
         NAME,
         f"{len(kept)} published series, the first at row {int(kept[0])} of {published.n_series}, have the number of "
-        f"decimals of their original, which fewer than {written.crowd.size} subjects have.",
-        "Bring all values to one resolution before publishing (round_to of a method, or when reading).",
+        f"decimals of their original, which leads to fewer than {written.crowd.size} subjects.",
+        "Round all values of the table to as few decimals as the coarsest logger writes, or leave out these series.",
     )
 
 
@@ -87,10 +90,55 @@ def _fits(rows: NDArray[np.float64], decimals: int) -> NDArray[np.bool_]:
     return fits
 
 
-def _rare(found: Numbers, subjects: Numbers, crowd: int) -> NDArray[np.bool_]:
-    """Which rows have a precision of fewer subjects than the crowd."""
-    n_subjects = int(subjects.max()) + 1
-    pairs = np.unique((found + 1) * n_subjects + subjects) // n_subjects - 1
-    levels, sizes = np.unique(pairs, return_counts=True)
-    few = levels[(sizes < crowd) & (levels != _NOTHING)]
-    return np.isin(found, few)
+def rare(rows: NDArray[np.float64], found: Numbers, subjects: Numbers, crowd: int) -> NDArray[np.bool_]:
+    """Which rows have a precision, as `found`, that leads to fewer subjects than the crowd.
+
+    A logger of r decimals writes a value of only p < r with a chance of 10^(p - r), and m different ones with
+    10^(m (p - r)); zero looks the same with any and is not counted. A series *may be of* r decimals, r not below its
+    precision p, where that chance is not below a millionth for all n series together:
+
+        m (r - p) <= 6 + log10(n)
+
+    Its precision leads to too few when fewer subjects than the crowd have series of p decimals or more (a fine logger
+    among coarse ones); or when there is no r that it may be of and a crowd of subjects may be of too (a coarse logger
+    among fine ones). An empty flat among loggers of any kind is neither. Rows of gaps have no decimals.
+
+    Examples
+    --------
+    Thirty loggers with three decimals, an empty flat, and a logger that writes whole numbers.
+
+    >>> values = np.vstack([np.arange(240.0).reshape(30, 8) + 0.125, np.zeros(8), np.arange(8.0)])
+    >>> np.flatnonzero(rare(values, precisions(values), np.arange(32), crowd=2)).tolist()
+    []
+    >>> np.flatnonzero(rare(values, precisions(values), np.arange(32), crowd=3)).tolist()
+    [31]
+    """
+    levels = np.unique(found[found != _NOTHING])
+    exact = {int(p): _count(subjects[found == p]) for p in levels}
+    if all(n >= crowd for n in exact.values()):
+        return np.zeros(len(found), dtype=np.bool_)
+    told = np.zeros(len(found))
+    some = np.flatnonzero((found != _NOTHING) & (found < levels.max()))
+    told[some] = _different(rows[some])
+    sure = _SURE + np.log10(len(found))
+    hides = np.zeros(len(found), dtype=np.bool_)
+    for r in levels:
+        may_be = (found != _NOTHING) & (found <= r) & (told * (r - found) <= sure)
+        if _count(subjects[may_be]) >= crowd:
+            hides |= may_be
+    too_fine = [p for p in levels if _count(subjects[found >= p]) < crowd]
+    answer: NDArray[np.bool_] = (found != _NOTHING) & (~hides | np.isin(found, too_fine))
+    return answer
+
+
+def _count(subjects: Numbers) -> int:
+    return len(np.unique(subjects))
+
+
+def _different(rows: NDArray[np.float64]) -> Numbers:
+    """How many different values each row has, without zero and gaps."""
+    ordered = np.sort(rows, axis=1)
+    is_new = np.ones(rows.shape, dtype=np.bool_)
+    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    counts: Numbers = (is_new & (ordered != 0) & ~np.isnan(ordered)).sum(axis=1)
+    return counts
