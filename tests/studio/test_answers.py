@@ -4,7 +4,9 @@ import sqlite3
 
 import pytest
 
+from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, InputError
+from shoal.studio.app import NOT_SHOWN
 from shoal.studio.store import Store
 from studio.conftest import open_link
 
@@ -127,14 +129,15 @@ class TestActive:
         assert give(active, 15, "similar").status_code == 404
 
 
-def test_a_task_whose_files_were_changed_is_not_shown(studio, analyst, project):
+def test_a_task_whose_files_were_changed_is_not_shown(studio, publisher, analyst, project):
     path = project.folder / "tasks" / "lunch" / "task.json"
     path.write_text(path.read_text().replace('"question": "Are', '"question": "Were'))
     with pytest.raises(GuaranteeNotMetError):
         studio.answers.task("lunch")
     answer = analyst.get("/label")
     assert answer.status_code == 409
-    assert "was changed after the task was saved" in answer.text
+    assert NOT_SHOWN in answer.text
+    assert "was changed after the task was saved" in publisher.get("/tasks/lunch").text
 
 
 def test_a_transaction_that_fails_leaves_nothing(project):
@@ -159,3 +162,29 @@ def test_a_foreign_or_newer_database_is_refused(tmp_path):
     connection.close()
     with pytest.raises(InputError, match="has format 99, this version of Shoal reads 1"):
         Store(path)
+
+
+def test_a_database_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "studio.sqlite"
+    path.mkdir()
+    assert run(["studio", str(tmp_path), "--port", "0"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("shoal: studio.sqlite cannot be opened for writing: Is a directory.")
+    assert told.count("\n") == 1
+    path.rmdir()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shoal.process.database.os.open", refuse)
+        with pytest.raises(InputError, match=r"cannot be opened for writing: Permission denied\. Make it writable"):
+            Store(path)
+    with monkeypatch.context() as patch:
+        # What SQLite says where the file can be written and the folder cannot.
+        def odd(self):
+            raise sqlite3.OperationalError("attempt to write a readonly database")
+
+        patch.setattr(Store, "_connect", odd)
+        with pytest.raises(InputError, match="cannot be opened for writing: attempt to write a readonly database"):
+            Store(path)

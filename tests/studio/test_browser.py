@@ -229,6 +229,23 @@ def test_pages_of_the_publisher_are_not_wider_than_a_phone(chromium, address):
     assert publisher.said == []
 
 
+def test_a_task_that_is_gone_is_said_once_and_not_asked_for_without_end(chromium, address, project):
+    publisher = open_page(chromium, address)
+    make_task(publisher, "gone")
+    anna = open_page(chromium, make_link(publisher, "anna"))
+    shown(anna, 0)
+    asked = []
+    anna.on("request", lambda request: asked.append(request.url))
+    (project / "tasks" / "gone" / "task.json").rename(project / "gone.json")
+    anna.keyboard.press("s")
+    anna.get_by_text("This task cannot be shown at the moment").wait_for()
+    anna.wait_for_timeout(500)
+    assert [url.rpartition("/")[2] for url in asked] == ["answer", "state"]
+    (project / "gone.json").rename(project / "tasks" / "gone" / "task.json")
+    anna.keyboard.press("s")
+    shown(anna, 1)
+
+
 def test_an_answer_that_could_not_be_sent_is_said_and_can_be_given_again(chromium, address):
     publisher = open_page(chromium, address)
     make_task(publisher, "offline")

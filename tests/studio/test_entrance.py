@@ -7,7 +7,7 @@ import pytest
 from shoal.errors import InputError, ParameterError
 from shoal.studio.context import Settings, Studio
 from shoal.studio.passwords import Password, find_password
-from shoal.studio.sessions import csrf_token
+from shoal.studio.sessions import MOST_OF_A_LINK, csrf_token
 from shoal.studio.slowing import ALL_FREE, CLIENT_FREE, CLIENT_LONGEST, FORGET_SECONDS, MOST_CLIENTS, Slowing
 from studio.conftest import PASSWORD, open_link, person
 
@@ -90,10 +90,20 @@ def test_guessing_the_password_is_slowed_and_waiting_helps(locked_studio, clock)
     assert log_in(visitor, PASSWORD).status_code == 303
 
 
-def test_guessing_the_key_is_slowed(studio, visitor):
+def test_guessing_the_key_is_slowed_and_the_right_one_never_waits(studio, visitor):
     for _ in range(CLIENT_FREE):
         assert visitor.get("/enter/guess").status_code == 403
-    assert visitor.get(f"/enter/{studio.key}").status_code == 429
+    assert visitor.get("/enter/guess").status_code == 429
+    assert visitor.get(f"/enter/{studio.key}").status_code == 303
+    assert visitor.get("/enter/guess").status_code == 429  # success does not clear the guesses
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_another_page_asks_for_is_no_attempt(visitor, site):
+    for _ in range(10 * CLIENT_FREE):
+        assert visitor.get("/enter/guess", headers={"Sec-Fetch-Site": site}).status_code == 403
+    for _ in range(CLIENT_FREE):
+        assert visitor.get("/enter/guess", headers={"Sec-Fetch-Site": "none"}).status_code == 403
 
 
 def test_a_delay_grows_to_five_minutes_and_is_forgotten_after_an_hour(clock):
@@ -216,6 +226,17 @@ class TestLinks:
         files = list(project.folder.glob("studio.sqlite*"))
         assert files
         assert all(path.stat().st_mode & 0o777 == 0o600 for path in files)
+
+    def test_only_the_latest_sessions_of_a_link_are_kept(self, studio, publisher, task, project):
+        links = [publisher.make_link(task, name) for name in ("anna", "ben")]
+        ben = open_link(studio, links[1])
+        anna = [open_link(studio, links[0]) for _ in range(MOST_OF_A_LINK + 5)]
+        with project.store.reading() as connection:
+            counts = dict(connection.execute("select link, count(*) from sessions group by link").fetchall())
+        assert counts == {None: 1, 1: MOST_OF_A_LINK, 2: 1}
+        assert [one.get("/label").status_code for one in anna] == [403] * 5 + [200] * MOST_OF_A_LINK
+        assert ben.get("/label").status_code == 200
+        assert publisher.get("/").status_code == 200
 
     def test_revoking_a_link_of_another_task_does_nothing(self, studio, publisher, task):
         publisher.make_link(task, "anna")

@@ -182,6 +182,13 @@ class TestUploads:
         assert "Send one table at a time" in answer.text
         assert project.tables() == ["days.csv"]
 
+    def test_what_a_kill_left_of_an_upload_is_removed_at_the_next_start(self, project, clock):
+        (project.folder / "data" / ".upload-abc").write_bytes(TABLE)
+        (project.folder / "data" / ".mine").write_bytes(TABLE)
+        Studio(project, Settings(), clock=clock).jobs.close()
+        assert left_aside(project) == [".mine"]
+        assert project.tables() == ["days.csv"]
+
     def test_an_upload_without_a_file_says_so(self, publisher):
         answer = publisher.client.post("/tables", files={"csrf": (None, publisher.csrf)})
         assert answer.status_code == 400

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from shoal import verify
+from shoal.process.labelling import Label, Labels, load_labels, store_asked, store_labels
 from shoal.studio.jobs import MOST_WAITING, Jobs
 from studio.conftest import open_link
 
@@ -46,7 +47,13 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     refused = publisher.post("/tasks", form)
     assert refused.status_code == 400
     assert "Say why these series are public" in refused.text
-    assert publisher.done(publisher.post("/tasks", form | {"statement": "Simulated."})) == "/tasks/open"
+    form |= {"statement": "Simulated."}
+    refused = publisher.post("/tasks", form)
+    assert refused.status_code == 400
+    assert "Confirm that these series are public and that anybody may see them as they are" in refused.text
+    assert studio.project.tasks() == []
+    assert "These series are public: anybody may see them as they are" in publisher.get("/tasks/new").text
+    assert publisher.done(publisher.post("/tasks", form | {"confirmed": "yes"})) == "/tasks/open"
     task = studio.answers.task("open")
     assert (task.source, task.guarantee["statement"]) == ("public", "Simulated.")
     assert "“Simulated.”" in publisher.get("/tasks/open").text
@@ -108,11 +115,12 @@ class TestLearning:
         assert "<dt>agreement (alpha)</dt><dd>1.00" in page  # both answer by one rule
         assert "<dt>consistency</dt><dd>100 %" in page
 
-    def test_a_metric_is_learned_kept_and_compared(self, publisher, project, labelled):
+    def test_a_metric_is_learned_kept_and_compared(self, studio, publisher, project, labelled):
         page = publisher.done(publisher.post(f"/tasks/{labelled}/learn", {"metric": "linear"}))
         assert page == f"/tasks/{labelled}#metrics"
         learned = project.metrics(labelled)["linear"]
         assert learned.statement in publisher.get(f"/tasks/{labelled}").text
+        assert set(load_labels(project.task_folder(labelled))) == set(studio.answers.labels(labelled))
         form = {"table": "days.csv", "interest": "segment", "start": "11:00", "end": "14:00", "k": "4"}
         page = publisher.done(publisher.post(f"/tasks/{labelled}/compare", form))
         text = publisher.get(page).text
@@ -121,6 +129,16 @@ class TestLearning:
         assert [row["name"] for row in rows] == ["generic", "linear", "wanted"]
         assert rows[2]["loss"] < rows[0]["loss"]
         assert text.count('class="bar ') == 3
+
+    def test_labels_that_came_in_by_file_are_not_replaced(self, studio, publisher, project, labelled):
+        folder, task = project.task_folder(labelled), studio.answers.task(labelled)
+        first = task.plan("anna")[0]
+        by_file = Label("anna", 0, first.left, first.right, "undecided")
+        store_asked(folder, "anna", [first])
+        store_labels(folder, Labels((by_file,)))
+        publisher.done(publisher.post(f"/tasks/{labelled}/learn", {"metric": "linear"}))
+        assert load_labels(folder).of("anna").labels == (by_file,)
+        assert len(load_labels(folder).of("ben")) == task.n_pairs
 
     def test_nothing_is_learned_from_too_few_labels(self, publisher, analyst, task):
         analyst.send("/label/api/answer", {"position": 0, "answer": "similar"})

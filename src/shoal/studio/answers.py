@@ -1,7 +1,9 @@
 """What analysts said, each answer in a transaction of its own, and which question is next.
 
 Which pair stands at which position is fixed: by the plan of a uniform task, by the database for a question of an active
-one, from the moment it is first shown. So an answer sent twice, late or out of order is an answer to what was seen.
+one, from the moment it is first shown. So an answer sent twice, late or out of order is an answer to that pair. Any
+position of a uniform plan may be answered, also one that was not shown yet; who does so has not looked, which the
+repeated questions are there to tell.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class Answers:
         with self._lock:
             known = self._tasks.get(name)
             if known is None or known[0] != stamp:
-                known = (stamp, LabelTask.load(folder))
+                loaded = LabelTask.load(folder)
+                self._project.recognise(name, loaded)
+                known = (stamp, loaded)
                 self._tasks[name] = known
                 self._plans = {key: plan for key, plan in self._plans.items() if key[0] != name}
             return known[1]

@@ -22,6 +22,7 @@ from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
 
 ROOMS = (assets, entrance, label, home, tables, tasks, learning, releases)
 API = "/label/api/"
+NOT_SHOWN = "This task cannot be shown at the moment. Ask whoever sent you the link."
 FAILED = "What had been saved is still there. The place of the failure is logged, nothing else of it."
 _TITLES = {
     400: "That did not work",
@@ -114,7 +115,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _shoal_error(request: Request, error: Exception) -> Response:
-    """A message of Shoal names counts and positions, never values."""
+    """A message of Shoal names no values, but tasks and folders, which are no analyst's business."""
+    if _of_analysts(request):
+        return _said(request, 409, NOT_SHOWN)
     return _said(request, 409 if isinstance(error, GuaranteeNotMetError) else 400, str(error))
 
 
@@ -137,7 +140,11 @@ def _is_api(request: Request) -> bool:
 
 def _back(request: Request) -> str:
     """Where to go on from an error: the analyst to the label page, the publisher to the start page."""
-    return "/label" if request.url.path.startswith(("/label", "/open")) else "/"
+    return "/label" if _of_analysts(request) else "/"
+
+
+def _of_analysts(request: Request) -> bool:
+    return request.url.path.startswith(("/label", "/open"))
 
 
 def _field(location: tuple[Any, ...]) -> str:

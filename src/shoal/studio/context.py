@@ -50,6 +50,7 @@ class Studio:
 
     def __init__(self, project: Project, settings: Settings, *, clock: Clock = time.time) -> None:
         self.project, self.settings, self.clock = project, settings, clock
+        project.remove_half_uploads()
         self.links = Links(project.store, clock)
         self.sessions = Sessions(project.store, clock)
         self.sessions.close_publishers()

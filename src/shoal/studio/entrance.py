@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from shoal.studio.context import InStudio, Publisher, Studio, require_csrf
 from shoal.studio.rendering import page, plain_page
-from shoal.studio.security import same
+from shoal.studio.security import is_foreign, same
 from shoal.studio.sessions import csrf_token
 from shoal.studio.tokens import fingerprint, new_secret
 
@@ -32,13 +32,15 @@ def enter(key: str, request: Request, studio: InStudio) -> Response:
     """Log the publisher in by the key that was printed at the start."""
     if studio.settings.password is not None:
         return plain_page(*CLOSED, 403)
-    client = _client(request)
-    if wait := studio.slowing.attempt(client):
-        return _slow(wait)
-    if not same(fingerprint(key), fingerprint(studio.key)):
+    # Nobody guesses 256 bits, so the right key never waits for wrong ones, whoever sent those.
+    if same(fingerprint(key), fingerprint(studio.key)):
+        return _logged_in(studio)
+    # A picture in any page can ask for this address: that is no attempt of whoever looks at the page.
+    if is_foreign(request.headers):
         return plain_page(*CLOSED, 403)
-    studio.slowing.succeeded(client)
-    return _logged_in(studio)
+    if wait := studio.slowing.attempt(_client(request)):
+        return _slow(wait)
+    return plain_page(*CLOSED, 403)
 
 
 @router.get("/login")

@@ -143,8 +143,9 @@ def _state(studio: Studio, task: str, standing: Standing) -> State:
 def _about(task: LabelTask) -> str:
     """What the curves are, to whoever looks at them."""
     if task.source == "presanitised":
+        crowd = "people" if task.guarantee.get("counts") == "subjects" else "series"
         return (
-            f"Each curve is the mean of at least {task.guarantee['measured']} people; nobody’s own readings are shown."
+            f"Each curve is the mean of at least {task.guarantee['measured']} {crowd}; nobody’s own readings are shown."
         )
     return "The curves are public data." if task.source == "public" else "The curves are those of a published release."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path
@@ -11,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError
 from shoal.features import interests
-from shoal.process.labelling import advice, compare, curve, learn
+from shoal.process.labelling import Labels, advice, compare, curve, learn, load_asked, store_labels
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_bars
 from shoal.studio.jobs import Progress
@@ -71,7 +72,9 @@ def learn_metric(task: Name, studio: InStudio, session: Publisher, form: Annotat
 
     def work(progress: Progress) -> str:
         progress.start(f"learning a {form.metric} metric")
-        learned = learn(studio.answers.task(task), studio.answers.labels(task), metric=form.metric)
+        loaded, labels = studio.answers.task(task), studio.answers.labels(task)
+        _write_labels(studio.project.task_folder(task), labels)
+        learned = learn(loaded, labels, metric=form.metric)
         studio.project.save_metric(task, learned)
         return f"/tasks/{task}#metrics"
 
@@ -164,6 +167,16 @@ def _instant(text: str) -> int | str:
     return int(plain) if plain.isascii() and plain.isdecimal() else plain
 
 
+def _write_labels(folder: FilePath, labels: Labels) -> None:
+    """Keep labels in the folder of the task, where `shoal learn` finds them.
+
+    Whoever was also handed files there answers by those; what came in that way is not replaced.
+    """
+    by_file = {analyst for analyst in labels.analysts if load_asked(folder, analyst)}
+    store_labels(folder, Labels(tuple(label for label in labels if label.analyst not in by_file)))
+
+
 def _known(studio: Studio, task: str) -> None:
     if task not in studio.project.tasks():
         raise HTTPException(404, "There is no such task.")
+    studio.answers.task(task)  # refused where its folder holds another one

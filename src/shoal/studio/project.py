@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import InputError, ParameterError
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import Learned
 from shoal.model import Panel
 from shoal.process.labelling import LabelTask
 from shoal.read import read_panel
 from shoal.studio.names import is_slug, is_table
 from shoal.studio.store import Store
+from shoal.studio.uploads import ASIDE
 
 READING = ("id", "time", "value", "subject", "timezone", "missing", "align")
 """Settings of `read_panel` a publisher can give for a table."""
 
 KINDS = ("linear", "deep")
+_BY_TASK = ("tasks", "identities", "links", "questions", "labels", "results")
+
+
+def identity(task: LabelTask) -> str:
+    """SHA-256 of what a task shows, promises and asks: the same wherever and whenever it is loaded."""
+    asked = (task.question, task.n_pairs, task.choice, task.repeats, task.common, task.seed)
+    return hashlib.sha256(json.dumps([task.digest, *asked]).encode()).hexdigest()
 
 
 class Project:
@@ -59,6 +68,11 @@ class Project:
         except FileExistsError:
             raise ParameterError(f"The project has a table {name}. Choose another name.") from None
 
+    def remove_half_uploads(self) -> None:
+        """Remove what a kill left of tables that were coming in."""
+        for path in (self.folder / "data").glob(f"{ASIDE}*"):
+            path.unlink(missing_ok=True)
+
     def reading(self, table: str) -> dict[str, str]:
         """How a table is read; empty for all that is found by itself."""
         with self.store.reading() as connection:
@@ -71,9 +85,9 @@ class Project:
         with self.store.writing() as connection:
             connection.execute("insert or replace into readings values (?, ?)", (table, content))
 
-    def panel(self, table: str) -> Panel:
-        """The series of a table: raw, for methods only."""
-        settings: dict[str, Any] = dict(self.reading(table))
+    def panel(self, table: str, *, read_as: str | None = None) -> Panel:
+        """The series of a table: raw, for methods only. `read_as` names another table whose settings are used."""
+        settings: dict[str, Any] = dict(self.reading(read_as or table))
         if "value" in settings:
             settings["value"] = [name.strip() for name in settings["value"].split(",")]
         return read_panel(self.table(table), **settings)
@@ -93,16 +107,42 @@ class Project:
         return self.folder / "tasks" / task
 
     def add_task(self, name: str, task: LabelTask, table: str, at: float) -> None:
-        """Save a task and where it came from."""
+        """Save a task, what it is and where it came from."""
         self.refuse_task(name)
-        task.save(self.task_folder(name))
+        # Recorded first: a kill in between may cost a name, never the knowledge of what was made from a table.
         with self.store.writing() as connection:
-            connection.execute("insert or replace into tasks values (?, ?, ?)", (name, table, at))
+            connection.execute("insert into tasks values (?, ?, ?)", (name, table, at))
+            connection.execute("insert into identities values (?, ?, ?)", (name, identity(task), task.source))
+        try:
+            task.save(self.task_folder(name))
+        except BaseException:
+            with self.store.writing() as connection:
+                connection.execute("delete from tasks where task = ?", (name,))
+                connection.execute("delete from identities where task = ?", (name,))
+            raise
 
     def refuse_task(self, name: str) -> None:
-        """Raise where a task of that name exists."""
+        """Raise where there is or was a task of that name: links and labels are kept by it."""
         if self.task_folder(name).exists():
             raise ParameterError(f"The project has a task {name}. Choose another name.")
+        known = " union all ".join(f"select 1 from {where} where task = ?1" for where in _BY_TASK)
+        with self.store.reading() as connection:
+            if connection.execute(f"select exists ({known})", (name,)).fetchone()[0]:
+                raise ParameterError(
+                    f"The project had a task {name}, whose links and labels are kept. Choose another name."
+                )
+
+    def recognise(self, name: str, task: LabelTask) -> None:
+        """Refuse a folder that holds another task than it did; one that was put there by hand is remembered."""
+        with self.store.writing() as connection:
+            row = connection.execute("select identity from identities where task = ?", (name,)).fetchone()
+            if row is None:
+                connection.execute("insert into identities values (?, ?, ?)", (name, identity(task), task.source))
+        if row is not None and row[0] != identity(task):
+            raise GuaranteeNotMetError(
+                f"The folder of task {name} holds another task than the one its links and labels are about. Put the "
+                "old folder back, or move this one to a name of its own."
+            )
 
     def table_of(self, task: str) -> str | None:
         """The table a task was made from."""

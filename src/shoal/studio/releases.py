@@ -13,6 +13,7 @@ from shoal.methods import Microaggregation
 from shoal.process import publish
 from shoal.release import check_target, load_release, verify
 from shoal.studio.context import InStudio, Publisher
+from shoal.studio.hidden import released_from
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
@@ -71,7 +72,8 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
         candidate = Microaggregation(k=form.k, features=features).anonymize(panel)
         progress.start("checking and writing")
         ledger = studio.project.ledger if form.ledger == "check" else None
-        publish(candidate, target, ledger=ledger, accept=form.accept.replace(",", " ").split())
+        with released_from(studio.project, form.table):
+            publish(candidate, target, ledger=ledger, accept=form.accept.replace(",", " ").split())
         return f"/releases/{form.name}"
 
     job = studio.jobs.start(f"Releasing {form.name}", work, back="/releases/new")

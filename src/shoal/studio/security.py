@@ -157,7 +157,7 @@ class OriginCheck:
         await self._app(scope, receive, send)
 
     def _ours(self, headers: Headers) -> bool:
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        if is_foreign(headers):
             return False
         # Pages that send no referrer have their forms say "null"; so do sandboxed frames, which have no token.
         origin = headers.get("origin", "null")
@@ -168,6 +168,11 @@ class OriginCheck:
         except ValueError:
             return False
         return bool(netloc) and netloc in (headers.get("host", "").lower(), self._public)
+
+
+def is_foreign(headers: Headers) -> bool:
+    """Whether the browser says that a page of another site made it send the request."""
+    return headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def same(given: str | None, expected: str) -> bool:

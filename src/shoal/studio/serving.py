@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from shoal.studio.app import build
+from shoal.studio.connections import HastyProtocol
 from shoal.studio.context import Studio
 from shoal.studio.reached import Reached
 
@@ -30,8 +31,16 @@ def address_of(reached: Reached, listener: socket.socket) -> str:
 
 def answer(app: ASGIApp, reached: Reached, listener: socket.socket) -> None:
     """Answer requests on a socket until Ctrl-C."""
-    config = uvicorn.Config(
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(configure(app, reached)).run(sockets=[listener])
+
+
+def configure(app: ASGIApp, reached: Reached) -> uvicorn.Config:
+    """How the server is set up."""
+    return uvicorn.Config(
         app,
+        http=HastyProtocol,
+        ws="none",
         access_log=False,  # paths hold tokens
         log_level="warning",
         server_header=False,
@@ -39,7 +48,4 @@ def answer(app: ASGIApp, reached: Reached, listener: socket.socket) -> None:
         proxy_headers=reached.public_url is not None,
         forwarded_allow_ips="127.0.0.1",
         timeout_graceful_shutdown=5,
-        limit_concurrency=1000,
     )
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listener])

@@ -14,6 +14,8 @@ from shoal.studio.store import Store
 from shoal.studio.tokens import Clock, Link, fingerprint, new_secret, select_link
 
 PUBLISHER_SECONDS = 12 * 3600.0
+MOST_OF_A_LINK = 10
+"""Sessions of one link, the latest ones: whatever opens a link again and again must not fill the database."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Sessions:
         with self._store.writing() as connection:
             connection.execute("delete from sessions where expires <= ?", (self._clock(),))
             connection.execute("insert into sessions values (?, ?, ?)", (fingerprint(cookie), link, expires))
+            connection.execute(
+                "delete from sessions where link = ?1 and rowid not in "
+                "(select rowid from sessions where link = ?1 order by rowid desc limit ?2)",
+                (link, MOST_OF_A_LINK),
+            )
         return cookie
 
     def find_publisher(self, cookie: str) -> Session | None:

@@ -22,6 +22,14 @@ create table if not exists tasks (
   source_table text,
   at real not null
 );
+create table if not exists identities (
+  task text primary key,
+  identity text not null,
+  source text not null
+);
+create table if not exists released_tables (
+  name text primary key
+);
 create table if not exists links (
   link integer primary key,
   task text not null,

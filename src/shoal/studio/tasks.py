@@ -12,6 +12,7 @@ from shoal.errors import ParameterError
 from shoal.process.labelling import DEFAULT_QUESTION, Labels, LabelTask, agreement, consistency
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_lines
+from shoal.studio.hidden import hidden_panels, refuse_hidden
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
@@ -30,6 +31,7 @@ class NewTask(BaseModel):
     source: Literal["presanitised", "public"] = "presanitised"
     k: int = Field(10, ge=2, le=1_000_000)
     statement: str = Field("", max_length=2000)
+    confirmed: Literal["yes", ""] = ""
     pairs: int = Field(200, ge=1, le=20_000)
     choice: Literal["uniform", "active"] = "uniform"
     question: str = Field(DEFAULT_QUESTION, min_length=1, max_length=200)
@@ -55,6 +57,13 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
     studio.project.table(form.table)
     if form.source == "public" and not form.statement.strip():
         raise ParameterError("Say why these series are public. The sentence is recorded with the task.")
+    if form.source == "public":
+        if not form.confirmed:
+            raise ParameterError(
+                "Confirm that these series are public and that anybody may see them as they are, or choose means of "
+                "groups."
+            )
+        refuse_hidden(studio.project, form.table)
 
     def work(progress: Progress) -> str:
         progress.start("reading the table")
@@ -67,7 +76,10 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
             "seed": len(studio.project.tasks()),
         }
         if form.source == "public":
-            task = LabelTask.public(panel, statement=form.statement.strip(), **asking)
+            # Again, for what was made while this job waited.
+            refuse_hidden(studio.project, form.table)
+            private = hidden_panels(studio.project, form.table)
+            task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
         else:
             progress.start(f"grouping the series, at least {form.k} subjects to a curve, and checking it")
             task = LabelTask.presanitised(panel, k=form.k, **asking)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _LONGEST_FIELD = 4096
 _MOST_PARTS = 8
+ASIDE = ".upload-"
+"""How the name of a file begins that is not whole yet."""
 
 
 class _Form:
@@ -104,7 +106,7 @@ async def receive_table(
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
         raise HTTPException(400, "Send the table by the form on the start page.")
     # Removed in any case: what is kept is another link to it.
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".upload-") as aside:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=ASIDE) as aside:
         form = _Form(aside.file, check)
         try:
             parser = MultipartParser(boundary, form.callbacks)

@@ -70,7 +70,8 @@
       return answered.json().then(function (content) {
         if (answered.ok) { complain(""); show(content); return; }
         complain(content.detail || "That was not saved.");
-        if (answered.status === 409 || answered.status === 404) { busy = false; send("state"); }
+        // Only after an answer: a state that cannot be had would be asked for without end.
+        if (body && (answered.status === 409 || answered.status === 404)) { busy = false; send("state"); }
       });
     }).catch(function () {
       complain("That was not saved: the studio could not be reached. Check the connection and press again.");
