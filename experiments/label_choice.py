@@ -8,27 +8,22 @@ import argparse
 from pathlib import Path
 
 import numba
-import plotly.graph_objects as go
 import scipy.optimize  # noqa: F401 - brings a BLAS of its own, which can be limited only once it is there
 import sklearn.svm  # noqa: F401 - likewise
 from answers import Answer, bullets, share_word, yes_no
-from drawing import draw, panels
-from label_choice_measures import ACTIVE, CHOICES, INTERESTS, OFFICES, QUICK, UNIFORM, Left, Plan, Results, measure
+from drawing import draw
+from label_choice_figures import all_figures
+from label_choice_measures import ACTIVE, CHOICES, OFFICES, QUICK, UNIFORM, Plan, Results, measure
 from pad_paper_data import BUILDING
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[1]
-SURE = 2.0  # standard errors of the mean difference
 FEW = 0.05  # of the persons; a remedy that leaves fewer than that below k is called one
 FIGURES = {
     "choice": "Correlation of learned with true distances by the number of labels; bars are two standard errors.",
     "intersection": "Share of persons who are left with so many persons or fewer, themselves included, when the groups "
     "of a label task and of a release are intersected.",
 }
-LOOKS = {UNIFORM: ("#888888", "dash", "square"), ACTIVE: ("#0072B2", "solid", "circle")}
-# Okabe and Ito's palette, told apart with any colour vision; line style and marker say it again.
-LINES = (("#D55E00", "solid", "circle"), ("#0072B2", "dash", "square"), ("#009E73", "dot", "diamond"))
-CONTROL = ("#888888", "dashdot", "x")
 
 
 def main() -> None:
@@ -70,7 +65,7 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         figure("choice"),
         choice_table(results),
         "## A label task and a release of the same persons",
-        how_intersected(results.plan),
+        how_intersected(results),
         bullets(both),
         figure("intersection"),
         intersection_table(results),
@@ -85,8 +80,9 @@ def data_note(results: Results) -> str:
         return f"The data folder has no {missing}: this set is left out. **All data here are simulated.**"
     return (
         f"{OFFICES.capitalize()} are `shoal.simulate.occupancy`, another one for each repetition. {BUILDING} are the "
-        "days of presence of pad_building, at every 15th minute, each taken as a person and halved anew by chance for "
-        "each repetition: one half is labelled as public, the other is what no metric has seen."
+        "days of presence of pad_building, at every half hour, each taken as a person and halved anew by chance in "
+        f"each of {results.plan.real_repetitions} repetitions: one half is labelled as public, the other is what no "
+        "metric has seen."
     )
 
 
@@ -96,18 +92,20 @@ def how_taught(plan: Plan) -> str:
         f"{plan.repetitions} repetitions. In each, {plan.persons} persons over {plan.days} days of half hours, "
         f"pre-sanitised with k = {plan.k}; pairs of the curves are labelled by program, similar when what matters is "
         "no farther apart than the median. With active choice the first "
-        f"{plan.common:.0%} of the pairs are drawn uniformly and the others handed out {plan.round} at a time. The "
-        "linear metric is learned and taken whether or not Shoal would use it. Figures are Pearson's correlation of "
-        f"its distances with the true ones on days of {plan.unseen} other persons. *Better* and *worse*: the mean "
-        f"difference over the repetitions, same days either way, is more than {SURE:.0f} of its standard errors. The deep metric "
-        "was not measured with active choice."
+        f"{_percent(plan.common)} of the pairs are drawn uniformly and the others handed out {plan.round} at a time. "
+        "The linear metric is learned and taken whether or not Shoal would use it. Figures are Pearson's correlation "
+        f"of its distances with the true ones on days of {plan.unseen} other persons. *Better* and *worse*: Student's "
+        "95 % interval of the mean difference over the repetitions, same days either way, does not hold 0; of twenty "
+        "cases without any difference one would be called so. (The first whole run asked for two standard errors, "
+        "which is less.) "
+        "The deep metric was not measured with active choice."
     )
 
 
 def verdict(results: Results, key: tuple[str, str], n: int) -> str:
     """Whether active choice is better with so many labels."""
-    gain, error = results.taught[key].gain(n)
-    return "better" if gain > SURE * error else "worse" if gain < -SURE * error else "no difference"
+    gain, reach = results.taught[key].gain(n)
+    return "better" if gain > reach else "worse" if gain < -reach else "no difference"
 
 
 def on_choice(results: Results) -> list[Answer]:
@@ -126,7 +124,7 @@ def on_choice(results: Results) -> list[Answer]:
         )
     n = results.plan.labels[len(results.plan.labels) // 2]
     used = {c: sum(sum(t.used[c, n]) for t in results.taught.values()) for c in CHOICES}
-    total = results.plan.repetitions * len(keys)
+    total = sum(len(t.used[ACTIVE, n]) for t in results.taught.values())
     found.append(
         Answer(
             f"With {n} labels, is the metric more often found good enough to be used?",
@@ -145,23 +143,27 @@ def choice_table(results: Results) -> str:
     ]
     for (name, interest), taught in results.taught.items():
         for n in results.plan.labels:
-            gain, error = taught.gain(n)
+            gain, reach = taught.gain(n)
             used = [f"{sum(taught.used[c, n])} of {len(taught.used[c, n])}" for c in CHOICES]
             lines.append(
                 f"| {name} | {interest} | {n} | {taught.mean(UNIFORM, n):.2f} | {taught.mean(ACTIVE, n):.2f} | "
-                f"{gain:+.3f} ± {error:.3f} | {verdict(results, (name, interest), n)} | {used[0]} | {used[1]} |"
+                f"{gain:+.3f} ± {reach:.3f} | {verdict(results, (name, interest), n)} | {used[0]} | {used[1]} |"
             )
-    return "\n".join(lines) + "\n\n± is one standard error. Correlations of 1.00 are rounded."
+    return "\n".join(lines) + "\n\n± is half the width of the 95 % interval. Correlations of 1.00 are rounded."
 
 
-def how_intersected(plan: Plan) -> str:
+def how_intersected(results: Results) -> str:
     """How the intersection was measured."""
+    plan = results.plan
     return (
         "One day of each person is shown to the analyst as means by Euclidean distance (the groups of "
         f"`LabelTask.presanitised`) and published as means of at least {plan.crowd} by a metric for the lunchtime "
         f"segment, learned from {plan.taught} labels. `Intersection` is told which series are a person's in both and "
         "counts who is left: that is the cautious case. The control publishes by Euclidean distance too. "
-        f"{plan.repetitions} offices for each row."
+        f"{plan.repetitions} offices for each row; the metric was found good enough to be used in {results.n_used} of "
+        "them, else Euclidean distance takes its place. On average "
+        f"{_percent(results.absentees)} of the persons are not there that day: their days are equal, "
+        "and they stay a crowd."
     )
 
 
@@ -177,15 +179,17 @@ def on_intersection(results: Results) -> list[Answer]:
             f"Do a task and a release, each with k = {plan.crowd}, leave fewer than {plan.crowd} for most persons?",
             share_word(sum(share > 0.5 for share in shares.values()), len(shares)),
             "; ".join(
-                f"of {persons} persons {shares[persons]:.0%}, and {left.at_most(1):.0%} alone"
+                f"of {persons} persons {_percent(shares[persons])}, and {_percent(left.at_most(1))} alone"
                 for persons, left in same.items()
             )
             + ".",
         ),
         Answer(
-            f"Does a task with k = {largest} end it (fewer than {FEW:.0%} of the persons below {plan.crowd})?",
+            f"Does a task with k = {largest} end it (fewer than {_percent(FEW)} of the persons below {plan.crowd})?",
             share_word(sum(share < FEW for share in remedy.values()), len(remedy)),
-            "; ".join(f"of {persons} persons {share:.0%} are left with fewer" for persons, share in remedy.items())
+            "; ".join(
+                f"of {persons} persons {_percent(share)} are left with fewer" for persons, share in remedy.items()
+            )
             + ".",
         ),
     ]
@@ -202,88 +206,18 @@ def intersection_table(results: Results) -> str:
     for (persons, crowd, learned), left in results.left.items():
         by = "learned metric" if learned else "Euclidean distance"
         lines.append(
-            f"| {persons} | {by} | {crowd} | {left.at_most(k - 1):.0%} | {left.at_most(1):.0%} | "
-            f"{_mean(left.chances):.0%} | {_mean(left.alone):.0%} |"
+            f"| {persons} | {by} | {crowd} | {_percent(left.at_most(k - 1))} | {_percent(left.at_most(1))} | "
+            f"{_percent(_mean(left.chances))} | {_percent(_mean(left.alone))} |"
         )
     return "\n".join(lines) + "\n\nChance: the mean over persons of 1/m, where m persons are left."
 
 
-def all_figures(results: Results) -> dict[str, go.Figure]:
-    """Every figure under its name."""
-    return {"choice": choice_figure(results), "intersection": intersection_figure(results)}
-
-
-def choice_figure(results: Results) -> go.Figure:
-    """A column for each interest, a row for each set."""
-    names, sizes = results.sets, results.plan.labels
-    figure = panels(
-        [*INTERESTS, *[""] * (len(INTERESTS) * (len(names) - 1))], height=190 + 210 * len(names), rows=len(names)
-    )
-    for row, name in enumerate(names, start=1):
-        for column, interest in enumerate(INTERESTS, start=1):
-            taught = results.taught[name, interest]
-            for choice, (colour, dash, symbol) in LOOKS.items():
-                errors = [2.0 * _error(taught.correlation[choice, n]) for n in sizes]
-                line = go.Scatter(
-                    x=list(range(len(sizes))),
-                    y=[taught.mean(choice, n) for n in sizes],
-                    error_y={"array": errors, "thickness": 1.2, "width": 3},
-                    name=choice,
-                    mode="lines+markers",
-                    line={"color": colour, "dash": dash},
-                    marker={"symbol": symbol, "size": 8},
-                    showlegend=row == column == 1,
-                )
-                figure.add_trace(line, row=row, col=column)
-        figure.update_yaxes(title_text=f"correlation,<br>{name}", row=row, col=1)
-    figure.update_xaxes(
-        tickvals=list(range(len(sizes))), ticktext=[str(n) for n in sizes], range=[-0.3, len(sizes) - 0.7]
-    )
-    figure.update_xaxes(title_text="labels", row=len(names))
-    return figure.update_layout(legend_traceorder="normal")
-
-
-def intersection_figure(results: Results) -> go.Figure:
-    """A panel for each number of persons."""
-    plan = results.plan
-    figure = panels([f"{persons} persons" for persons in plan.published], height=420, shared=True)
-    ends = list(range(1, 2 * plan.crowd + 1))
-    for column, persons in enumerate(plan.published, start=1):
-        shown = [
-            (f"task with k = {k}", results.left[persons, k, True], look)
-            for k, look in zip(plan.task_crowds, LINES, strict=False)
-        ]
-        shown.append(
-            ("control: both by Euclidean distance", results.left[persons, plan.task_crowds[0], False], CONTROL)
-        )
-        for name, left, (colour, dash, symbol) in shown:
-            figure.add_trace(_shares(name, left, ends, colour, dash, symbol, first=column == 1), row=1, col=column)
-        figure.add_vline(x=plan.crowd - 0.5, line={"color": "#888888", "width": 1, "dash": "dot"}, row=1, col=column)
-    figure.update_xaxes(title_text=f"persons left (k = {plan.crowd} was promised)", tickvals=ends)
-    figure.update_yaxes(tickformat=".0%", range=[-0.03, 1.03])
-    figure.update_yaxes(title_text="share of persons", col=1)
-    return figure.update_layout(legend_traceorder="normal")
-
-
-def _shares(name: str, left: Left, ends: list[int], colour: str, dash: str, symbol: str, *, first: bool) -> go.Scatter:
-    return go.Scatter(
-        x=ends,
-        y=[left.at_most(n) for n in ends],
-        name=name,
-        mode="lines+markers",
-        line={"color": colour, "dash": dash},
-        marker={"symbol": symbol, "size": 8},
-        showlegend=first,
-    )
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
-
-
-def _error(values: list[float]) -> float:
-    mean = _mean(values)
-    return float((sum((v - mean) ** 2 for v in values) / max(len(values) - 1, 1) / len(values)) ** 0.5)
 
 
 def _listed(keys: list[tuple[str, str]]) -> str:

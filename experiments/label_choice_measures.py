@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pad_paper_data import BUILDING
 from pad_paper_data import load as load_days
+from scipy.stats import t as student
 
 from shoal import LabelTask, Microaggregation, Panel, simulate
 from shoal.attacks import Intersection
@@ -37,6 +38,7 @@ class Plan:
     """Sizes of everything."""
 
     repetitions: int = 10
+    real_repetitions: int = 5
     persons: int = 80
     unseen: int = 60
     days: int = 5
@@ -51,7 +53,15 @@ class Plan:
 
 
 QUICK = Plan(
-    repetitions=2, persons=30, unseen=20, days=2, labels=(40, 60), task_crowds=(4, 8), published=(40,), taught=80
+    repetitions=2,
+    real_repetitions=2,
+    persons=30,
+    unseen=20,
+    days=5,
+    labels=(40, 60),
+    task_crowds=(4, 8),
+    published=(60,),
+    taught=300,
 )
 
 
@@ -67,9 +77,10 @@ class Taught:
         return float(np.mean(self.correlation[choice, n]))
 
     def gain(self, n: int) -> tuple[float, float]:
-        """Active less uniform, the mean over repetitions and its standard error."""
+        """Active less uniform, the mean over repetitions and half the width of Student's 95 % interval."""
         apart = np.subtract(self.correlation[ACTIVE, n], self.correlation[UNIFORM, n])
-        return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(len(apart)))
+        reach = float(student.ppf(0.975, len(apart) - 1))
+        return float(apart.mean()), reach * float(apart.std(ddof=1)) / len(apart) ** 0.5
 
 
 @dataclass
@@ -95,6 +106,8 @@ class Results:
     left: dict[
         tuple[int, int, bool], Left
     ]  # by persons, k of the task, and whether the release is by the learned metric
+    absentees: float  # share of the persons published who are not there that day, and so alike
+    n_used: int  # repetitions in which the metric of the release was found good enough; else it is Euclidean distance
     absent: tuple[str, ...]
     seconds: float
 
@@ -107,7 +120,8 @@ class Results:
 def measure(folder: Path, plan: Plan, seed: int) -> Results:
     """All of it."""
     begun = time.process_time()
-    real = load_days(folder, 8, 450, seed).days.get(BUILDING)
+    quarters = load_days(folder, 8, 450, seed).days.get(BUILDING)
+    real = None if quarters is None else quarters[:, ::2]
     sets = [OFFICES] if real is None else [OFFICES, BUILDING]
     taught = {(name, interest): Taught() for name in sets for interest in INTERESTS}
     for repetition in range(plan.repetitions):
@@ -116,12 +130,14 @@ def measure(folder: Path, plan: Plan, seed: int) -> Results:
         others = simulate.occupancy(plan.unseen, days=plan.days, step=STEP, seed=own + 1).values
         for interest, wanted in INTERESTS.items():
             teach(taught[OFFICES, interest], wanted, days, others, plan, own)
-            if real is not None:
+            if real is not None and repetition < plan.real_repetitions:
                 shown, private = (real[half] for half in np.array_split(_shuffled(len(real), own), 2))
                 teach(taught[BUILDING, interest], wanted, Panel(shown), private, plan, own, public=True)
         print(f"repetition {repetition + 1} after {time.process_time() - begun:.0f} s", flush=True)
-    left = intersect(plan, seed)
-    return Results(plan, taught, left, () if real is not None else (BUILDING,), time.process_time() - begun)
+    left, absentees, n_used = intersect(plan, seed)
+    return Results(
+        plan, taught, left, absentees, n_used, () if real is not None else (BUILDING,), time.process_time() - begun
+    )
 
 
 def teach(
@@ -157,10 +173,11 @@ def answers(task: LabelTask, interest: Interest, together: int) -> Labels:
     return labels
 
 
-def intersect(plan: Plan, seed: int) -> dict[tuple[int, int, bool], Left]:
+def intersect(plan: Plan, seed: int) -> tuple[dict[tuple[int, int, bool], Left], float, int]:
     """One day of each person, shown to the analyst in groups by Euclidean distance and published by a learned metric.
 
-    The control publishes by Euclidean distance as well.
+    The control publishes by Euclidean distance as well. Also the share of persons who are not there,
+    and in how many repetitions the metric was used.
     """
     left = {
         (persons, k, learned): Left(k)
@@ -168,11 +185,14 @@ def intersect(plan: Plan, seed: int) -> dict[tuple[int, int, bool], Left]:
         for k in plan.task_crowds
         for learned in (True, False)
     }
+    n_used, absentees = 0, []
     for repetition in range(plan.repetitions):
         own = int(np.random.SeedSequence([seed, repetition, 1]).generate_state(1)[0] % 2**31)
         metric = lunch_metric(plan, own)
+        n_used += metric.used
         for persons in plan.published:
             day = simulate.occupancy(persons, days=1, step=STEP, seed=own)
+            absentees.append(float((day.values.sum(axis=1) == 0.0).mean()))
             releases = {
                 True: Microaggregation(k=plan.crowd, features=metric).anonymize(day).published,
                 False: Microaggregation(k=plan.crowd).anonymize(day).published,
@@ -185,7 +205,7 @@ def intersect(plan: Plan, seed: int) -> dict[tuple[int, int, bool], Left]:
                     into.crowds.extend(Intersection().subjects_left(day, found)[1].tolist())
                     into.chances.append(risk.success)
                     into.alone.append(max(risk.alone))
-    return left
+    return left, float(np.mean(absentees)), n_used
 
 
 def lunch_metric(plan: Plan, seed: int) -> Learned:

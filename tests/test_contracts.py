@@ -190,7 +190,7 @@ class TestMethods:
             assert len(rows) == candidate.published.n_series
 
 
-@pytest.mark.parametrize(("method", "name"), [(method, name) for method in REFUSED for name in REFUSED[method]])
+@pytest.mark.parametrize(("method", "name"), [(method, name) for method in REFUSED for name in sorted(REFUSED[method])])
 def test_what_a_method_cannot_do_it_refuses(method, name):
     cls = next(m for m in (getattr(methods, n) for n in methods.__all__) if m.name == method)
     with pytest.raises(ParameterError, match="needs"):
@@ -364,7 +364,7 @@ def test_groups_that_belong_together_beat_groups_drawn_by_chance(cls):
 @pytest.mark.parametrize("cls", exported(attacks))
 def test_an_attack_says_what_it_is_against_and_what_the_adversary_holds(cls):
     attack = example(cls)
-    assert attack.against in ("values", "slices", "releases", "envelopes", "events")
+    assert attack.against in ("values", "slices", "releases", "membership", "envelopes", "events")
     assert re.fullmatch(r"[A-Z].*\.", attack.knows)
     assert cls.meaning
 
@@ -374,7 +374,7 @@ def attacks_and_panels():
         pytest.param(param.values[0], panel, id=f"{param.id}-{name}")
         for param in exported(attacks)
         for name, panel in PANELS.items()
-        if param.values[0].against in ("values", "slices", "releases")
+        if param.values[0].against in ("values", "slices", "releases", "membership")
         and name not in UNATTACKED.get(param.values[0].name, ())
     ]
 
@@ -417,7 +417,10 @@ class TestAttacks:
         assert re.fullmatch(r"Somebody who .*\.", risk.sentence)
 
 
-@pytest.mark.parametrize("cls", [p for p in exported(attacks) if p.values[0].against in ("values", "releases")])
+SERIES = ("values", "releases", "membership")
+
+
+@pytest.mark.parametrize("cls", [p for p in exported(attacks) if p.values[0].against in SERIES])
 def test_an_attack_tells_no_value_and_no_identity(cls):
     """Values and identifiers that would be recognised in any text."""
     values = 7919.0 + np.random.default_rng(5).random((12, 6))

@@ -191,3 +191,85 @@ def test_the_pad_paper_draws_small_pictures(tmp_path):
         assert f"]({picture.name})" in page
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_attacks_on_releases(out, **environment):
+    options = ["--quick", "--data", str(out / "absent"), "--series", "60", "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "attacks_on_releases.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "attacks.md").read_text(encoding="utf-8")
+
+
+def rows_under(page, heading):
+    section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+
+
+def test_attacks_on_releases_answer_what_must_show_and_find_exchanged_days_by_pieces_only(tmp_path):
+    page = run_attacks_on_releases(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "The data folder has no Slovak meters, Australian households" in page
+    assert "**All data here are simulated.**" in page
+    assert page.count("Not drawn: Chromium was not found.") == 3
+    assert "nan" not in page
+    asked = {question: (word, figures) for question, word, figures in rows_under(page, "What must show")[1:]}
+    assert len(asked) == 8
+    assert {word for word, _ in asked.values()} <= {"yes", "no"}
+    # What a panel of any size must show; whether a filter beats plain linking takes more targets than these.
+    for beginning in ("Pseudonyms only", "Means of", "Subset problem", "Does noise of", "Two releases"):
+        found = [word for question, (word, _) in asked.items() if question.startswith(beginning)]
+        assert found
+        assert set(found) == {"yes"}, beginning
+    (pieces,) = [row for row in rows_under(page, "What else was found") if row[0].startswith("Days exchanged")]
+    assert pieces[1] == "yes"
+    (links,) = [row for row in rows_under(page, "Links to single series") if row[1].startswith("days exchanged")]
+    assert all(float(cell.split(" (")[0]) < 10 for cell in links[2:5])
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_attacks_on_releases_draw_small_pictures(tmp_path):
+    page = run_attacks_on_releases(tmp_path)
+    pictures = sorted(tmp_path.glob("attacks-*.png"))
+    assert len(pictures) == 3
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000
+
+
+def run_label_choice(out, **environment):
+    options = ["--quick", "--data", str(out / "absent"), "--out", str(out)]
+    command = [sys.executable, str(EXPERIMENTS / "label_choice.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
+    return (out / "labels.md").read_text(encoding="utf-8")
+
+
+def test_label_choice_answers_and_its_control_leaves_everybody_a_crowd(tmp_path):
+    page = run_label_choice(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    assert "The data folder has no PAD building" in page
+    assert "**All data here are simulated.**" in page
+    assert page.count("Not drawn: Chromium was not found.") == 2
+    assert "nan" not in page
+    answers = re.findall(r"^- .*\*\*(\w+)\.\*\*", page, re.M)
+    assert len(answers) == 5
+    assert set(answers) <= {"Yes", "Mostly", "Partly", "No"}
+    choices = rows_under(page, "Active against uniform choice of pairs")[1:]
+    assert len(choices) == 8
+    assert {row[6] for row in choices} <= {"better", "worse", "no difference"}
+    left = rows_under(page, "A label task and a release of the same persons")[1:]
+    # The same groups twice leave the groups; others leave less.
+    (same,) = [row for row in left if row[1] == "Euclidean distance" and row[2] == "4"]
+    (other,) = [row for row in left if row[1] == "learned metric" and row[2] == "4"]
+    assert same[3:5] == ["0 %", "0 %"]
+    assert int(other[3].split()[0]) > 50
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+def test_label_choice_draws_small_pictures(tmp_path):
+    page = run_label_choice(tmp_path)
+    pictures = sorted(tmp_path.glob("labels-*.png"))
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 150_000

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks.releases import averaged, households, like, pseudonymised
-from naive.attack_candidates import naive_chance, naive_inferred, naive_known_points, naive_worst
+from naive.attack_candidates import (
+    naive_better,
+    naive_chance,
+    naive_distance,
+    naive_inferred,
+    naive_known_points,
+    naive_unlikeness,
+    naive_worst,
+)
 from shoal import Panel
 from shoal.attacks import KnownPoints
 from shoal.errors import ParameterError
@@ -43,29 +51,36 @@ def test_candidates_and_chances_equal_enumeration(release, n, shift):
     risk = attack.attack(Panel(x), Panel(y), rows=rows)
     found = attack.candidates(Panel(x), Panel(y), rows=rows)
     targets = [i for i in range(len(x)) if i in rows]
-    chances = []
-    for at, i in enumerate(targets):
-        places = places_of(attack, i, x.shape[1])
-        off = int(attack._dice(i, 2).integers(-shift, shift + 1)) if shift else 0
-        # Believing the clock at p + off and trying shifts up to s is trying shifts from off - s to off + s.
-        candidates = naive_shifted(x[i].tolist(), y.tolist(), places, off, shift)
-        assert found.sizes[at] == len(candidates)
-        chances.append(float(naive_chance(candidates, rows.tolist(), i)))
+    ways = []
+    for distance in (naive_distance, naive_unlikeness)[: 1 + (min(n, x.shape[1]) >= 3)]:
+        way = []
+        for i in targets:
+            places = places_of(attack, i, x.shape[1])
+            off = int(attack._dice(i, 2).integers(-shift, shift + 1)) if shift else 0
+            # Believing the clock at p + off and trying shifts up to s is trying shifts from off - s to off + s.
+            way.append((naive_shifted(x[i].tolist(), y.tolist(), places, off, shift, distance), rows.tolist(), i))
+        ways.append(way)
+    taken = naive_better(ways)
+    assert found.sizes.tolist() == [len(candidates) for candidates, _, _ in taken]
+    chances = [float(naive_chance(*target)) for target in taken]
+    largest = [max(float(naive_chance(*way[at])) for way in ways) for at in range(len(targets))]
     assert risk.success == pytest.approx(np.mean(chances))
-    assert risk.highest == pytest.approx(max(chances))
+    assert risk.highest == pytest.approx(max(largest))
+    assert risk.fitted == (taken is ways[-1] and len(ways) == 2)
     assert risk.prosecutor <= risk.highest
     assert risk.n_targets == len(targets)
     assert risk.n_left_out == len(x) - len(targets)
     assert risk.baseline == pytest.approx(np.mean([np.mean(rows == i) for i in targets]))
-    assert risk.worst[0] == targets[int(np.argmax(chances))]
+    assert risk.worst[0] == targets[int(np.argmax(largest))]
 
 
-def naive_shifted(x, y, places, off, shift):
+def naive_shifted(x, y, places, off, shift, distance):
     """Candidates where the readings at `places` are believed to be `off` later, and shifts up to `shift` are tried."""
     nothing = [float("nan")] * shift
     known = {p + off: x[p] for p in places}
     row = [known.get(t, float("nan")) for t in range(-shift, len(x) + shift)]
-    return naive_known_points(row, [nothing + other + nothing for other in y], [p + off + shift for p in places], shift)
+    wide = [nothing + other + nothing for other in y]
+    return naive_known_points(row, wide, [p + off + shift for p in places], shift, distance)
 
 
 @given(release=releases(), n=st.integers(1, 3))
@@ -73,9 +88,13 @@ def test_the_worst_instants_are_the_worst_and_proven(release, n):
     x, y, rows = release
     risk = KnownPoints(n, choose="worst").attack(Panel(x), Panel(y), rows=rows)
     targets = [i for i in range(len(x)) if i in rows]
-    worst = [naive_worst(x[i].tolist(), y.tolist(), min(n, x.shape[1]), rows.tolist(), i) for i in targets]
+    n = min(n, x.shape[1])
+    ways = [
+        sum(naive_worst(x[i].tolist(), y.tolist(), n, rows.tolist(), i, distance) for i in targets)
+        for distance in (naive_distance, naive_unlikeness)
+    ]
     assert risk.proven == 1.0
-    assert risk.success == pytest.approx(float(sum(worst)) / len(worst))
+    assert risk.success == pytest.approx(float(max(ways[: 1 + (n >= 3)])) / len(targets))
 
 
 def test_no_instant_is_added_that_would_lead_astray():
@@ -99,7 +118,7 @@ def test_worst_is_no_less_than_random_or_peaks(release, n):
 @given(release=releases(), n=st.integers(1, 3))
 def test_inferred_instants_equal_enumeration(release, n):
     x, y, rows = release
-    attack = KnownPoints(n, within=0.0)
+    attack = KnownPoints(n, within=0.0, scale="same")
     targets = [i for i in range(len(x)) if i in rows]
     shares = []
     for i in targets:
@@ -220,6 +239,7 @@ def test_what_is_no_parameter_is_refused():
         ({"n": 1, "noise": float("inf")}, "noise must be a number of at least 0"),
         ({"n": 1, "shift": 0.5}, "shift must be a whole number of at least 0"),
         ({"n": 1, "within": "a"}, "within must be a number of at least 0"),
+        ({"n": 1, "scale": "other"}, "scale must be one of any, same"),
         ({"n": 1, "n_targets": 0}, "n_targets must be a whole number of at least 1"),
         ({"n": 1, "seed": -1}, "seed must be a whole number of at least 0"),
     ]:

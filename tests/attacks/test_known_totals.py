@@ -32,7 +32,7 @@ def test_links_equal_enumeration(tables, step, data):
     rows = np.array(data.draw(st.lists(st.integers(0, len(x) - 1), min_size=len(y), max_size=len(y))))
     expected = naive_nearest(naive_totals(x, step), naive_totals(y, step))
     there = [i for i in range(len(x)) if i in rows]
-    risk = KnownTotals(step=step).attack(Panel(x), Panel(y), rows=rows)
+    risk = KnownTotals(step=step, scale="same").attack(Panel(x), Panel(y), rows=rows)
     assert risk.success == pytest.approx(np.mean([naive_chance(expected[i][2], rows.tolist(), i) for i in there]))
     assert risk.candidates == np.median([len(expected[i][2]) for i in there])
 

@@ -33,10 +33,12 @@ def table(tmp_path, monkeypatch, days):
 def fill_in(folder, hours=slice(11, 14), within=0.8):
     """Answer as somebody does to whom the hours around noon matter."""
     pairs = pl.read_parquet(f"{folder}/pairs.parquet")
-    lines = ["pair,label"]
+    with open(f"{folder}/labels.csv") as file:  # noqa: PTH123
+        word = file.read().splitlines()[1].split(",")[2]
+    lines = ["pair,label,for"]
     for (number,), rows in pairs.group_by("pair", maintain_order=True):
         apart = np.linalg.norm(rows["left"].to_numpy()[hours] - rows["right"].to_numpy()[hours])
-        lines.append(f"{number},{'similar' if apart <= within else 'dissimilar'}")
+        lines.append(f"{number},{'similar' if apart <= within else 'dissimilar'},{word}")
     with open(f"{folder}/labels.csv", "w") as file:  # noqa: PTH123
         file.write("\n".join(lines) + "\n")
 
@@ -51,7 +53,7 @@ def shoal(capsys, *arguments):
 def test_from_a_table_to_a_release_by_a_learned_metric(table, capsys):
     code, out, err = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--pairs", 400, "--analyst", "anna")
     assert (code, err) == (0, "")
-    assert "k-anonymity  holds: 3, required 3" in out
+    assert "k-anonymity  holds: 3, required 3 (subjects, none with more than 40%)" in out
     assert "pairs        400 for anna, 0 to come" in out
     assert "hand over    task/for-anna and nothing else" in out
     fill_in("task/for-anna")
@@ -206,15 +208,36 @@ class TestMistakes:
         path = task / "for-anna" / "labels.csv"
         code, _, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
         assert (code, "has no labels" in err) == (2, True)
-        path.write_text("pair,label\n0,s\n1,maybe\n")
+        word = path.read_text().splitlines()[1].split(",")[2]
+        path.write_text(f"pair,label,for\n0,s,{word}\n1,maybe,{word}\n")
         code, _, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
         assert (code, "line 3: the label is none of" in err) == (2, True)
-        path.write_text("pair,label\n0,s\n")
+        path.write_text(f"pair,label,for\n0,s,{word}\n")
         assert shoal(capsys, "label", "import", "task", path, "--analyst", "anna")[0] == 0
-        path.write_text("pair,label\n0,d\n")
+        path.write_text(f"pair,label,for\n0,d,{word}\n")
         code, _, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
         assert (code, "1 of 1 labels differ" in err) == (2, True)
         assert shoal(capsys, "label", "import", "task", path, "--analyst", "anna", "--replace")[0] == 0
+
+    def test_labels_of_a_forgotten_analyst_are_refused(self, task, capsys):
+        fill_in("task/for-anna")
+        code, out, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "Nothing was handed out to analyst 'analyst' from this task" in err
+        assert "(--analyst): anna." in err
+        run(["label", "export", "task", "--analyst", "analyst"])
+        code, _, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv")
+        assert (code, "labels.csv line 2: these questions were not handed out so to" in err) == (2, True)
+        assert len(load_labels("task")) == 0
+
+    @pytest.mark.parametrize("lines", ["9" * 5000 + ",s,", "0," + "x" * 200_000 + ","])
+    def test_what_no_table_holds_is_one_line(self, task, capsys, lines):
+        path = task / "for-anna" / "labels.csv"
+        word = path.read_text().splitlines()[1].split(",")[2]
+        path.write_text(f"pair,label,for\n{lines}{word}\n")
+        code, out, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "labels.csv line 2: " in err
 
     def test_learning_needs_labels_and_a_new_file(self, task, capsys):
         code, _, err = shoal(capsys, "learn", "task")

@@ -1,9 +1,12 @@
 """What somebody with knowledge of some series gets out of a release, against a baseline that never saw it.
 
-To add one: a frozen dataclass with `name`, `meaning`, `against` (what form of release), `knows` (what the adversary
-holds), `parameters` and a verb `attack` that takes the original and what was published, and gives a `Risk`. The
-adversary sees the published side alone. The original stands for what it knows of its targets, and for the truth it is
-scored by.
+To add one: a frozen dataclass with `name`, `meaning`, `against` (what it works on), `knows` (what the adversary holds),
+`parameters` and a verb `attack` that takes the original and what was published, and gives a `Risk`. The adversary sees
+the published side alone. The original stands for what it knows of its targets, and for the truth it is scored by.
+
+`against` is one of "values" and "slices" (one release of series), "envelopes" and "events" (one release of that form),
+"releases" (several of the same people) and "membership" (one release, and people outside it to compare with). Only the
+first two can judge a candidate of series by itself.
 """
 
 from shoal.attacks.denoising import Denoising, DenoisingRisk

@@ -21,6 +21,9 @@ Rows = NDArray[np.int64]
 NOBODY = -1
 """Who is behind a fictive row."""
 
+OFF_SCALE = 0.5
+"""A mean over the whole release that is off by more than this share is that of another scale."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ground:
@@ -121,7 +124,8 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
 
     Where the release is coarser, a published value stands for the stretch from its instant to the next (the last one
     for as long as the one before). The adversary works out from the general level whether that is the first reading,
-    the mean or the sum of the stretch, and treats what it knows alike.
+    the mean or the sum of the stretch, and treats what it knows alike; where the level is none of these, the release is
+    on another scale, and it takes the mean.
     """
     if original.n_channels != published.n_channels:
         raise ParameterError(
@@ -180,7 +184,10 @@ def _coarse(name: str, x: Floats, p: Floats, fine: NDArray[Any], coarse: NDArray
     ]
     level = _level(p)
     off = [abs(_level(way) - level) for way in ways]
-    return Ground(ways[int(np.argmin(off))], p, coarse[full])
+    nearest = int(np.argmin(off))
+    if off[nearest] > OFF_SCALE * abs(_level(ways[nearest])):
+        nearest = 1  # up to a factor the mean is the sum as well
+    return Ground(ways[nearest], p, coarse[full])
 
 
 def _level(values: Floats) -> float:

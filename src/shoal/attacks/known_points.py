@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, replace
-from math import comb
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.attacks.ground import Floats, Ground, Rows, Truth, find_classes, find_ground, find_truth, need_panel
-from shoal.attacks.links import Carried, Chances, LinkRisk, Links, count_links, link_figures
-from shoal.attacks.words import check_amount, check_choice, check_count, check_targets
+from shoal.attacks.links import Chances, LinkRisk, Links, better, count_links, link_figures
+from shoal.attacks.slices import find_slices, has_slices
+from shoal.attacks.words import Scale, check_amount, check_choice, check_count, check_scale, check_targets
+from shoal.attacks.worst_instants import worst_by_fit, worst_instants
 from shoal.errors import ParameterError
-from shoal.kernels.known_instants import best_instants, greedy_instants, nearest_at, told_instants
+from shoal.kernels.known_instants import nearest_at, told_instants
+from shoal.kernels.likeness import LEAST, most_alike, told_by_fit
 from shoal.model import Panel
 
 CELLS = 20_000_000  # pairs of target and different series worked on at a time
-WORK = 2_000_000_000  # comparisons spent at most on trying every set of instants
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,19 @@ class KnownPointsRisk(LinkRisk):
         How many readings are known of each target.
     inferred, inferred_baseline
         Share of the other instants whose reading the adversary can then tell: all candidates show the same value, and
-        it is the target's. Without the release, the median of the known readings is told for all others.
+        it is the target's. On another scale every candidate is fitted to the known readings, and all must be right.
+        Without the release, the median of the known readings is told for all others.
     proven
-        With choose="worst" the share of targets for whom no other n instants would be worse.
+        With choose="worst" the share of targets for whom no other n instants would be worse, compared the same way.
+    fitted
+        Whether candidates were compared up to level and unit, because that finds more.
     """
 
     n_points: int = 0
     inferred: float = 0.0
     inferred_baseline: float = 0.0
     proven: float | None = None
+    fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,17 @@ class KnownPoints:
     among the candidates. At an instant of a coarser release the reading is the mean or the sum over its step,
     whichever the release shows. A reading that is missing on either side tells nothing.
 
+    A release may have another level or unit, the same for all or one for each series (standardised, in shares, in
+    cents). Whoever has three readings or more can compare up to both: the candidates are then those with the least
+    1 - r, r the correlation with the known readings, which is the best fit a + b y with b > 0. Both ways are taken, and
+    `success` is that of the better, one way for all targets; `prosecutor` and `highest` are the larger of both. An
+    adversary has to work out from the release which is right, so this is an upper view and errs on the safe side.
+    Series that are published alike are alike both ways: k of them leave 1/k.
+
+    Slices without dates (whole-number instants, of an original with dates) are compared by the position in the slice:
+    of each target n readings of one stretch as long as a slice are known, the stretch drawn by chance. All slices are
+    candidates, and only the target's slice of that stretch counts (of its slices the one most like the true stretch).
+
     Parameters
     ----------
     n
@@ -64,13 +78,17 @@ class KnownPoints:
         "worst" looks for the instants that give this target away most in this release, at most n of them: one by one,
         each the one that raises the chance most, and where that is not proven to be the worst, all sets of n while
         that takes no more than about two billion comparisons. No adversary can choose like that: it is a bound, tight
-        for true values and means, but of noisy readings some agree by luck for everybody.
+        for true values and means, but of noisy readings some agree by luck for everybody. Up to level and unit it is
+        the worst of all sets where these are few, else of the peaks and the instants drawn.
     noise
         Standard deviation of the errors in what is known, as a share of that of all original readings.
     shift
         The adversary's clock is off by a whole number of instants, up to so many; it tries them all.
     within
         How far a told reading may be from the true one to count as inferred, as a share of the true one.
+    scale
+        "any" compares both ways, "same" only as the values stand: faster, for releases that are known to show
+        readings in their own unit.
     n_targets
         Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
     seed
@@ -100,6 +118,7 @@ class KnownPoints:
     noise: float = 0.0
     shift: int = 0
     within: float = 0.01
+    scale: Scale = "any"
     n_targets: int | None = None
     seed: int = 0
 
@@ -109,6 +128,7 @@ class KnownPoints:
         check_amount("noise", self.noise)
         check_count("shift", self.shift, 0)
         check_amount("within", self.within)
+        check_scale(self.scale)
         check_targets(self.n_targets, self.seed)
 
     @property
@@ -128,6 +148,7 @@ class KnownPoints:
             "noise": float(self.noise),
             "shift": int(self.shift),
             "within": float(self.within),
+            "scale": self.scale,
             "n_targets": None if self.n_targets is None else int(self.n_targets),
             "seed": int(self.seed),
         }
@@ -154,61 +175,78 @@ class KnownPoints:
         """The same for several numbers of known readings; those of a smaller number are among those of a larger."""
         for n in ns:
             check_count("ns", n, 1)
-        need_panel("KnownPoints", published)
-        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
-        ground = find_ground("KnownPoints", original, published)
-        scene = _Scene.of(ground, truth)
+        scene = self._scene(original, published, rows, targets)
         return tuple(replace(self, n=int(n))._attack(scene) for n in ns)
 
     def candidates(self, original: Panel, published: Panel, *, rows: ArrayLike | None = None) -> Chances:
         """For every target how many published series fit alike, and how many of these are its own."""
+        views = self._views(self._scene(original, published, rows, None))
+        return views[better([view.found for view in views])].found
+
+    def _scene(self, original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None) -> _Scene:
         need_panel("KnownPoints", published)
-        truth = find_truth(original, published, rows, None, self.n_targets, self.seed)
-        scene = _Scene.of(find_ground("KnownPoints", original, published), truth)
-        return self._link(scene, scene.truth)[0]
+        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
+        if has_slices(original, published):
+            return _Scene.of(*find_slices("KnownPoints", original, published, truth, self.seed))
+        return _Scene.of(find_ground("KnownPoints", original, published), truth)
 
     def _attack(self, scene: _Scene) -> KnownPointsRisk:
-        found, told, guessed, proven = self._link(scene, scene.truth)
-        n = min(int(self.n), scene.ground.n_instants)
-        others = max(scene.ground.n_instants - n, 1)
+        views = self._views(scene)
+        at = better([view.found for view in views])
+        taken = views[at]
+        holds = f"{self.knows[0].lower()}{self.knows[1:-1]}"
+        others = max(scene.ground.n_instants - self._n(scene), 1)
         return KnownPointsRisk(
-            **link_figures(found, scene.truth, f"{self.knows[0].lower()}{self.knows[1:-1]}"),
+            **link_figures(taken.found, scene.truth, holds, views=[view.found for view in views]),
             n_points=int(self.n),
-            inferred=float(np.minimum(told / others, 1.0).mean()),
-            inferred_baseline=float(np.minimum(guessed / others, 1.0).mean()),
-            proven=None if proven is None else float(proven.mean()),
+            inferred=float(np.minimum(taken.told / others, 1.0).mean()),
+            inferred_baseline=float(np.minimum(taken.guessed / others, 1.0).mean()),
+            proven=float(taken.proven.mean()) if self.choose == "worst" else None,
+            fitted=at == 1,
         )
 
-    def _link(self, scene: _Scene, truth: Truth) -> tuple[Chances, Rows, Rows, NDArray[np.bool_] | None]:
-        """Chances, instants told, instants guessed without the release, and which choices are proven the worst."""
+    def _n(self, scene: _Scene) -> int:
+        return min(int(self.n), scene.ground.n_instants)
+
+    def _views(self, scene: _Scene) -> list[_View]:
+        """What is found by the values as they stand; and up to level and unit, where enough is known for that."""
+        ways = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
+        return [self._link(scene, scene.truth, fitted) for fitted in ways]
+
+    def _link(self, scene: _Scene, truth: Truth, fitted: bool) -> _View:
         n = len(truth.targets)
         sizes, own, told, guessed = (np.zeros(n, dtype=np.int64) for _ in range(4))
-        distances = np.empty((n, 2))
-        proven = np.zeros(n, dtype=np.bool_) if self.choose == "worst" else None
+        distances, proven = np.empty((n, 2)), np.zeros(n, dtype=np.bool_)
         height = max(1, CELLS // scene.series.shape[2])
+        shift, within = int(self.shift), float(self.within)
         for first in range(0, n, height):
             block = slice(first, min(first + height, n))
             part = replace(truth, targets=truth.targets[block])
             true = scene.ground.original[part.targets]
-            places, sure = self._places(scene, part, true)
-            if proven is not None:
-                proven[block] = sure
+            places, proven[block] = self._places(scene, part, true, fitted)
             known = _at(true, places)
             seen, believed = self._as_known(scene, part, known, places)
-            links = Links(*nearest_at(seen, believed, scene.series, int(self.shift)))
+            links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift))
             counted = count_links(links, scene.classes, part)
             sizes[block], own[block], distances[block] = counted.sizes, counted.own, counted.distances
             used = _marks(places, scene.ground.n_instants)
-            told[block] = told_instants(links.start, links.which, scene.series, true, used, float(self.within))
-            guessed[block] = _guessed(known, true, used, float(self.within))
-        return Chances(sizes, own, distances), told, guessed, proven
+            told[block] = (
+                told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within)
+                if fitted
+                else told_instants(links.start, links.which, scene.series, true, used, within)
+            )
+            guessed[block] = _guessed(known, true, used, within)
+        return _View(Chances(sizes, own, distances), told, guessed, proven)
 
-    def _places(self, scene: _Scene, truth: Truth, true: Floats) -> tuple[Rows, NDArray[np.bool_]]:
+    def _places(self, scene: _Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
         """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
-        n = min(int(self.n), scene.ground.n_instants)
+        n = self._n(scene)
         whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
         if self.choose == "worst":
-            return _worst(scene, truth, true, n)
+            if not fitted:
+                return worst_instants(scene.series, scene.classes, truth, true, n)
+            random, peaks = (replace(self, choose=c)._places(scene, truth, true, True)[0] for c in ("random", "peaks"))
+            return worst_by_fit(scene.series, scene.classes, truth, true, [random, peaks])
         if self.choose == "peaks":
             height = np.where(whole, true.sum(axis=2), -np.inf)
             order = np.argsort(-height, axis=1, kind="stable")[:, :n]
@@ -236,6 +274,16 @@ class KnownPoints:
 
     def _dice(self, target: int, what: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.seed, what, target]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _View:
+    """What one way to compare finds: chances, instants told, instants guessed without the release, proven choices."""
+
+    found: Chances
+    told: Rows
+    guessed: Rows
+    proven: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -284,32 +332,3 @@ def _guessed(known: Floats, true: Floats, used: NDArray[np.bool_], within: float
     right: NDArray[np.bool_] = np.all(np.abs(true - middle) <= within * np.abs(true), axis=2)
     count: Rows = np.sum(right & ~used, axis=1, dtype=np.int64)
     return count
-
-
-def _worst(scene: _Scene, truth: Truth, true: Floats, n: int) -> tuple[Rows, NDArray[np.bool_]]:
-    """For each target the instants that raise its chance most, and whether that is proven."""
-    m = scene.series.shape[2]
-    sizes = np.bincount(scene.classes, minlength=m)
-    carried = Carried.of(scene.classes, truth.owners)
-    everyone = np.arange(m)
-    tries = sum(comb(scene.ground.n_instants, size) for size in range(1, n + 1)) * m
-    left = WORK // max(len(true), 1)
-
-    def look(i: int) -> tuple[Rows, bool]:
-        own = carried.count(everyone, np.full(m, truth.of_targets[i]))
-        # Nearest may be any mixture of classes, and a mixture has no larger share than its best part.
-        most = float((own / sizes).max())
-        places, chance = greedy_instants(true[i], scene.series, sizes, own, most, n)
-        if chance >= most or n == 1:
-            return places, True
-        if tries > left:
-            return places, False
-        for size in range(1, n + 1):
-            others, better = best_instants(true[i], scene.series, sizes, own, most, size)
-            if better > chance:
-                places, chance = np.pad(others, (0, n - size), constant_values=-1), better
-        return places, True
-
-    with ThreadPoolExecutor(get_num_threads()) as pool:
-        found = list(pool.map(look, range(len(true))))
-    return np.array([places for places, _ in found]), np.array([sure for _, sure in found])

@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.attacks.ground import find_classes, find_ground, find_truth, need_panel
-from shoal.attacks.links import LinkRisk, Links, count_links, link_figures
+from shoal.attacks.ground import Floats, Rows, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.links import LinkRisk, Links, better, count_links, link_figures
+from shoal.attacks.slices import find_slices, has_slices
 from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
-from shoal.attacks.words import check_amount, check_targets
+from shoal.attacks.words import Scale, check_amount, check_scale, check_targets
+from shoal.kernels.likeness import LEAST, most_alike
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Panel
 
@@ -25,12 +27,20 @@ class KnownTotals:
     its own among them. Where the release is coarser than the steps, the totals are summed to its own. A total with a
     missing reading tells nothing.
 
+    Where there are three totals or more they are also compared up to level and unit, as a release may be standardised:
+    least 1 - r, r the correlation of the means over the steps (of totals over steps of unequal length, an offset would
+    not be one). `success` is that of the better way, one for all targets; `prosecutor` and `highest` are the larger of
+    both: an upper view, as for `KnownPoints`. Slices without dates are compared by the position in the slice, also as
+    there; days and weeks then begin where they do in the first slice.
+
     Parameters
     ----------
     step
         What totals are of: "hour", "day", "week", "month", "all" or a number of instants.
     noise
         Standard deviation of the errors in the known totals, as a share of that of all totals.
+    scale
+        "any" compares both ways, "same" only totals as they stand.
     n_targets
         Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
     seed
@@ -54,12 +64,14 @@ class KnownTotals:
 
     step: Step = "day"
     noise: float = 0.0
+    scale: Scale = "any"
     n_targets: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_step(self.step)
         check_amount("noise", self.noise)
+        check_scale(self.scale)
         check_targets(self.n_targets, self.seed)
 
     @property
@@ -75,6 +87,7 @@ class KnownTotals:
         return {
             "step": plain_step(self.step),
             "noise": float(self.noise),
+            "scale": self.scale,
             "n_targets": n_targets,
             "seed": int(self.seed),
         }
@@ -89,7 +102,10 @@ class KnownTotals:
         """
         need_panel("KnownTotals", published)
         truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
-        ground = find_ground("KnownTotals", original, published)
+        if has_slices(original, published):
+            ground, truth = find_slices("KnownTotals", original, published, truth, self.seed)
+        else:
+            ground = find_ground("KnownTotals", original, published)
         starts = find_steps(ground.times, self.step)
         known, shown = sum_steps(ground.original, starts), sum_steps(ground.published, starts)
         if self.noise:
@@ -97,5 +113,17 @@ class KnownTotals:
             dice = np.random.default_rng(np.random.SeedSequence([self.seed, 2]))
             known = known + self.noise * np.nanstd(known) * dice.standard_normal(known.shape)
         distinct, classes = find_classes(shown)
-        found = count_links(Links(*nearest_rows(known[truth.targets], distinct)), classes, truth)
-        return LinkRisk(**link_figures(found, truth, step_words(self.step) + (" with errors" if self.noise else "")))
+        known = known[truth.targets]
+        views = [count_links(Links(*nearest_rows(known, distinct)), classes, truth)]
+        if self.scale == "any" and len(starts) >= LEAST:
+            links = _alike(known, distinct, np.diff(starts, append=ground.n_instants))
+            views.append(count_links(links, classes, truth))
+        holds = step_words(self.step) + (" with errors" if self.noise else "")
+        return LinkRisk(**link_figures(views[better(views)], truth, holds, views=views))
+
+
+def _alike(known: Floats, shown: Floats, lengths: Rows) -> Links:
+    """Totals (series, steps x channels) compared as means over their steps, up to level and unit."""
+    x, y = (rows.reshape(len(rows), len(lengths), -1) / lengths[:, None] for rows in (known, shown))
+    places = np.broadcast_to(np.arange(len(lengths)), (len(x), len(lengths)))
+    return Links(*most_alike(x, places, np.ascontiguousarray(y.transpose(1, 2, 0)), 0))

@@ -9,6 +9,7 @@ which of its links are right, only which look sure; see `surest`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,21 +144,35 @@ def surest(found: Chances) -> float:
     return float(min(found_best, chance.max()))  # a mean of 1/12 must not exceed 1/12 by rounding
 
 
+def better(views: Sequence[Chances]) -> int:
+    """Which of several ways to compare gives the larger mean chance; the first unless another clearly does."""
+    means = [float(view.chance.mean()) for view in views]
+    # Means of the same chances may differ by rounding, which is no reason to change the way.
+    return next(i for i, mean in enumerate(means) if mean >= max(means) - 1e-12)
+
+
 def link_figures(
-    found: Chances, truth: Truth, holds: str, guesses: NDArray[np.float64] | None = None
+    found: Chances,
+    truth: Truth,
+    holds: str,
+    guesses: NDArray[np.float64] | None = None,
+    views: Sequence[Chances] = (),
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
     `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
-    series.
+    series. `views` are the chances of other ways to compare, where an adversary may have taken any: `prosecutor`,
+    `highest` and `worst` are then of the way that is worst for the target.
     """
     chance, n = found.chance, len(truth.targets)
-    success, prosecutor = float(min(chance.mean(), chance.max())), surest(found)
+    success = float(min(chance.mean(), chance.max()))
+    prosecutor = max(surest(view) for view in (found, *views))
+    at_most = np.maximum.reduce([view.chance for view in (found, *views)])
     guess = float((baseline_chances(truth) if guesses is None else guesses).mean())
     others = float((found.sizes > found.own).mean())
     sole = found.sizes == 1
     interval = Interval.wilson(success, n)
-    order = np.argsort(-chance, kind="stable")[:N_WORST]
+    order = np.argsort(-at_most, kind="stable")[:N_WORST]
     return {
         "success": success,
         "interval": interval,
@@ -169,7 +184,7 @@ def link_figures(
         "control": others,
         "control_interval": Interval.wilson(others, n),
         "confidence": float((1.0 / np.maximum(found.sizes, 1)).mean()),
-        "highest": float(chance.max()),
+        "highest": float(at_most.max()),
         "candidates": float(np.median(found.sizes)),
         "sole": float(sole.mean()),
         "sole_right": float(chance[sole].mean()) if sole.any() else 0.0,

@@ -81,7 +81,7 @@ class Membership:
 
     name: ClassVar[str] = "membership"
     meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
-    against: ClassVar[str] = "values"
+    against: ClassVar[str] = "membership"
 
     step: Step = "day"
     n_targets: int | None = None

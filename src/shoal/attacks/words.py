@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Interval
+
+Scale = Literal["any", "same"]
 
 
 def check_count(name: str, value: object, least: int) -> None:
@@ -25,6 +29,11 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Refuse a word that is not one of a few."""
     if value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(choices)}.")
+
+
+def check_scale(scale: object) -> None:
+    """Refuse what is no way to compare."""
+    check_choice("scale", scale, get_args(Scale))
 
 
 def check_targets(n_targets: int | None, seed: int) -> None:

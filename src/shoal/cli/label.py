@@ -141,7 +141,7 @@ def export_(
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder.")],
     path: Annotated[Path, typer.Argument(metavar="LABELS", help="The labels.csv that the analyst filled in.")],
-    analyst: Annotated[str, typer.Option(help="Who filled it in.")] = "analyst",
+    analyst: Annotated[str, typer.Option(help="Who filled it in: the name in for-ANALYST.")] = "analyst",
     replace: Annotated[
         bool, typer.Option("--replace", help="Take these labels where others of the same analyst are there.")
     ] = False,
@@ -191,7 +191,8 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
 def _promise(guarantee: dict[str, Any]) -> str:
     if "measured" not in guarantee:
         return str(guarantee["statement"])
-    return f"holds: {guarantee['measured']}, required {guarantee['required']}"
+    share = f", none with more than {guarantee['largest_share']:.0%}" if "largest_share" in guarantee else ""
+    return f"holds: {guarantee['measured']}, required {guarantee['required']} ({guarantee['counts']}{share})"
 
 
 def _consistency(share: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.features.figures import LARGEST_SEED
 from shoal.features.labelled import SURE, Judged, Pairs, score, sure_gain
 
 
@@ -26,6 +27,6 @@ def conclude(pairs: Pairs, folds: Sequence[Judged]) -> dict[str, Any]:
 
 
 def refuse_seed(seed: int) -> None:
-    """Only whole numbers of at least 0."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("seed must be a whole number of at least 0.")
+    """Only whole numbers from 0 that the figures can hold."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < LARGEST_SEED:
+        raise ParameterError("seed must be a whole number of at least 0 and below 2**128.")

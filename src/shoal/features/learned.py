@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import sys
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, get_args
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
+from shoal.features.figures import are_figures, is_count
 from shoal.features.labelled import Floats, as_series, row_norms
+from shoal.features.metric_file import BROKEN, read_arrays, write_arrays
 from shoal.model import Panel
 
 Kind = Literal["linear", "deep"]
@@ -66,8 +68,25 @@ class Learned:
     a similar one."""
 
     def __post_init__(self) -> None:
+        finite = True
         for array in (self.centre, *(part for layer in self.layers for part in layer)):
             array.setflags(write=False)
+            finite &= bool(np.isfinite(array).all())
+        object.__setattr__(self, "scale", float(self.scale))
+        if not finite or not sys.float_info.min <= self.scale < math.inf:
+            raise ParameterError(
+                "A learned metric needs finite weights and centre and a scale above 0. Learn it from other pairs, or "
+                "from values in a larger or smaller unit."
+            )
+        self._refuse_other_figures()
+
+    def _refuse_other_figures(self) -> None:
+        widths = [len(weights) for weights, _ in self.layers[:-1]]
+        if not are_figures(self.figures) or self.figures.get("hidden", widths) != widths:
+            raise ParameterError(
+                "This is no learned metric: its figures are not the counts, scores and settings that learning writes. "
+                "Give what LinearMetric or DeepMetric learned."
+            )
 
     @property
     def name(self) -> str:
@@ -98,6 +117,7 @@ class Learned:
     @property
     def entry(self) -> dict[str, Any]:
         """What the recipe records: enough to tell whether a saved metric is the one that was used."""
+        self._refuse_other_figures()  # a dict can be changed, and this goes into the certificate
         scores = ("n_pairs", "n_held_out", "held_out_learned", "held_out_euclidean", "seed")
         plain = {key: self.figures[key] for key in scores if key in self.figures}
         return {"learned": self.kind, "used": self.used, "sha256": self.digest(), **plain}
@@ -113,8 +133,16 @@ class Learned:
         if not self.used:
             return x.reshape(len(x), -1)
         height = max(1, _CELLS // len(self.centre))
-        blocks = [self._forward(x[first : first + height]) for first in range(0, len(x), height)]
-        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            blocks = [self._forward(x[first : first + height]) for first in range(0, len(x), height)]
+        features = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        bad = ~np.isfinite(features).all(axis=1)
+        if n_bad := int(bad.sum()):
+            raise ParameterError(
+                f"The learned features of {n_bad} of {len(x)} series are not finite, the first at position "
+                f"{int(bad.argmax())}. Learn the metric from pairs like the series to be grouped, in the same unit."
+            )
+        return features
 
     def __call__(self, panel: Panel) -> Floats:
         """Features of a panel's series."""
@@ -139,26 +167,25 @@ class Learned:
 
         The weights are learned from the labelled series: keep the file where those may be kept.
         """
-        buffer = BytesIO()
+        self._refuse_other_figures()
         header = json.dumps(self._header() | {"sha256": self.digest()}, sort_keys=True)
-        np.savez(buffer, header=np.frombuffer(header.encode(), dtype=np.uint8), **self._arrays())  # type: ignore[arg-type]
-        target = Path(path)
-        target.write_bytes(buffer.getvalue())
-        return target
+        return write_arrays(Path(path), {"header": np.frombuffer(header.encode(), dtype=np.uint8), **self._arrays()})
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
-        """Read what `save` wrote; refused where it is something else or was changed."""
+        """Read what `save` wrote; refused where it is something else or was changed.
+
+        The hash in the file finds accidents: whoever can write a metric can write the hash that fits it.
+        """
         source = Path(path)
         try:
-            with np.load(BytesIO(source.read_bytes()), allow_pickle=False) as file:
-                arrays = {name: np.asarray(file[name]) for name in file.files}
+            arrays = read_arrays(source)
             header = json.loads(arrays.pop("header").tobytes())
             learned = cls._from_parts(header, arrays)
             whole = header["sha256"] == learned.digest()
         except OSError as error:
             raise InputError(f"{source} cannot be read: {error.strerror}.") from None
-        except (KeyError, TypeError, ValueError, AttributeError, EOFError, BadZipFile):
+        except (ParameterError, *BROKEN):
             raise InputError(f"{source} is no learned metric. Give a file written by Learned.save.") from None
         if not whole:
             raise InputError(
@@ -168,33 +195,32 @@ class Learned:
 
     @classmethod
     def _from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Learned:
-        if (
-            header["format"] != FORMAT
-            or header["kind"] not in get_args(Kind)
-            or header["inputs"] not in get_args(Inputs)
-        ):
+        known = header["kind"] in get_args(Kind) and header["inputs"] in get_args(Inputs)
+        if header["format"] != FORMAT or not known or not isinstance(header["scale"], float):
             raise ValueError("format")
-        n_layers = int(header["layers"])
-        layers = tuple(
-            (np.ascontiguousarray(arrays[f"weights_{at}"], dtype=np.float64), arrays[f"bias_{at}"].astype(np.float64))
-            for at in range(n_layers)
-        )
+        shape, n_layers = tuple(header["shape"]), header["layers"]
+        if not is_count(n_layers) or not all(is_count(n) for n in shape) or len(shape) not in (1, 2):
+            raise ValueError("shapes")
+        numbers = range(min(n_layers, len(arrays)))  # the header may say anything
+        names = {"centre", *(f"{part}_{at}" for at in numbers for part in ("weights", "bias"))}
+        if set(arrays) != names or any(array.dtype != np.float64 for array in arrays.values()):
+            raise ValueError("arrays")
+        layers = tuple((arrays[f"weights_{at}"], arrays[f"bias_{at}"]) for at in range(n_layers))
         widths = [len(arrays["centre"]), *(len(weights) for weights, _ in layers)]
         for (weights, bias), before, after in zip(layers, widths, widths[1:], strict=False):
             if weights.shape != (after, before) or bias.shape != (after,):
                 raise ValueError("shapes")
-        shape = tuple(int(n) for n in header["shape"])
-        n_inputs = int(np.prod(shape)) * (1 if header["inputs"] == "values" else N_TIME_INPUTS)
-        if widths[0] != n_inputs or not layers:
+        n_inputs = math.prod(shape) * (1 if header["inputs"] == "values" else N_TIME_INPUTS)
+        if arrays["centre"].shape != (n_inputs,) or not n_inputs or not layers:
             raise ValueError("shapes")
         return cls(
             kind=header["kind"],
             inputs=header["inputs"],
             shape=shape,
-            centre=arrays["centre"].astype(np.float64),
-            scale=float(header["scale"]),
+            centre=arrays["centre"],
+            scale=header["scale"],
             layers=layers,
-            figures=dict(header["figures"]),
+            figures=header["figures"],
         )
 
     def _header(self) -> dict[str, Any]:

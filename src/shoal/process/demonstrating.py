@@ -24,8 +24,11 @@ data:
   value: value
 # The column family is not listed, so it is withheld.
 adversary:
-  knows: {{points: 5, totals: day}}  # five exact readings; the total of every day, as on a bill
-  scenario: prosecutor             # the chance where somebody may be surest counts
+  knows:
+    # In the unit of the data, as that is what the release shows; scale: any would try others as well.
+    known-points: {{n: 5, scale: same}}         # five exact readings
+    known-totals: {{step: day, scale: same}}  # the total of every day, as on a bill
+  scenario: prosecutor                      # the chance where somebody may be surest counts
 require:
   risk: {{at_most: 0.1}}
   utility: {{information-loss: {{at_most: 0.7}}}}

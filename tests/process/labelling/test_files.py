@@ -1,5 +1,7 @@
 """Questions and answers as files."""
 
+import re
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -30,9 +32,14 @@ def handed(task, tmp_path):
     return export_pairs(task, tmp_path / "handed", "anna")
 
 
-def fill_in(folder, *lines, header="pair,label"):
+def word_in(folder):
+    return (folder / "labels.csv").read_text().splitlines()[1].split(",")[2]
+
+
+def fill_in(folder, *lines, header="pair,label,for", word=None):
+    word = word_in(folder) if word is None else word
     path = folder / "labels.csv"
-    path.write_text("\n".join([header, *lines]) + "\n")
+    path.write_text("\n".join([header, *(line and f"{line},{word}" for line in lines)]) + "\n")
     return path
 
 
@@ -49,7 +56,10 @@ class TestExport:
             assert right[at].tolist() == task.values[question.right].tolist()
 
     def test_the_template_is_to_be_filled_in_and_the_text_says_how(self, task, handed):
-        assert (handed / "labels.csv").read_text().splitlines() == ["pair,label", *(f"{at}," for at in range(30))]
+        word = word_in(handed)
+        assert re.fullmatch("[a-z]{10}", word)
+        lines = (handed / "labels.csv").read_text().splitlines()
+        assert lines == ["pair,label,for", *(f"{at},,{word}" for at in range(30))]
         text = (handed / "README.txt").read_text()
         assert text.startswith("Are these two curves alike for your purpose?\n")
         assert "holds 30 pairs" in text
@@ -110,15 +120,15 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "content",
         [
-            b"\xef\xbb\xbfpair,label\r\n0,similar\r\n1,\r\n",
-            b"pair;label\n0;similar\n",
-            b"label,pair\nsimilar,0\n",
-            b" Pair , Label ,note\n0,similar,see mail\n1,,\n",
-            b'"pair","label"\n"0","similar"\n1\n',
+            b"\xef\xbb\xbfpair,label,for\r\n0,similar,WORD\r\n1,,WORD\r\n",
+            b"pair;label;for\n0;similar;WORD\n",
+            b"for,label,pair\nWORD,similar,0\n",
+            b" Pair , Label ,note,For\n0,similar,see mail, WORD\n1,,\n",
+            b'"pair","label","for"\n"0","similar","WORD"\n1\n',
         ],
     )
     def test_what_spreadsheets_write_is_read(self, task, handed, content):
-        (handed / "labels.csv").write_bytes(content)
+        (handed / "labels.csv").write_bytes(content.replace(b"WORD", word_in(handed).encode()))
         (label,) = read_labels(handed / "labels.csv", task, "anna")
         assert (label.position, label.answer) == (0, "similar")
 
@@ -130,6 +140,8 @@ class TestAnswers:
             (["x,similar"], "line 2: there is no such pair"),
             (["1.0,similar"], "line 2: there is no such pair"),
             (["٣,similar"], "line 2: there is no such pair"),
+            (["9" * 5000 + ",similar"], "line 2: there is no such pair"),
+            (["0,similar", "1," + "x" * 200_000], "line 3: this is no line of a table"),
             (["0,similar", "1,perhaps"], "line 3: the label is none of similar, dissimilar, undecided"),
             (["0,similar", "1,d", "0,similar"], "line 4: pair 0 has a label already"),
         ],
@@ -140,14 +152,69 @@ class TestAnswers:
 
     def test_other_files_are_refused(self, task, handed, tmp_path):
         with pytest.raises(InputError, match="has no columns pair and label"):
-            read_labels(fill_in(handed, "0,similar", header="id,label"), task, "anna")
+            read_labels(fill_in(handed, "0,similar", header="id,label,for"), task, "anna")
         with pytest.raises(InputError, match="has no columns pair and label"):
-            read_labels(fill_in(handed, header=""), task, "anna")
+            read_labels(fill_in(handed, header="", word=""), task, "anna")
         (tmp_path / "x").write_bytes(b"\xff\xfe\x00")
         with pytest.raises(InputError, match=r"is no text\. Give labels\.csv"):
             read_labels(tmp_path / "x", task, "anna")
         with pytest.raises(InputError, match="cannot be read: No such file"):
             read_labels(tmp_path / "nothing.csv", task, "anna")
+
+
+class TestWhoseAnswers:
+    """A file says whom and what it was handed out for: positions alone would fit any other task."""
+
+    REFUSED = "these questions were not handed out so to analyst"
+
+    def test_another_analyst_or_another_task_is_refused(self, task, handed):
+        path = fill_in(handed, "0,similar")
+        assert len(read_labels(path, task, "anna")) == 1
+        others = [
+            (task, "bob"),
+            (LabelTask.presanitised(telling_panel(seed=1), k=4, n_pairs=30), "anna"),
+            (LabelTask.presanitised(telling_panel(), k=4, n_pairs=30, seed=1), "anna"),
+            (LabelTask.presanitised(telling_panel(), k=4, n_pairs=30, question="Lunch alike?"), "anna"),
+        ]
+        for other, analyst in others:
+            with pytest.raises(InputError, match=rf"labels\.csv line 2: {self.REFUSED} '{analyst}' from this task"):
+                read_labels(path, other, analyst)
+
+    def test_other_questions_are_refused(self, task, tmp_path):
+        folder = export_pairs(task, tmp_path / "x", "anna", [Question(0, 0, 2), Question(1, 3, 4)])
+        path = fill_in(folder, "1,similar")
+        with pytest.raises(InputError, match=self.REFUSED):
+            read_labels(path, task, "anna", [Question(0, 0, 2), Question(1, 3, 5)])
+        with pytest.raises(InputError, match=self.REFUSED):
+            read_labels(path, task, "anna")
+
+    def test_without_the_word_nothing_is_read(self, task, handed):
+        word = word_in(handed)
+        path = fill_in(handed, "0,similar", header="pair,label", word="")
+        with pytest.raises(InputError, match=r"has no column for, .* Copy it from the labels\.csv that was handed out"):
+            read_labels(path, task, "anna")
+        path = fill_in(handed, "0,similar", word="")
+        with pytest.raises(InputError, match=f"line 2: {self.REFUSED}"):
+            read_labels(path, task, "anna")
+        path.write_text(f"pair,label,for\n0,similar,{word}\n1,similar,\n")
+        with pytest.raises(InputError, match=f"line 3: {self.REFUSED}"):
+            read_labels(path, task, "anna")
+
+    def test_a_later_round_has_a_word_of_its_own(self, task, tmp_path):
+        plan = task.plan("anna")
+        first = export_pairs(task, tmp_path / "1", "anna", plan[:10])
+        second = export_pairs(task, tmp_path / "2", "anna", plan[10:20], before=plan[:10])
+        assert word_in(first) != word_in(second)
+        (label,) = read_labels(fill_in(first, "3,similar"), task, "anna", plan[:20])
+        assert label.position == 3
+        (label,) = read_labels(fill_in(second, "13,similar"), task, "anna", plan[:20])
+        assert label.position == 13
+        with pytest.raises(InputError, match="line 2: there is no such pair"):
+            read_labels(fill_in(first, "13,similar"), task, "anna", plan[:20])
+        path = first / "labels.csv"
+        path.write_text(f"pair,label,for\n3,s,{word_in(first)}\n13,s,{word_in(second)}\n")
+        with pytest.raises(InputError, match=f"line 3: {self.REFUSED}"):
+            read_labels(path, task, "anna", plan[:20])
 
 
 class TestKept:
@@ -183,6 +250,8 @@ class TestKept:
             "position,left,right,answer,repeat_of\n0,1,x,similar,\n",
             "position,left,right,answer,repeat_of\n0,1,2,perhaps,\n",
             "position,left,right,answer,repeat_of\n0,1,2,similar,x\n",
+            f"position,left,right,answer,repeat_of\n0,1,{'9' * 5000},similar,\n",
+            f"position,left,right,answer,repeat_of\n0,1,{2**64},similar,\n",
         ],
     )
     def test_what_was_not_written_so_is_refused(self, tmp_path, content):

@@ -170,6 +170,25 @@ class TestNext:
         assert list(labels) == together
 
 
+@pytest.mark.parametrize("choice", ["uniform", "active"])
+@pytest.mark.parametrize("answer", ["undecided", "similar"])
+@pytest.mark.parametrize("at_once", [1, 4, 100])
+@pytest.mark.parametrize(("n_curves", "n_pairs", "repeats"), [(6, 17, 0.12), (6, 40, 0.5), (3, 12, 0.5), (2, 2, 0.5)])
+def test_as_many_questions_come_as_were_said(choice, answer, at_once, n_curves, n_pairs, repeats):
+    values = np.random.default_rng(0).normal(size=(n_curves, 5))
+    task = LabelTask.public(
+        Panel(values), statement="simulated", n_pairs=n_pairs, repeats=repeats, choice=choice, common=0.2
+    )
+    labels = Labels()
+    while questions := task.questions(labels, "anna", at_once):
+        labels = labels.and_also(Label("anna", q.position, q.left, q.right, answer, q.repeat_of) for q in questions)
+    assert sorted(label.position for label in labels) == list(range(task.n_pairs))
+    given = {label.position: label for label in labels}
+    again = [label for label in labels if label.repeat_of is not None]
+    assert len({label.repeat_of for label in again}) == len(again)
+    assert all(given[label.repeat_of].pair == label.pair and label.repeat_of < label.position for label in again)
+
+
 def test_slots_for_repetitions_are_late_where_that_can_be():
     assert min(repeat_slots(Asking(n_pairs=100, repeats=0.1, common=0.0), 50, "anna")) > APART
     assert repeat_slots(Asking(n_pairs=10, repeats=0.2, common=0.0), 50, "anna") == {8, 9}

@@ -1,5 +1,9 @@
 """Labelling in rounds, questions out and answers in."""
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -39,9 +43,16 @@ def answer(folder, handed, analyst):
     task = LabelTask.load(folder)
     asked = load_asked(folder, analyst)
     given = {label.position: label.answer for label in answers(task, asked, analyst)}
-    numbers = [int(line.split(",")[0]) for line in (handed / "labels.csv").read_text().splitlines()[1:]]
     path = handed / "labels.csv"
-    path.write_text("pair,label\n" + "".join(f"{n},{given[n]}\n" for n in numbers))
+    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    path.write_text("pair,label,for\n" + "".join(f"{n},{given[int(n)]},{word}\n" for n, _, word in lines))
+    return path
+
+
+def only_lines(path, keep):
+    """The same file with the header and some of its lines."""
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *(lines[at] for at in keep)]) + "\n")
     return path
 
 
@@ -101,11 +112,96 @@ def test_the_same_labels_may_come_again_and_others_only_on_request(active):
     path = answer(active, handed.folder, "anna")
     take_in(active, path, "anna")
     assert take_in(active, path, "anna").n_new == 0
-    path.write_text("pair,label\n0,undecided\n1,undecided\n")
+    only_lines(path, [0, 1])
+    path.write_text(re.sub("similar|dissimilar", "undecided", path.read_text().replace("dissimilar", "similar")))
     with pytest.raises(InputError, match=r"2 of 2 labels differ from those that analyst 'anna' gave before"):
         take_in(active, path, "anna")
     assert load_labels(active).counts()["undecided"] == 0
     assert take_in(active, path, "anna", replace=True).labels.counts()["undecided"] == 2
+
+
+def test_labels_of_somebody_who_was_asked_nothing_are_refused(active):
+    path = answer(active, hand_out(active, "anna").folder, "anna")
+    hand_out(active, "bob")
+    with pytest.raises(
+        InputError,
+        match=r"Nothing was handed out to analyst 'analyst' from this task.* \(--analyst\): anna, bob\.",
+    ):
+        take_in(active, path, "analyst")
+    with pytest.raises(InputError, match="these questions were not handed out so to analyst 'bob' from this task"):
+        take_in(active, path, "bob")
+    assert load_labels(active) == Labels()
+
+
+def test_before_anything_is_handed_out_nothing_is_taken_in(active, tmp_path):
+    with pytest.raises(InputError, match=r"Nothing was handed out to analyst 'anna'.* Export pairs first\."):
+        take_in(active, tmp_path / "labels.csv", "anna")
+
+
+def test_labels_of_another_task_are_refused(active, tmp_path):
+    other = LabelTask.presanitised(telling_panel(seed=1), k=2, n_pairs=60).save(tmp_path / "other")
+    path = answer(other, hand_out(other, "anna").folder, "anna")
+    hand_out(active, "anna")
+    with pytest.raises(InputError, match="these questions were not handed out so to analyst 'anna' from this task"):
+        take_in(active, path, "anna")
+    assert load_labels(active) == Labels()
+
+
+def test_a_folder_that_is_none_is_no_task(tmp_path):
+    with pytest.raises(InputError, match="nothing' is not a label task: No such file or directory"):
+        hand_out(tmp_path / "nothing", "anna")
+    with pytest.raises(InputError, match="nothing' is not a label task: No such file or directory"):
+        take_in(tmp_path / "nothing", tmp_path / "labels.csv", "anna")
+
+
+_SLOWLY = """
+import sys, time
+from shoal.process.labelling import files, rounds
+folder, path, mine, other = sys.argv[1:]
+load = rounds.load_labels
+
+def load_and_wait(folder):
+    found = load(folder)
+    open(mine, "w").close()
+    # Without a lock the other one has read by now as well; with it there is nothing to wait for.
+    for _ in range(100):
+        if __import__("os").path.exists(other):
+            break
+        time.sleep(0.02)
+    return found
+
+rounds.load_labels = load_and_wait
+rounds.take_in(folder, path, "anna")
+"""
+
+
+def test_two_imports_at_once_lose_nothing(active, tmp_path):
+    handed = hand_out(active, "anna").folder
+    whole = answer(active, handed, "anna").read_text()
+    halves = []
+    for name, keep in (("one", range(11)), ("other", range(11, 22))):
+        (tmp_path / name).write_text(whole)
+        halves.append(only_lines(tmp_path / name, keep))
+    marks = [str(tmp_path / "read-1"), str(tmp_path / "read-2")]
+    running = [
+        subprocess.Popen([sys.executable, "-c", _SLOWLY, str(active), str(path), *some])
+        for path, some in zip(halves, (marks, marks[::-1]), strict=True)
+    ]
+    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    assert [label.position for label in load_labels(active)] == list(range(22))
+    assert [path.name for path in (active / "labels").iterdir()] == ["anna.csv"]
+
+
+def test_one_analyst_is_handed_a_round_once_however_often_it_is_asked_for_at_once(active):
+    script = "import sys; from shoal.process.labelling import hand_out; hand_out(sys.argv[1], sys.argv[2])"
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(active), name], stderr=subprocess.DEVNULL)
+        for name in ("anna", "anna")
+    ]
+    codes = [process.wait(timeout=120) for process in running]
+    assert sorted(codes) == [0, 1]
+    assert sorted(path.name for path in active.glob("for-*")) == ["for-anna"]
+    assert len(load_asked(active, "anna")) == 22
 
 
 def test_an_empty_template_is_no_answer(active):

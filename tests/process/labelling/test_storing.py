@@ -195,6 +195,19 @@ class TestSabotage:
         with pytest.raises(GuaranteeNotMetError, match="does not state what k-anonymity promises or what is measured"):
             LabelTask.load(folder)
 
+    @pytest.mark.parametrize("wrong", [{"largest_share": 0.9}, {"largest_share": "4"}, {"counts": "people"}])
+    def test_a_share_or_count_that_would_not_have_been_let_in_is_refused(self, task, folder, wrong):
+        forge(folder, np.repeat(task.values, task.crowds, axis=0), task.guarantee | wrong)
+        with pytest.raises(GuaranteeNotMetError, match="does not state what k-anonymity promises or what is measured"):
+            LabelTask.load(folder)
+
+    @pytest.mark.parametrize("content", ['"k": 1e999', '"k": ' + "[" * 5000, '"k": ' + "9" * 5000])
+    def test_numbers_and_depths_that_no_certificate_has_are_refused(self, folder, content):
+        path = folder / "task.json"
+        path.write_text(path.read_text().replace('"k": 4', content, 1))
+        with pytest.raises(GuaranteeNotMetError, match=f"task.json {CHANGED}"):
+            LabelTask.load(folder)
+
     def test_missing_values_are_refused(self, task, folder):
         rows = np.repeat(task.values, task.crowds, axis=0)
         rows[:, 2] = np.nan

@@ -42,9 +42,49 @@ class TestPresanitised:
         days = np.concatenate([rng.normal(size=(20, 6)), 50 + 0.01 * rng.normal(size=(10, 6))])
         # The last ten days, far from all others, are one person's.
         panel = Panel(days, subjects=[*range(20), *[99] * 10])
-        task = LabelTask.presanitised(panel, k=5)
+        # They fill more than half of a mean, which would be almost that person's own.
+        with pytest.raises(
+            GuaranteeNotMetError,
+            match=r"In 1 of 4 curves to be shown one subject has more than 2/5 of the series behind it, up to 53%: .* "
+            r"Read fewer series of the subjects that have many: one day of each, for example\.",
+        ):
+            LabelTask.presanitised(panel, k=5)
+        task = LabelTask.presanitised(Panel(days[:22], subjects=panel.subjects[:22]), k=5)
         assert task.crowds.min() >= 5
-        assert task.crowds.sum() <= 21 * task.n_curves
+        assert task.crowds.sum() <= 22
+
+    def test_the_largest_share_of_one_subject_is_what_a_loop_finds(self):
+        panel = telling_panel(n_subjects=12, days=4)
+        task = LabelTask.presanitised(panel, k=3)
+        behind = {}
+        for row, subject in zip(Microaggregation(k=3).anonymize(panel).values, panel.subjects, strict=True):
+            behind.setdefault(row.tobytes(), []).append(subject)
+        wanted = max(max(map(rows.count, rows)) / len(rows) for rows in behind.values())
+        assert task.guarantee["largest_share"] == task.certificate["guarantee"]["largest_share"] == wanted
+
+    def test_a_share_of_exactly_two_in_k_is_let_in(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        # Two groups of eight rows; one subject has four rows of the first: 2/4. One row more is too much.
+        for subjects, holds in (([0, 0, 0, 0, 1, 2, 3, 4], True), ([0, 0, 0, 0, 0, 1, 2, 3], False)):
+            days = np.concatenate([rng.normal(size=(8, 6)), 50 + rng.normal(size=(8, 6))])
+            panel = Panel(days, subjects=[*subjects, *range(10, 18)])
+            means = np.repeat([days[:8].mean(axis=0), days[8:].mean(axis=0)], 8, axis=0)
+            monkeypatch.setattr(Microaggregation, "anonymize", lambda self, _, means=means: Panel(means))
+            if holds:
+                assert LabelTask.presanitised(panel, k=4).guarantee["largest_share"] == 0.5
+            else:
+                with pytest.raises(GuaranteeNotMetError, match="more than 2/4 of the series behind it, up to 62%"):
+                    LabelTask.presanitised(panel, k=4)
+
+    def test_of_subjects_is_spoken_only_where_they_are_named(self):
+        named = LabelTask.presanitised(telling_panel(days=1), k=4).guarantee
+        assert named["counts"] == "subjects"
+        assert "other subjects" in named["statement"]
+        unnamed = LabelTask.presanitised(Panel(telling_panel(days=1).values), k=4).guarantee
+        assert unnamed["counts"] == "series"
+        assert unnamed["parameters"] == {"k": 4, "per": "series"}
+        assert "subjects" not in unnamed["statement"]
+        assert unnamed["largest_share"] == 0.25
 
     def test_one_named_channel_is_a_curve_as_well(self):
         panel = telling_panel()
@@ -143,13 +183,47 @@ class TestPublic:
         values[[7, 30]] = private.values[[3, 4]]
         with pytest.raises(
             GuaranteeNotMetError,
-            match=r"2 of 48 series are the same as a series of a private panel, at all instants, first at series "
-            r"position 7\.",
+            match=r"2 of 48 series are the same as a series of a private panel, at all instants up to rounding, "
+            r"first at series position 7\.",
         ):
             LabelTask.public(Panel(values), statement="simulated", private=[telling_panel(3), private])
-        values[[7, 30], 5] += 1e-9
+        values[[7, 30], 5] += 1e-4
         task = LabelTask.public(Panel(values), statement="simulated", private=[private])
         assert task.guarantee["parameters"] == {"compared_with_series": 48}
+
+    @pytest.mark.parametrize("changed", ["single precision", "text", "almost"])
+    @pytest.mark.parametrize("unit", [1.0, 1e-130, 1e130])
+    def test_rounding_does_not_hide_a_private_series(self, changed, unit):
+        private, values = telling_panel(1).values.copy(), telling_panel(2).values.copy()
+        private[3] *= np.linspace(-1.0, 1.0, 12)
+        twin = {
+            "single precision": private[3].astype(np.float32),
+            "text": np.array([float(f"{value:.7g}") for value in private[3]]),
+            "almost": private[3] + 0.9e-6 * np.abs(private[3]).max() * np.array([1.0, -1.0] * 6),
+        }[changed]
+        values[7] = twin
+        with pytest.raises(GuaranteeNotMetError, match=r"1 of 48 series are the same as .* position 7\."):
+            LabelTask.public(Panel(values * unit), statement="simulated", private=[Panel(private * unit)])
+        values[7, 0] += 3e-6 * np.abs(private[3]).max()
+        LabelTask.public(Panel(values * unit), statement="simulated", private=[Panel(private * unit)])
+
+    def test_copies_are_those_a_loop_finds(self):
+        rng = np.random.default_rng(0)
+        hidden = rng.integers(0, 3, size=(200, 4)).astype(float)
+        rows = np.concatenate([hidden[rng.integers(200, size=150)], rng.random((50, 4)), np.zeros((1, 4))])
+        rows *= 1 + rng.choice([0.0, 1e-7, 0.9e-6, 1.1e-6, 1e-3], size=rows.shape)
+        wanted = [
+            any(np.abs(row - other).max() <= 1e-6 * np.abs(other).max() for other in hidden if len(set(other)) > 1)
+            for row in rows
+        ]
+        assert 20 < sum(wanted) < 150
+        assert_array_equal(shown._copies(rows, hidden), wanted)
+
+    def test_private_series_with_gaps_are_not_compared(self):
+        private = telling_panel(1).values.copy()
+        values = private.copy()
+        private[:, 0] = np.nan
+        assert LabelTask.public(Panel(values), statement="simulated", private=[Panel(private)]).n_curves == 48
 
     def test_an_empty_day_gives_nobody_away(self):
         some = np.concatenate([np.zeros((2, 12)), telling_panel(2).values])
@@ -174,6 +248,8 @@ class TestReleased:
         assert task.source == "released"
         assert task.guarantee["name"] == "k-anonymity"
         assert "note" not in task.guarantee
+        assert task.guarantee["counts"] == "series"
+        assert "largest_share" not in task.guarantee
 
     def test_where_subjects_cannot_be_told_apart_that_is_noted(self, tmp_path):
         publish(Microaggregation(k=4).anonymize(telling_panel()), tmp_path / "out")

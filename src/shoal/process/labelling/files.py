@@ -200,7 +200,7 @@ def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
                 yield rows.line_num, (pair, label, check.lower())
     except csv.Error:  # it may quote what it found; ours must not
         raise InputError(
-            f"{path} line {rows.line_num + 1}: this is no line of a table. Write the labels into the labels.csv that "
+            f"{path} line {rows.line_num}: this is no line of a table. Write the labels into the labels.csv that "
             "was handed out."
         ) from None
 

@@ -134,7 +134,7 @@ def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) 
         raise GuaranteeNotMetError(
             f"In {n_curves} of {int(curve.max()) + 1} curves to be shown one subject has more than 2/{k} of the "
             f"series behind it, up to {largest:.0%}: a mean that is almost one subject's own. Read fewer series of the "
-            "subjects that have many, one day each for example, or raise k."
+            "subjects that have many: one day of each, for example."
         )
     return largest
 
@@ -252,9 +252,9 @@ def _copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> NDArray[n
     """Which rows differ from one of the hidden ones nowhere by more than ROUNDING of its largest value."""
     hidden = hidden[(hidden != hidden[:, :1]).any(axis=1)]
     # Rows that are near everywhere have weighted means that are near, whatever the weights; random ones tell most
-    # others apart at once. Of the weights' sum nothing can overflow.
-    weights = np.random.default_rng(0).random(rows.shape[1])
-    weights /= 2 * weights.sum()
+    # others apart at once.
+    weights = np.random.default_rng(0).random((rows.shape[1],))
+    weights /= weights.sum()
     means = hidden @ weights
     order = np.argsort(means, kind="stable")
     hidden, means = hidden[order], means[order]
@@ -266,5 +266,5 @@ def _copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> NDArray[n
     found = np.zeros(len(rows), dtype=np.bool_)
     for at in np.flatnonzero(last > first):
         some = slice(first[at], last[at])
-        found[at] = bool((np.abs(hidden[some] / 2 - rows[at] / 2).max(axis=1) <= far[some] / 2).any())
+        found[at] = bool((np.abs(hidden[some] - rows[at]).max(axis=1) <= far[some]).any())
     return found

@@ -173,7 +173,7 @@ class LabelTask:
 
     @property
     def crowds(self) -> NDArray[np.int64]:
-        """How many rows are published as each curve: one for each subject behind it where the task was pre-sanitised."""
+        """How many rows are published as each curve: one for each subject if pre-sanitised."""
         return self._shown.crowds
 
     @property

@@ -1,0 +1,229 @@
+"""What attacks achieve on releases of simulated and real meters: whether what must show does, and what noise ends.
+
+Writes attacks.md and its figures, by default to docs/results. Every sentence about an outcome is computed. Sets that
+the data folder has not are left out, and the page says so.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numba
+import scipy.optimize  # noqa: F401 - brings a BLAS of its own, which can be limited only once it is there
+from answers import Answer
+from attacks_on_releases_data import FILES, MEANINGS, Sets, load
+from attacks_on_releases_figures import all_figures
+from attacks_on_releases_findings import RULES, further, must_show, percent, plain_curve, plain_subset
+from attacks_on_releases_measures import (
+    EXCHANGED,
+    NOISE,
+    PERIOD,
+    POINTS,
+    PSEUDONYMS,
+    QUICK,
+    SOLVER_SECONDS,
+    STEPS,
+    TOTALS,
+    OnSet,
+    Plan,
+    Results,
+    means_of,
+    measure,
+)
+from drawing import draw
+from threadpoolctl import threadpool_limits
+
+from shoal.model import Interval, Risk
+
+ROOT = Path(__file__).resolve().parents[1]
+FEWEST = 60  # series: six groups of ten, and half of them outside
+FIGURES = {
+    "points": "Chance to find a target's series by the number of known readings; bars are 95 % intervals, dotted "
+    "lines 1/k.",
+    "noise": "The same by the signal-to-noise ratio of the release, plain and after filtering.",
+    "subset": "Share of the members of means that are found, by the noise on the means; bars are 95 % intervals over "
+    "means.",
+}
+
+
+def main() -> None:
+    """Load, attack, draw, write."""
+    given = arguments()
+    numba.set_num_threads(1)  # threads that wait for a busy core would be timed as well
+    with threadpool_limits(limits=1):
+        sets = load(given.data, given.series, given.days, given.seed)
+        results = measure(sets, QUICK if given.quick else Plan(), given.seed)
+    given.out.mkdir(parents=True, exist_ok=True)
+    drawn = draw(all_figures(results), given.out)
+    written = given.out / "attacks.md"
+    written.write_text(page(given, results, drawn=drawn), encoding="utf-8")
+    print(f"wrote {written} after {results.seconds:.0f} s of the processor")
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the real sets")
+    parser.add_argument("--series", type=int, default=300, help=f"simulated households, at least {FEWEST}")
+    parser.add_argument("--days", type=int, default=14, help="of theirs, at least 14")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
+    parser.add_argument("--quick", action="store_true", help="few parameters")
+    given = parser.parse_args()
+    if given.series < FEWEST or given.days < 14:
+        sys.exit(f"Needs at least {FEWEST} households and 14 days.")
+    return given
+
+
+def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
+    """The whole page."""
+    figure = _figure if drawn else _no_figure
+    asked, others = must_show(results), further(results)
+    options = f"--series {given.series} --days {given.days} --seed {given.seed}{' --quick' if given.quick else ''}"
+    good = sum(answer.word == "yes" for answer in asked)
+    parts = [
+        "# What attacks achieve on releases",
+        f"Written by `python experiments/attacks_on_releases.py {options}`, with every figure and table; do not edit. "
+        f"It took {results.seconds / 60:.1f} minutes of one core.",
+        "What each attack holds and what a figure means is said under [attacks](../attacks.md).",
+        f"In short: of {len(asked)} things that must show, {good} show on every set.",
+        *data_section(results.sets, given.seed),
+        "## What must show",
+        RULES,
+        answers_table(asked),
+        "## What else was found",
+        answers_table(others),
+        "## Links to single series",
+        "Chance of success in %, in brackets the prosecutor's figure, the mean of the links that look best.",
+        links_table(results),
+        "### By the number of known readings",
+        plain_curve(results),
+        figure("points"),
+        "## Noise",
+        f"{results.plan.filtered} readings are known. Chance of success in %, with its 95 % interval.",
+        noise_table(results),
+        figure("noise"),
+        "## Who is in a group",
+        how_subsets(results),
+        plain_subset(results),
+        subset_table(results),
+        figure("subset"),
+        "## Time",
+        times_note(results),
+        times_table(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def data_section(sets: Sets, seed: int) -> list[str]:
+    """Which sets there are."""
+    lines = ["| set | series | instants | what |", "|---|---:|---:|---|"]
+    lines += [
+        f"| {name} | {panel.n_series} | {panel.n_instants:,} | {MEANINGS[name]} |"
+        for name, panel in sets.panels.items()
+    ]
+    note = f"Seed {seed} for everything random."
+    if sets.absent:
+        note += f" The data folder has no {', '.join(sets.absent)}: these sets are left out."
+    if len(sets.absent) == len(FILES):
+        note += " **All data here are simulated.**"
+    return ["## Data", "\n".join(lines), note]
+
+
+def answers_table(answers: list[Answer]) -> str:
+    """A question, one word, and its figures."""
+    lines = ["| asked | answer | figures |", "|---|---|---|"]
+    return "\n".join(lines + [f"| {answer.question} | {answer.word} | {answer.figures} |" for answer in answers])
+
+
+def links_table(results: Results) -> str:
+    """Every release by what is known."""
+    lines = [f"| set | release | {POINTS} | {TOTALS} | {PERIOD} | guessing |", "|---|---|---:|---:|---:|---:|"]
+    for name, on in results.found.items():
+        for release in (PSEUDONYMS, *map(means_of, results.plan.ks), NOISE, EXCHANGED):
+            risks = [on.linked[release, what] for what in (POINTS, TOTALS, PERIOD)]
+            cells = " | ".join(_cell(risk) for risk in risks)
+            lines.append(f"| {name} | {release} | {cells} | {_number(risks[0].baseline)} |")
+    return "\n".join(lines)
+
+
+def noise_table(results: Results) -> str:
+    """Filtered and plain by ratio."""
+    lines = ["| set | | " + " | ".join(f"{ratio:g}" for ratio in results.plan.ratios) + " |"]
+    lines += ["|---|---|" + "---:|" * len(results.plan.ratios)]
+    for name, on in results.found.items():
+        filtered = " | ".join(_between(risk.success, risk.interval) for risk in on.denoised)
+        plain = " | ".join(_between(risk.plain, risk.plain_interval or risk.interval) for risk in on.denoised)
+        lines += [f"| {name} | filtered | {filtered} |", f"| | plain | {plain} |"]
+    return "\n".join(lines) + "\n\nColumns: signal-to-noise ratio, of the variances."
+
+
+def how_subsets(results: Results) -> str:
+    """How the subset problem was put."""
+    plan = results.plan
+    return (
+        f"Means of at least {plan.members} among up to {plan.candidates} candidates, whose totals are all known, with "
+        "independent Gaussian noise on every reading of every mean, as a share of it. *Exactly*: sets whose sums fit "
+        "to a millionth, of all means. *Best set*: the nearest sum, which is always found and says nothing about "
+        f"whether it is right; of {plan.nearest_means} means drawn by chance, by one total of {plan.few_means}. Weekly "
+        "totals and one total on simulated households only. The solver had "
+        f"{SOLVER_SECONDS:.0f} s for each mean, and where it ran out the best set so far counts."
+    )
+
+
+def subset_table(results: Results) -> str:
+    """Shares of members found, by noise."""
+    lines = ["| set | sets | means | " + " | ".join(f"{n * 100:g} %" for n in results.plan.noises) + " | guessing |"]
+    lines += ["|---|---|---:|" + "---:|" * (len(results.plan.noises) + 1)]
+    for name, on in results.found.items():
+        for words, risks in _by_sets(on).items():
+            cells = " | ".join(_number(risk.success) for risk in risks)
+            lines.append(f"| {name} | {words} | {risks[0].n_means} | {cells} | {_number(risks[0].baseline)} |")
+    return (
+        "\n".join(lines) + "\n\nShare of the members found in %. Columns: noise as a share of each reading of a mean."
+    )
+
+
+def times_note(results: Results) -> str:
+    """What was timed."""
+    n, days = results.plan.timed
+    return (
+        f"Seconds of the processor for one attack on all targets of {n:,} simulated households over {days} hourly "
+        "days, one thread, compiling left out. Against means of 4, `Denoising` against noise and `Unmixing` against "
+        "exchanged days. The subset attack takes up to `time_limit` seconds for each mean instead."
+    )
+
+
+def times_table(results: Results) -> str:
+    """Attacks and seconds."""
+    lines = ["| attack | seconds |", "|---|---:|"]
+    return "\n".join(lines + [f"| {name} | {seconds:.2f} |" for name, seconds in results.times.items()])
+
+
+def _by_sets(on: OnSet) -> dict[str, list[Risk]]:
+    found: dict[str, list[Risk]] = {"exactly, daily totals": list(on.exact)}
+    return found | {f"best set, {STEPS[step]}": list(risks) for step, risks in on.nearest.items()}
+
+
+def _cell(risk: Risk) -> str:
+    return f"{_number(risk.success)} ({_number(risk.prosecutor or 0.0)})"
+
+
+def _between(share: float, interval: Interval) -> str:
+    return f"{_number(share)} ({100 * interval.low:.0f} to {100 * interval.high:.0f})"
+
+
+def _number(share: float) -> str:
+    return percent(share).removesuffix("%").strip()
+
+
+def _figure(name: str) -> str:
+    return f"![{FIGURES[name]}](attacks-{name}.png)\n\n*{FIGURES[name]}*"
+
+
+def _no_figure(name: str) -> str:
+    return f"*{FIGURES[name]}* Not drawn: Chromium was not found."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Time slices without dates, brought to the positions in a slice.
+
+A release of L whole-number instants, made of an original with dates, has no instants to compare by. What is left is the
+position in the slice: the original is cut into stretches of L instants from the first on, of each original one
+stretch is drawn, and the adversary knows readings of it with their positions (the hour of the day, where a slice is a
+day). All slices are candidates.
+
+    own(i)   of the slices cut from original i, the one that is of the drawn stretch; the others are as wrong as
+             anybody's
+
+A release does not say which slice is of which stretch, nor do its rows come in order. So own(i) is the slice most like
+the true stretch: least 1 - correlation, of equal ones least mean square, and all of those that are equal in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from shoal.attacks.ground import NOBODY, Floats, Ground, Rows, Truth
+from shoal.errors import ParameterError
+from shoal.kernels.likeness import most_alike
+from shoal.model import Panel
+
+
+def has_slices(original: Panel, published: Panel) -> bool:
+    """Whether the original has dates and the release only numbers, few enough to be positions in a slice."""
+    return (
+        original.times.dtype.kind == "M"
+        and published.times.dtype.kind in "iu"
+        and original.n_channels == published.n_channels
+        and published.n_instants <= original.n_instants
+    )
+
+
+def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed: int) -> tuple[Ground, Truth]:
+    """Of each original one stretch as long as a slice, and the truth in which only slices of that stretch count."""
+    length = published.n_instants
+    n_stretches = original.n_instants // length
+    counts = np.bincount(truth.rows[truth.rows >= 0])
+    if 2 * int(counts.max()) <= n_stretches:
+        raise ParameterError(
+            f"{name} takes the release's instants for positions in slices of {length}; the original has "
+            f"{n_stretches} stretches of that length, the release at most {counts.max()} slices of one series. Where "
+            "it has a longer step, give the original in that step too; else give the release its dates."
+        )
+    x = original.values.reshape(original.n_series, original.n_instants, -1)
+    p = published.values.reshape(published.n_series, length, -1)
+    stretches = np.empty((original.n_series, length, x.shape[2]))
+    for i in range(original.n_series):
+        # One at a time, so that an original's stretch does not depend on who else is there.
+        at = int(np.random.default_rng(np.random.SeedSequence([seed, 3, i])).integers(n_stretches))
+        stretches[i] = x[i, at * length : (at + 1) * length]
+    owners = np.full(len(p), NOBODY, dtype=np.int64)
+    order = np.argsort(truth.rows, kind="stable")
+    ends = np.searchsorted(truth.rows[order], np.arange(original.n_series + 1))
+    for i in range(original.n_series):
+        cut = order[ends[i] : ends[i + 1]]
+        if len(cut):
+            owners[cut[_most_like(stretches[i], p[cut])]] = truth.subjects[i]
+    return Ground(stretches, p, original.times[:length]), replace(truth, owners=owners)
+
+
+def _most_like(stretch: Floats, slices: Floats) -> Rows:
+    series = np.ascontiguousarray(slices.transpose(1, 2, 0))
+    _, _, alike = most_alike(stretch[None], np.arange(len(stretch))[None], series, 0)
+    squares = (slices[alike] - stretch) ** 2
+    there = ~np.isnan(squares)
+    n_both = there.sum(axis=(1, 2))
+    total = np.where(there, squares, 0.0).sum(axis=(1, 2))
+    off = np.where(n_both > 0, total / np.maximum(n_both, 1), np.inf)
+    found: Rows = alike[off == off.min()]
+    return found

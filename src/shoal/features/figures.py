@@ -1,0 +1,53 @@
+"""What may stand in the figures of a learned metric: counts, scores and settings, and no text of anybody's.
+
+They go into certificates and reports, so a file with a metric must not be a way to get anything else in there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LARGEST_COUNT = 2**63
+LARGEST_SEED = 2**128
+
+
+def is_count(value: object, below: int = LARGEST_COUNT) -> bool:
+    """A whole number from 0; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < below
+
+
+def _is_score(value: object) -> bool:
+    return isinstance(value, float) and 0.0 <= value <= 1.0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value >= 0.0
+
+
+def _are_widths(value: object) -> bool:
+    return isinstance(value, list) and all(is_count(width) for width in value)
+
+
+KNOWN: dict[str, Callable[[Any], bool]] = {
+    "used": lambda value: isinstance(value, bool),
+    "n_pairs": is_count,
+    "n_similar": is_count,
+    "n_held_out": is_count,
+    "held_out_learned": _is_score,
+    "held_out_euclidean": _is_score,
+    "held_out_error": _is_number,
+    "seed": lambda value: is_count(value, LARGEST_SEED),
+    "form": lambda value: isinstance(value, str) and value in ("diagonal", "full"),
+    "objective": lambda value: isinstance(value, str) and value in ("logistic", "contrastive", "xing"),
+    "penalty": _is_number,
+    "hidden": _are_widths,
+    "margin": _is_number,
+    "passes": is_count,
+}
+
+
+def are_figures(figures: object) -> bool:
+    """Whether these are figures that learning writes, each of its own type."""
+    return isinstance(figures, Mapping) and all(name in KNOWN and KNOWN[name](figures[name]) for name in figures)
