@@ -94,3 +94,14 @@ def test_without_subjects_outside_it_is_refused(outside):
     panel = Panel([[1.0, 2.0], [2.0, 3.0]])
     with pytest.raises(ParameterError, match=r"2 subjects inside the release and 2 outside, it has 2 and [01]\. Hold"):
         Membership(step=1).attack(panel, panel, outside=outside)
+
+
+def test_somebody_who_used_nothing_at_all_is_judged_like_others():
+    panel = households()
+    values = panel.values.copy()
+    values[[1, 2]] = 0.0  # one outside and one inside the release
+    empty = like(panel, values)
+    risk = Membership().attack(empty, like(panel, values[INSIDE]), rows=INSIDE)
+    assert risk.success > 0.95
+    means = Microaggregation(k=10).anonymize(like(panel, values[INSIDE])).published
+    assert 0.0 <= Membership().attack(empty, means, rows=INSIDE).success <= 1.0

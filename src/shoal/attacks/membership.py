@@ -142,7 +142,8 @@ class Membership:
         nearest = np.sqrt(nearest_rows(known, distinct)[0][:, 0])
         whole = ~np.isnan(known)
         size = np.sqrt((np.where(whole, known, 0.0) ** 2).sum(axis=1) / np.maximum(whole.sum(axis=1), 1))
-        looks: Floats = nearest / np.maximum(size, np.finfo(np.float64).tiny)
+        # Of somebody who used nothing at all any other curve is infinitely far away.
+        looks: Floats = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
         return looks
 
     def _judge(self, near: Floats, far: Floats, inside: NDArray[np.int64]) -> MembershipRisk:
