@@ -25,10 +25,9 @@ data:
 # The column family is not listed, so it is withheld.
 adversary:
   knows:
-    # In the unit of the data, as that is what the release shows; scale: any would try others as well.
-    known-points: {{n: 5, scale: same}}         # five exact readings
-    known-totals: {{step: day, scale: same}}  # the total of every day, as on a bill
-  scenario: prosecutor                      # the chance where somebody may be surest counts
+    # The total of every day, as on a bill, in the unit of the data. Add points: 5 for somebody with five exact readings.
+    known-totals: {{step: day, scale: same}}
+  scenario: prosecutor  # the chance where somebody may be surest counts
 require:
   risk: {{at_most: 0.1}}
   utility: {{information-loss: {{at_most: 0.7}}}}
