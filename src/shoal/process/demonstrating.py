@@ -25,7 +25,7 @@ data:
 # The column family is not listed, so it is withheld.
 adversary:
   knows:
-    # The total of every day, as on a bill, in the unit of the data. Add points: 5 for somebody with five exact readings.
+    # The total of every day, as on a bill, in the unit of the data. Add points: 5 for five exact readings as well.
     known-totals: {{step: day, scale: same}}
   scenario: prosecutor  # the chance where somebody may be surest counts
 require:
