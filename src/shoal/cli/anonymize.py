@@ -68,19 +68,7 @@ def anonymize(
     from shoal.process import anonymize_source, find_method
 
     chosen = build(find_method(method), method_options(ctx))
-    settings: dict[str, Any] = {
-        "id": id,
-        "time": time,
-        "value": value or None,
-        "subject": subject,
-        "quasi": tuple(quasi or ()),
-        "sensitive": tuple(sensitive or ()),
-        "layout": layout,
-        "missing": missing,
-        "align": align,
-        "timezone": timezone,
-        "sql": sql,
-    }
+    settings = reading.settings_of(ctx)
     with steps() as progress:
         release = anonymize_source(
             source,

@@ -14,6 +14,7 @@ from shoal.errors import ParameterError
 
 
 def attack(
+    ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
     source: Annotated[str, typer.Argument(help="The originals: the table the release was made from.")],
     private: Annotated[Path, typer.Option(help="The private folder kept with the release: it tells who is who.")],
@@ -43,16 +44,7 @@ def attack(
     """Attack a release as an outsider would and print what was learned. Every published series is a candidate."""
     from shoal.process.attacking import attack_release
 
-    settings: dict[str, Any] = {
-        "id": id,
-        "time": time,
-        "value": value or None,
-        "subject": subject,
-        "layout": layout,
-        "missing": missing,
-        "align": align,
-        "timezone": timezone,
-    }
+    settings = reading.settings_of(ctx)
     if at_most is not None and not 0.0 <= at_most <= 1.0:
         raise ParameterError("--at-most is a share of the targets: 0 to 1.")
     with steps() as progress:

@@ -81,17 +81,7 @@ def export_(
         folder = Path(source)
     else:
         folder = out
-        settings: dict[str, Any] = {
-            "id": id,
-            "time": time,
-            "value": value or None,
-            "subject": subject,
-            "layout": layout,
-            "missing": missing,
-            "align": align,
-            "timezone": timezone,
-            "sql": sql,
-        }
+        settings = reading.settings_of(ctx)
         with steps() as progress:
             build_task(
                 source,

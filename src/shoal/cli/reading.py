@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,3 +17,14 @@ Missing = Annotated[
 Align = Annotated[str, typer.Option(help="exact, or resample:1h (resample:1h:sum).")]
 Timezone = Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")]
 Sql = Annotated[str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")]
+
+_ONE = ("id", "time", "subject", "layout", "missing", "align", "timezone", "sql")
+_SEVERAL = ("quasi", "sensitive")
+
+
+def settings_of(ctx: typer.Context) -> dict[str, Any]:
+    """The settings of `read_panel` among the options of a command."""
+    given = ctx.params
+    settings: dict[str, Any] = {name: given[name] for name in _ONE if name in given}
+    settings |= {name: tuple(given[name] or ()) for name in _SEVERAL if name in given}
+    return settings | {"value": list(given.get("value") or ()) or None}

@@ -34,9 +34,9 @@ def run_policy_file(
     if data is not None:
         given = data if "://" in data else str(Path(data).absolute())
         changed["data"] = policy.data.model_copy(update={"path": given})
-    settings = {"to": str(out.absolute())} if out is not None else {}
+    settings: dict[str, Any] = {} if out is None else {"to": str(out.absolute())}
     if overwrite:
-        settings |= {"overwrite": True}  # type: ignore[dict-item]
+        settings["overwrite"] = True
     changed["release"] = policy.release.model_copy(update=settings)
     try:
         with steps() as progress:

@@ -18,6 +18,7 @@ _OF = {"series": "series by series", "pooled": "all series in one", "all": "of t
 
 
 def utility(
+    ctx: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -60,19 +61,7 @@ def utility(
     """
     from shoal.process.measuring import asked_for, measure_release
 
-    settings: dict[str, Any] = {
-        "id": id,
-        "time": time,
-        "value": value or None,
-        "subject": subject,
-        "quasi": tuple(quasi or ()),
-        "sensitive": tuple(sensitive or ()),
-        "layout": layout,
-        "missing": missing,
-        "align": align,
-        "timezone": timezone,
-        "sql": sql,
-    }
+    settings = reading.settings_of(ctx)
     wanted = [asked_for(text) for text in measure or ()]
     with steps() as progress:
         found = measure_release(source, folder, settings, wanted, private=private, steps=progress)
