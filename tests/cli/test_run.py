@@ -50,6 +50,17 @@ def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(fold
     assert "Somebody who holds the total of every day" in page
 
 
+def test_the_certificate_and_the_report_have_utility_by_purpose(folder, capsys):
+    assert run(["run", write(folder, GOOD)]) == 0
+    certificate = load_release("out").certificate
+    purposes = certificate["figures"]["process"]["purposes"]
+    assert len(purposes) > 2
+    assert {name for names in purposes.values() for name in names} <= set(certificate["utility"])
+    page = (folder / "out" / "report.html").read_text()
+    for purpose in purposes:
+        assert f"<h3>{purpose[0].upper()}{purpose[1:]}</h3>" in page
+
+
 def test_json_has_the_frontier(folder, capsys):
     assert run(["run", write(folder, GOOD), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

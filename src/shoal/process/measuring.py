@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 from shoal import utility
 from shoal.errors import InputError, ParameterError
-from shoal.model import Envelopes, Panel, Score
+from shoal.model import Candidate, Envelopes, Panel, Score
 from shoal.process.building import build
 from shoal.process.catalogue import find_in
 from shoal.process.comparing import Compared, compare
+from shoal.process.judging import measure_one
 from shoal.process.steps import Steps, silent
 from shoal.release import load_release
 
@@ -168,6 +170,23 @@ def measure_release(
     findings.sort(key=lambda finding: order.index(finding.purpose))
     paired = None if compared.pairs is None else compared.pairs.originals.n_series
     return Usefulness(compared.form, paired, tuple(findings), compared.notes)
+
+
+def scores_by_purpose(candidate: Candidate) -> dict[str, dict[str, tuple[Score, str]]]:
+    """What a candidate is still good for: by purpose, every usual measure that applies, with its meaning."""
+    found: dict[str, dict[str, tuple[Score, str]]] = {}
+    of_envelopes = isinstance(candidate.published, Envelopes)
+    for asked in usual_measures():
+        measure = asked.measure
+        if measure.judges == "events" or (measure.judges == "envelopes" and not of_envelopes):
+            continue
+        try:
+            score = measure_one(measure, candidate)
+        except (ParameterError, InputError):
+            continue  # too short for a day, gaps, one group: `shoal utility` says which and why
+        if math.isfinite(score.value):
+            found.setdefault(purpose_of(measure.name), {})[asked.label] = (score, measure.meaning)
+    return found
 
 
 def purpose_of(name: str) -> str:

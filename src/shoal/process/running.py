@@ -12,6 +12,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Candidate, Panel, Release, Role
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
+from shoal.process.measuring import scores_by_purpose
 from shoal.process.planning import plan_of
 from shoal.process.policy import Policy
 from shoal.process.publishing import publish
@@ -73,6 +74,10 @@ def run_policy(
     if found.candidate is None or found.frontier.chosen is None:
         raise NothingMeetsBothError(found.frontier.sentence, describe(plan, found.frontier))
     process = describe(plan, found.frontier) | {"curves": curves_of(plan, panel, found.candidate)}
+    steps.start("measuring")
+    purposes = {} if plan.by_mechanism else scores_by_purpose(found.candidate)
+    limited = {name: (score, plan.measures[name].meaning) for name, score in found.frontier.chosen.scores.items()}
+    process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     steps.start("checking and writing")
     with exporting(policy.release, to, found.candidate) as folder:
         release = publish(
@@ -88,7 +93,7 @@ def run_policy(
             accept=tuple(policy.release.accept),
             risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
             risk_limit=policy.require.risk.at_most,
-            scores={name: (score, plan.measures[name].meaning) for name, score in found.frontier.chosen.scores.items()},
+            scores={name: pair for pairs in purposes.values() for name, pair in pairs.items()} | limited,
             process=process,
             agreement=agreement,
         )

@@ -16,6 +16,7 @@ from jinja2.utils import htmlsafe_json_dumps
 
 from shoal.report import words
 from shoal.report.plots import channel_plots, checked_axis, group_bars
+from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
 
 MAX_BYTES = 5_000_000
@@ -99,7 +100,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "largest_share": _share(figures["largest_share"], None) if "largest_share" in figures else "",
         "search": search,
         "curves": curves,
-        "scores": _scores(certificate.get("utility")),
+        "purposes": by_purpose(figures, _scores(certificate.get("utility"))),
         "risks": _risks(certificate.get("risk")),
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
@@ -294,7 +295,8 @@ def _scores(utility: Any) -> list[dict[str, Any]]:
             bar = round(100 * (value - low) / (high - low), 1)
         scores.append(
             {
-                "name": words.title(name),
+                "key": name,
+                "name": _with_settings(name),
                 "value": words.number(float(f"{value:.3g}") if _is_finite(value) else value),
                 "goal": words.clipped(figures.get("goal", ""), 20),
                 "meaning": words.clipped(figures.get("meaning", "")),
@@ -304,6 +306,12 @@ def _scores(utility: Any) -> list[dict[str, Any]]:
             }
         )
     return scores
+
+
+def _with_settings(name: Any) -> str:
+    """A measure's name, and how it was taken where not in the usual way: `ramp-error:of=all` is Ramp error, of all."""
+    plain, _, settings = words.clipped(name, 120).partition(":")
+    return ", ".join([words.title(plain), *filter(None, settings.replace("=", " ").split(","))])
 
 
 def _risks(risk: Any) -> list[dict[str, str]]:
