@@ -20,7 +20,15 @@ from shoal.kernels.leaves import (
 )
 from shoal.kernels.mdav import mdav_groups, squared_distance
 from shoal.kernels.outskirts import farthest_from_mean, n_outskirts, outskirts_of
-from shoal.kernels.search_index import farthest_of, find_candidates, measure, nearest_of, room_for
+from shoal.kernels.search_index import (
+    farthest_of,
+    find_candidates,
+    keep_far,
+    keep_near,
+    measure,
+    nearest_of,
+    room_for,
+)
 
 
 def slow(x, k):
@@ -197,11 +205,13 @@ def test_nearest_and_farthest_equal_a_full_search_while_rows_are_dropped(kind):
         wanted = int(rng.choice([1, 5, 40]))  # 40: more than the first leaves hold in the end
         found = np.empty(wanted, dtype=np.int64)
         place_of_row(leaves, centre, at)
-        n_near, n_far = find_candidates(leaves, at, centre, wanted, 1, frame.error, frame.last_error, room)
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 1, leaves.error, leaves.last_error, room)
+        n_near = keep_near(x, room, n_near, centre, wanted, frame.scale, leaves.last_error)
+        n_far = keep_far(x, room, n_far, centre, frame.scale, leaves.last_error)
         nearest_of(x, room.near[:n_near], centre, found)
         assert found.tolist() == sorted(others, key=lambda r: (from_centre[r], r))[:wanted]
         assert farthest_of(x, room.far[:n_far], x[centre]) == min(left, key=lambda r: (-from_centre[r], r))
-        n_near, n_far = find_candidates(leaves, at, centre, wanted, 0, frame.error, frame.last_error, room)
+        n_near, n_far = find_candidates(leaves, at, centre, wanted, 0, leaves.error, leaves.last_error, room)
         assert n_far == 0
         assert len(set(room.near[:n_near])) == n_near
         assert set(found) <= set(room.near[:n_near])
@@ -220,6 +230,36 @@ def test_nearest_and_farthest_equal_a_full_search_while_rows_are_dropped(kind):
             left.remove(row)
 
 
+@pytest.mark.parametrize("n_columns", [3, 20, 48, 60, 400])
+def test_no_two_rows_are_farther_apart_than_their_coordinates_and_the_error_say(n_columns):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(700, n_columns)) * rng.lognormal(sigma=2.0, size=(700, 1))
+    frame = frame_of(x, np.arange(700))
+    leaves = build_leaves(x, np.arange(700), frame)
+    assert leaves.error <= frame.error
+    assert leaves.last_error <= frame.last_error
+    width = len(empty_place(frame).full)
+    for a in range(0, 700, 50):
+        at = empty_place(frame)
+        place_of_row(leaves, a, at)
+        for b in range(700):
+            place = leaves.place_of[b]
+            apart = np.sqrt(squared_distance(x[a], x[b])) * frame.scale
+            other = empty_place(frame)
+            place_of_row(leaves, b, other)
+            first = at.first.astype(float), other.first.astype(float)
+            assert np.linalg.norm(first[0] - first[1]) <= apart + leaves.error
+            assert np.linalg.norm(at.opposite - first[1]) >= apart - leaves.error
+            if width:
+                whole = leaves.full[b * width : (b + 1) * width].astype(float)
+                assert abs(np.linalg.norm(at.full - whole) - apart) <= leaves.last_error
+            elif leaves.rest.size:
+                steps = [(p.first[:-1], p.second[:-1], p.rest) for p in (at, other)]
+                axes = [np.concatenate(parts).astype(float) for parts in steps]
+                assert abs(np.linalg.norm(axes[0] - axes[1]) - apart) <= leaves.last_error
+            assert place >= 0
+
+
 def test_few_rows_are_measured():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(4000, 3)) @ rng.normal(size=(3, 20)) + 0.1 * rng.normal(size=(4000, 20))
@@ -228,7 +268,7 @@ def test_few_rows_are_measured():
     at, room = empty_place(frame), room_for(leaves)
     for row in range(0, 4000, 100):
         place_of_row(leaves, row, at)
-        n_near, n_far = find_candidates(leaves, at, row, 9, 1, frame.error, frame.last_error, room)
+        n_near, n_far = find_candidates(leaves, at, row, 9, 1, leaves.error, leaves.last_error, room)
         assert n_near <= 12
         assert n_far <= 3
 

@@ -61,8 +61,8 @@ def go_on(values, start, point, sums, i, near, far):
 
 
 @njit
-def along(values, start, point):
-    return row_sum(values, start, point)
+def along(values, start, point, n):
+    return row_sum(values, start, point, n)
 
 
 @njit
@@ -124,10 +124,11 @@ def test_the_longest_distance_there_can_be_is_summed(rng):
     assert least[0] == most[0] == 4 * LARGEST**2
 
 
-def test_values_that_lie_one_after_the_other_are_summed(rng):
-    y, q = points(rng, 5, STRIDE), points(rng, 1, STRIDE)[0]
+@pytest.mark.parametrize("n", [1, 2, 45])
+def test_values_that_lie_one_after_the_other_are_summed(rng, n):
+    y, q = points(rng, 5, n * STRIDE), points(rng, 1, n * STRIDE)[0]
     for i, row in enumerate(y):
-        assert along(y.reshape(-1), i * STRIDE, q) == ((row.astype(np.int64) - q) ** 2).sum()
+        assert along(y.reshape(-1), i * n * STRIDE, q, n) == ((row.astype(np.int64) - q) ** 2).sum()
 
 
 def test_boxes_are_as_far_as_their_nearest_and_farthest_corners(rng):

@@ -33,6 +33,8 @@ from shoal.kernels.search_index import (
     exact_distance,
     farthest_of,
     find_candidates,
+    keep_far,
+    keep_near,
     nearest_of,
     room_for,
 )
@@ -117,7 +119,8 @@ def _take_pairs(
         n_pairs += 1
         for turn in range(2):
             place_of_row(leaves, centre, at)
-            n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, frame.error, frame.last_error, room)
+            n_near, n_far = find_candidates(leaves, at, centre, k - 1, 1 - turn, leaves.error, leaves.last_error, room)
+            n_near = keep_near(x, room, n_near, centre, k - 1, frame.scale, leaves.last_error)
             nearest_of(x, room.near[:n_near], centre, group)
             _take(x, leaves, labels, label, centre, sums)
             for row in group:
@@ -126,9 +129,10 @@ def _take_pairs(
             n_left -= k
             if turn == 0:
                 # The second group grows around the row farthest from the first centre.
+                n_far = keep_far(x, room, n_far, centre, frame.scale, leaves.last_error)
                 opposite = farthest_of(x, room.far[:n_far], x[centre])
                 if labels[opposite] >= 0:  # only where all are equally far
-                    n_far = find_candidates(leaves, at, centre, none, one, frame.error, frame.last_error, room)[1]
+                    n_far = find_candidates(leaves, at, centre, none, one, leaves.error, leaves.last_error, room)[1]
                     opposite = farthest_of(x, room.far[:n_far], x[centre])
                 centre = opposite
         done[0] += 2 * k

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic
 
 WIDTH = 32  # rows per block, one bit each in a mask
 GROUP = 16  # boxes per call
 STRIDE = 32  # values of a row that lie one after the other
+cgutils: Any = _cgutils
 ir: Any = vars(cgutils)["ir"]  # of llvmlite, in the version numba brings along
 _BIT, _I16, _I32, _I64 = ir.IntType(1), ir.IntType(16), ir.IntType(32), ir.IntType(64)
 _HIGHEST = 2**31 - 1
@@ -155,17 +156,21 @@ def continue_sums(_: Any, values: Any, start: Any, point: Any, sums: Any, i: Any
 
 
 @_instruction
-def row_sum(_: Any, values: Any, start: Any, point: Any) -> Any:
-    """Squared distance of STRIDE values of a point to those of a row, which lie one after the other."""
+def row_sum(_: Any, values: Any, start: Any, point: Any, n: Any) -> Any:
+    """Squared distance of a point to a row whose values lie one after the other, n times STRIDE of them."""
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        values, start, point = arguments
+        values, start, point, n = arguments
         lanes = _Lanes(context, b, signature, STRIDE // 2)
-        here = lanes.load(lanes.address(0, values, start), lanes.pairs)
-        there = lanes.load(lanes.address(2, point, ir.Constant(_I64, 0)), lanes.pairs)
-        return b.sext(lanes.only(lanes.fold(lanes.squares(b.sub(here, there)), b.add)), _I64)
+        total = cgutils.alloca_once_value(b, lanes.constant(_I32, [0] * (STRIDE // 2)))
+        with cgutils.for_range(b, n) as loop:
+            at = b.mul(loop.index, ir.Constant(_I64, STRIDE))
+            here = lanes.load(lanes.address(0, values, b.add(start, at)), lanes.pairs)
+            there = lanes.load(lanes.address(2, point, at), lanes.pairs)
+            b.store(b.add(b.load(total), lanes.squares(b.sub(here, there))), total)
+        return b.sext(lanes.only(lanes.fold(b.load(total), b.add)), _I64)
 
-    return types.int64(values, types.int64, point), generate
+    return types.int64(values, types.int64, point, types.int64), generate
 
 
 @_instruction

@@ -7,7 +7,7 @@ for two rows a and b
     |y_a - y_b|^2 + (r_a - r_b)^2  <=  |a - b|^2  <=  |y_a - y_b|^2 + (r_a + r_b)^2
 
 The first two steps lie leaf by leaf, ready for `lanes`. Few rows outlast them; what decides about those lies row by
-row: the remaining axes, or of long rows, of which no more axes are taken, a copy in float32.
+row: the remaining axes, or of long rows, of which no more axes are taken, all columns as they are.
 
 Coordinates are int16, scaled so that the longest row has length `LONGEST`: distances stay below 2^15 and their squares
 below 2^31. `Frame` bounds by how much rounding can move the distance of two points. Whoever widens a limit by that
@@ -30,6 +30,7 @@ _FIRST_AXES, _TWO_AXES = FIRST - 1, FIRST + SECOND - 2
 LONG = _TWO_AXES + STRIDE  # columns above which rows are not turned completely
 _LONG_SAMPLE = 64  # rows that choose the axes of long rows
 _SAMPLE = 4096  # and of short ones
+_FEW_LONG = 4096  # long rows that get one step of axes
 _CUT_SAMPLE = 64  # rows that choose where to cut
 _PRODUCT = 600_000  # multiplications below which a matrix product stays on one thread
 _REFIT = 4  # rows dropped from a leaf between two fits of its box
@@ -43,15 +44,16 @@ class Leaves(NamedTuple):
     """The rows of each leaf and their coordinates.
 
     `first` and `second` are blocks of `lanes`, one per leaf. `rest`, the remaining axes, and `rows` go by place: leaf
-    times WIDTH plus slot. `full`, the float32 copy, goes by row. What is not needed is empty. `low` and `high` are the
-    box of each leaf, or a little more, in the values of the first step. `there` has a bit for each slot that is filled,
-    `filled` for each leaf of a group that has rows. `place_of` is -1 for a row that is not there.
+    times WIDTH plus slot. `full`, the columns of long rows, goes by row. What is not needed is empty. `low` and `high`
+    are the box of each leaf, or a little more, in the values of the first step. `there` has a bit for each slot that is
+    filled, `filled` for each leaf of a group that has rows. `place_of` is -1 for a row that is not there. `error` and
+    `last_error` are those of the `Frame` for two of these very rows: by how much they were really moved.
     """
 
     first: NDArray[np.int16]
     second: NDArray[np.int16]
     rest: NDArray[np.int16]
-    full: NDArray[np.float32]
+    full: NDArray[np.int16]
     low: NDArray[np.int16]
     high: NDArray[np.int16]
     rows: NDArray[np.int64]
@@ -59,13 +61,16 @@ class Leaves(NamedTuple):
     filled: NDArray[np.int64]
     n_left: NDArray[np.int32]
     place_of: NDArray[np.int64]
+    error: float
+    last_error: float
 
 
 class Frame(NamedTuple):
     """How a point becomes coordinates, and by how much these may be off.
 
-    `largest` is the length of the longest row seen from the origin; times `scale` it is LONGEST. `error` is how far a
-    distance may be off by its steps, `last_error` by what decides in the end.
+    `largest` is the length of the longest row seen from the origin; times `scale` it is LONGEST. `error` is how far the
+    distance of any two points may be off by its steps, `last_error` by what decides in the end, `beyond_error` the part
+    of the first that is not due to whole numbers.
     """
 
     origin: NDArray[np.float64]
@@ -74,6 +79,7 @@ class Frame(NamedTuple):
     scale: float
     error: float
     last_error: float
+    beyond_error: float
 
 
 class Place(NamedTuple):
@@ -83,7 +89,7 @@ class Place(NamedTuple):
     opposite: NDArray[np.int16]
     second: NDArray[np.int16]
     rest: NDArray[np.int16]
-    full: NDArray[np.float32]
+    full: NDArray[np.int16]
 
 
 def empty_place(frame: Frame) -> Place:
@@ -94,7 +100,7 @@ def empty_place(frame: Frame) -> Place:
         opposite=np.empty(FIRST, np.int16),
         second=np.empty(SECOND, np.int16),
         rest=np.empty(STRIDE, np.int16),
-        full=np.empty(0 if n_columns <= LONG else n_columns, np.float32),
+        full=np.zeros(_width(n_columns), np.int16),
     )
 
 
@@ -108,44 +114,46 @@ def frame_of(x: NDArray[np.float64], rows: NDArray[np.int64]) -> Frame:
     if complete:
         axes = np.linalg.eigh(sample.T @ sample)[1][:, ::-1]
     else:
-        # From the small side; orthonormal even where the sample has fewer directions than axes.
-        strongest = np.linalg.eigh(sample @ sample.T)[1][:, ::-1][:, :_TWO_AXES]
+        # From the small side; orthonormal even where the sample has fewer directions than axes. Few rows are not
+        # searched often enough to earn the turn onto the second step's axes.
+        n_wanted = _FIRST_AXES if len(rows) <= _FEW_LONG else _TWO_AXES
+        strongest = np.linalg.eigh(sample @ sample.T)[1][:, ::-1][:, :n_wanted]
         axes = np.linalg.qr(sample.T @ strongest)[0]
     largest = _largest(x, rows, origin)
     scale = LONGEST / largest if 0.0 < largest < np.inf else 1.0
     n_axes = next(n for n in (_FIRST_AXES, _TWO_AXES, LONG) if axes.shape[1] <= n)
     turn = np.zeros((n_columns, n_axes))
     turn[:, : axes.shape[1]] = axes * scale
-    # Each value of two points is off by half at most; a length that is a difference of squares loses half its digits,
-    # and a sum in float32 a part that grows with its terms, and what is not whole.
-    error = last_error = 0.01 + np.sqrt(LONG)
+    # Each value of two points is off by half at most; a length that is a difference of squares loses half its digits.
+    beyond_error, last_error = 0.01, 0.01 + np.sqrt(LONG if complete else n_columns)
     if not complete:
-        error = 0.01 + np.sqrt(FIRST + SECOND) + 2.0 * LONGEST * np.sqrt((2.0 * n_columns + 128.0) * 2.0**-53)
-        last_error = 1.1 + 2.0 * LONGEST * (n_columns + 32.0) * 2.0**-24
-    return Frame(origin, turn, largest, scale, error, last_error)
+        beyond_error += 2.0 * LONGEST * np.sqrt((2.0 * n_columns + 128.0) * 2.0**-53)
+    return Frame(origin, turn, largest, scale, beyond_error + np.sqrt(FIRST + SECOND), last_error, beyond_error)
 
 
 def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, threads: int = 1) -> Leaves:
     """Leaves over some rows of x; the same for any number of threads."""
     n, (n_columns, n_axes) = len(rows), frame.turn.shape
     y = np.empty((n, FIRST + SECOND + STRIDE if n_axes > _TWO_AXES else FIRST + SECOND), np.int16)
-    full = np.empty((0 if n_columns <= LONG else len(x), n_columns), np.float32)
+    full = _aligned(len(x) * _width(n_columns)).reshape(len(x), _width(n_columns))
     size = max(16, _PRODUCT // (n_columns * n_axes))
 
-    def turn(starts: range) -> None:
+    def turn(starts: range) -> tuple[float, float]:
+        moved = last_moved = 0.0
         for i in starts:
             points = x[rows[i : i + size]]
             points -= frame.origin
-            _store(points @ frame.turn, points, frame.scale, y[i : i + size])
-            if n_columns > LONG:
-                full[rows[i : i + size]] = points * frame.scale
+            some = _store(points @ frame.turn, points, frame.scale, y[i : i + size], full, rows[i : i + size])
+            moved, last_moved = max(moved, some[0]), max(last_moved, some[1])
+        return moved, last_moved
 
     starts = range(0, n, size)
     if threads > 1 and n >= _MANY_ROWS:
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
+            found = list(pool.map(turn, [starts[t::threads] for t in range(threads)]))
     else:
-        turn(starts)
+        found = [turn(starts)]
+    moved, last_moved = (max(each) for each in zip(*found, strict=True))
     order, ends = _cut(np.ascontiguousarray(y[:, :FIRST]))
     n_leaves = len(ends)
     n_groups = -(-n_leaves // GROUP)
@@ -153,7 +161,7 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
         first=_aligned(n_leaves * BLOCK),
         second=_aligned(n_leaves * SECOND_BLOCK if n_axes > _FIRST_AXES else 0),
         rest=_aligned(n_leaves * WIDTH * STRIDE if n_axes > _TWO_AXES else 0),
-        full=full,
+        full=full.reshape(-1),
         low=np.zeros(n_groups * GROUP * FIRST, np.int16),
         high=np.zeros(n_groups * GROUP * FIRST, np.int16),
         rows=np.full(n_leaves * WIDTH, -1),
@@ -161,15 +169,22 @@ def build_leaves(x: NDArray[np.float64], rows: NDArray[np.int64], frame: Frame, 
         filled=np.zeros(n_groups, np.int64),
         n_left=np.diff(ends, prepend=0).astype(np.int32),
         place_of=np.full(len(x), -1),
+        error=frame.beyond_error + 2.0 * moved,
+        last_error=0.01 + 2.0 * last_moved,
     )
     _fill(leaves, rows, order, ends, y)
     return leaves
 
 
+def _width(n_columns: int) -> int:
+    """Values that are stored of all columns: of short rows none, of long ones whole strides."""
+    return 0 if n_columns <= LONG else -(-n_columns // STRIDE) * STRIDE
+
+
 def _aligned(n: int) -> NDArray[np.int16]:
     """Numbers that start on a cache line, so that no vector of them lies across two."""
     line = _LINE // np.dtype(np.int16).itemsize
-    room = np.empty(n + line, np.int16)
+    room = np.zeros(n + line, np.int16)
     start = -(room.ctypes.data // room.itemsize) % line
     return room[start : start + n]
 
@@ -196,29 +211,55 @@ def _round(value: float) -> np.int16:
 
 
 @njit(cache=True, nogil=True, fastmath=LOOSE)
-def _store(turned: NDArray[np.float64], points: NDArray[np.float64], scale: float, y: NDArray[np.int16]) -> None:
-    """Coordinates of points and the lengths beyond them, last step first."""
+def _store(
+    turned: NDArray[np.float64],
+    points: NDArray[np.float64],
+    scale: float,
+    y: NDArray[np.int16],
+    full: NDArray[np.int16],
+    rows: NDArray[np.int64],
+) -> tuple[float, float]:
+    """Coordinates of points and the lengths beyond them, last step first; of long ones their columns in those `rows`.
+
+    Returns how far a point was moved at most by rounding: as it is after one of the steps, and in what decides.
+    """
     n_columns, n_axes = points.shape[1], turned.shape[1]
+    most = last_most = 0.0
     for i in range(turned.shape[0]):
-        beyond = 0.0
+        beyond = moved = last_moved = 0.0
         if n_columns > LONG:
+            whole = full[rows[i]]
             for c in range(n_columns):
                 value = points[i, c] * scale
+                nearest = np.rint(value)
+                whole[c] = np.int16(nearest)
                 beyond += value * value
+                last_moved += (value - nearest) * (value - nearest)
             for j in range(n_axes):
                 beyond -= turned[i, j] * turned[i, j]
             beyond = beyond if beyond > 0.0 else 0.0
         for j in range(_TWO_AXES, n_axes):
             beyond += turned[i, j] * turned[i, j]
             y[i, j + 2] = _round(turned[i, j])
-        y[i, FIRST + SECOND - 1] = _round(np.sqrt(beyond))
+            last_moved += (turned[i, j] - y[i, j + 2]) ** 2
+        length = np.sqrt(beyond)
+        second = y[i, FIRST + SECOND - 1] = _round(length)
+        second_moved = (length - second) ** 2
         for j in range(_FIRST_AXES, _TWO_AXES):
             value = turned[i, j] if j < n_axes else 0.0
             beyond += value * value
             y[i, j + 1] = _round(value)
-        y[i, FIRST - 1] = _round(np.sqrt(beyond))
+            moved += (value - y[i, j + 1]) ** 2
+        length = np.sqrt(beyond)
+        first = y[i, FIRST - 1] = _round(length)
+        first_moved = (length - first) ** 2
+        axes_moved = 0.0
         for j in range(_FIRST_AXES):
             y[i, j] = _round(turned[i, j])
+            axes_moved += (turned[i, j] - y[i, j]) ** 2
+        most = max(most, axes_moved + first_moved, axes_moved + moved + second_moved)
+        last_most = max(last_most, last_moved if n_columns > LONG else axes_moved + moved + last_moved)
+    return np.sqrt(most), np.sqrt(last_most)
 
 
 @njit(cache=True, nogil=True)
@@ -353,8 +394,8 @@ def place_of_row(leaves: Leaves, row: int, at: Place) -> None:
             at.second[j] = leaves.second[_within(leaf * SECOND_BLOCK, slot, j)]
     if leaves.rest.shape[0] > 0:
         at.rest[:] = leaves.rest[place * STRIDE : (place + 1) * STRIDE]
-    for c in range(at.full.shape[0]):
-        at.full[c] = leaves.full[row, c]
+    width = at.full.shape[0]
+    at.full[:] = leaves.full[row * width : (row + 1) * width]
     _negate(at)
 
 
@@ -368,10 +409,8 @@ def place_of_point(frame: Frame, point: NDArray[np.float64], at: Place) -> None:
         for j in range(n_axes):
             turned[0, j] += centred[0, c] * frame.turn[c, j]
     y = np.empty((1, FIRST + SECOND + STRIDE), np.int16)
-    _store(turned, centred, frame.scale, y)
+    _store(turned, centred, frame.scale, y, at.full.reshape(1, at.full.shape[0]), np.zeros(1, np.int64))
     at.first[:], at.second[:], at.rest[:] = y[0, :FIRST], y[0, FIRST : FIRST + SECOND], y[0, FIRST + SECOND :]
-    for c in range(at.full.shape[0]):
-        at.full[c] = centred[0, c] * frame.scale
     _negate(at)
 
 

@@ -27,16 +27,20 @@ from shoal.kernels.lanes import (
     promising_boxes,
     row_sum,
 )
-from shoal.kernels.leaves import BLOCK, FIRST, LOOSE, SECOND_BLOCK, Leaves, Place
+from shoal.kernels.leaves import BLOCK, FIRST, SECOND_BLOCK, Leaves, Place
 
 _EARLY_ROWS = 96  # rows looked at first, apart from those wanted, to know early how near is near
 _EARLY_FAR = 32  # and how far is far
 _EARLY_LEAVES = 8  # leaves looked at next
 _HUGE = 2**31 - 1  # above all squared distances
+_MARGIN = 1.0 + 1e-9  # more than what float64 loses in a sum of squares
 
 
 class Candidates(NamedTuple):
-    """Room for what a walk finds: rows with their distances up to rounding, and bounds and sums of leaves."""
+    """Room for what a walk finds: rows with their distances up to rounding, bounds and sums of leaves.
+
+    `hint` is how near the nearest boxes were to the last point: the next is often like it.
+    """
 
     near: NDArray[np.int64]
     near_values: NDArray[np.int64]
@@ -51,6 +55,7 @@ class Candidates(NamedTuple):
     picked: NDArray[np.int64]
     masks: NDArray[np.int64]
     sums: NDArray[np.int32]
+    hint: NDArray[np.int64]
 
 
 def room_for(leaves: Leaves) -> Candidates:
@@ -70,6 +75,7 @@ def room_for(leaves: Leaves) -> Candidates:
         picked=np.empty(n_leaves + 1, np.int64),
         masks=np.empty(n_leaves + 1, np.int64),
         sums=np.empty(n_leaves * WIDTH, np.int32),
+        hint=np.full(1, _HUGE - 1),
     )
 
 
@@ -102,16 +108,6 @@ def measure(
         distances[i], distances[j], distances[k], distances[m] = a_total, b_total, c_total, d_total
 
 
-@njit(cache=True, fastmath=LOOSE)
-def _about(a: NDArray[np.float32], b: NDArray[np.float32]) -> np.float32:
-    """Squared distance up to rounding."""
-    total = np.float32(0.0)
-    for c in range(a.shape[0]):
-        difference = a[c] - b[c]
-        total += difference * difference
-    return total
-
-
 @njit(cache=True)
 def _insert(best: NDArray[np.int64], value: int) -> bool:
     """Sort a value in among the lowest; the last place is spare. Returns whether it is one of them."""
@@ -139,16 +135,22 @@ def _list_boxes(
 
 
 @njit(cache=True)
-def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int) -> int:
-    """A limit that few boxes but enough rows keep."""
-    limit = _HUGE - 1
-    while limit > 0:
-        n, half = 0, np.int32(limit >> 1)
-        for i in range(n_left.shape[0]):
-            n += int(n_left[i]) if lower[i] <= half else 0
-        if n < n_wanted:
-            break
-        limit = int(half)
+def _rows_within(lower: NDArray[np.int32], n_left: NDArray[np.int32], limit: int) -> int:
+    n, edge = 0, np.int32(limit)
+    for i in range(n_left.shape[0]):
+        n += int(n_left[i]) if lower[i] <= edge else 0
+    return n
+
+
+@njit(cache=True)
+def _early_near(lower: NDArray[np.int32], n_left: NDArray[np.int32], n_wanted: int, hint: NDArray[np.int64]) -> int:
+    """A limit that few boxes but enough rows keep. It depends on the hint only by how soon it is found."""
+    limit = int(hint[0])
+    while limit < _HUGE - 1 and _rows_within(lower, n_left, limit) < n_wanted:
+        limit = min(2 * limit + 1, _HUGE - 1)
+    while limit > 0 and _rows_within(lower, n_left, limit >> 1) >= n_wanted:
+        limit >>= 1
+    hint[0] = limit
     return limit
 
 
@@ -222,7 +224,7 @@ def find_candidates(
         if turn < 3:
             n_listed = 0
             if turn == 0 and wanted > 0:
-                limit = _early_near(lower, leaves.n_left, _EARLY_ROWS + 2 * wanted)
+                limit = _early_near(lower, leaves.n_left, _EARLY_ROWS + 2 * wanted, room.hint)
                 n_listed = _list_boxes(leaves, lower, upper, limit, _HUGE, listed)
             elif turn == 1 and wanted_far > 0:
                 for leaf in range(n_leaves):
@@ -269,9 +271,10 @@ def find_candidates(
                 if value > near and wanted_far == 0:  # nearer ones were found since the mask was made
                     continue
                 if leaves.rest.shape[0] > 0:
-                    value += row_sum(leaves.rest, place * STRIDE, at.rest)
+                    value += row_sum(leaves.rest, place * STRIDE, at.rest, 1)
                 elif leaves.full.shape[0] > 0:
-                    value = int(_about(leaves.full[leaves.rows[place]], at.full))
+                    width = at.full.shape[0]
+                    value = row_sum(leaves.full, leaves.rows[place] * width, at.full, width // STRIDE)
                 if value >= last_far:
                     room.far[n_far], room.far_values[n_far] = leaves.rows[place], value
                     n_far += 1
@@ -288,12 +291,54 @@ def find_candidates(
     # Limits have tightened since the first of them were let in.
     kept_near = kept_far = 0
     for i in range(n_near):
-        room.near[kept_near] = room.near[i]
-        kept_near += int(room.near_values[i] <= last_near)
+        value = room.near_values[i]
+        room.near[kept_near], room.near_values[kept_near] = room.near[i], value
+        kept_near += int(value <= last_near)
     for i in range(n_far):
-        room.far[kept_far] = room.far[i]
-        kept_far += int(room.far_values[i] >= last_far)
+        value = room.far_values[i]
+        room.far[kept_far], room.far_values[kept_far] = room.far[i], value
+        kept_far += int(value >= last_far)
     return kept_near, kept_far
+
+
+@njit(cache=True)
+def keep_near(
+    x: NDArray[np.float64], room: Candidates, n: int, centre: int, wanted: int, scale: float, error: float
+) -> int:
+    """Of n near candidates keep those that may be nearer than the nearest by their values really are; how many.
+
+    Without measuring, a limit has to allow for the rounding of both rows that are compared; with it, of one.
+    """
+    if n <= 2 * wanted:
+        return n
+    best = np.full(wanted + 1, _HUGE)
+    for i in range(n):
+        _insert(best, room.near_values[i])
+    farthest = 0.0
+    for i in range(n):
+        if room.near_values[i] <= best[wanted - 1]:
+            farthest = max(farthest, exact_distance(x[room.near[i]], x[centre]))
+    limit = (np.sqrt(farthest) * scale * _MARGIN + error) ** 2 + 1.0
+    n_kept = 0
+    for i in range(n):
+        room.near[n_kept] = room.near[i]
+        n_kept += int(room.near_values[i] <= limit)
+    return n_kept
+
+
+@njit(cache=True)
+def keep_far(x: NDArray[np.float64], room: Candidates, n: int, centre: int, scale: float, error: float) -> int:
+    """The same for far candidates, of which the farthest is wanted."""
+    farthest = 0
+    for i in range(n):
+        farthest = i if room.far_values[i] > room.far_values[farthest] else farthest
+    edge = np.sqrt(exact_distance(x[room.far[farthest]], x[centre])) * scale / _MARGIN - error
+    limit = max(edge, 0.0) ** 2 - 1.0
+    n_kept = 0
+    for i in range(n):
+        room.far[n_kept] = room.far[i]
+        n_kept += int(room.far_values[i] >= limit)
+    return n_kept
 
 
 @njit(cache=True)
