@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 EXTRAS := deep,studio,spark,postgres,dev
 
-.PHONY: demo setup system check test bench docs clean
+.PHONY: demo setup system check test bench scale docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -42,6 +42,10 @@ test: setup system check
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+# Minutes, 25 GB of disk, and root for the limit of memory.
+scale: setup system
+	$(BIN)/python benchmarks/scale.py
 
 docs: setup system
 	$(BIN)/python docs/build.py

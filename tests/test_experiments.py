@@ -50,6 +50,27 @@ def test_the_process_paper_draws_small_pictures(tmp_path):
         assert 10_000 < picture.stat().st_size < 150_000
 
 
+def test_the_arithmetic_of_scale_adds_up(tmp_path):
+    options = ["--series", "80", "--days", "3", "--targets", "20", "--without-spark", "--out", str(tmp_path)]
+    command = [sys.executable, str(EXPERIMENTS / "scale_arithmetic.py"), *options]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    page = (tmp_path / "arithmetic.md").read_text(encoding="utf-8")
+    assert "k-anonymity holds: yes" in page
+    assert "| readings | 144 | 5,040,000,000 |" in page
+    steps = page.partition("## Steps")[2].partition("\n\nShuffles")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in steps.splitlines() if line.startswith("| ")][
+        1:
+    ]
+    assert [row[0].partition(",")[0] for row in rows[:2]] == ["read", "microaggregation"]
+    assert rows[0][2] == "2"  # the input is read twice, and never again
+    assert sum(int(row[3]) for row in rows[:-1]) == int(rows[-1][3]) > 5
+    assert sum(float(row[1]) for row in rows[:-1]) == pytest.approx(float(rows[-1][1]), abs=0.05)
+    hours = page.partition("## Hours")[2]
+    parts = [float(line.split("|")[3]) for line in hours.splitlines() if line.startswith("| the") or "network" in line]
+    total = float(hours.partition("**all** | | **")[2].partition("**")[0])
+    assert sum(parts) == pytest.approx(total, abs=0.11)
+
+
 def run_nlk_paper(out, **environment):
     options = ["--quick", "--data", str(out / "absent"), "--series", "45", "--instants", "48", "--out", str(out)]
     command = [sys.executable, str(EXPERIMENTS / "nlk_paper.py"), *options]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         KPAnonymity,
         LDiversity,
         NLKAnonymity,
+        SequenceAnonymity,
     )
     from shoal.methods import (
         KP,
@@ -63,6 +64,7 @@ _HOMES = {
     "SamplingWithFictives": "shoal.methods",
     "ScopeAggregation": "shoal.methods",
     "Score": "shoal.model",
+    "SequenceAnonymity": "shoal.guarantees",
     "Steps": "shoal.methods",
     "TimeAggregation": "shoal.methods",
     "TimeSlicing": "shoal.methods",
@@ -103,6 +105,7 @@ __all__ = [
     "SamplingWithFictives",
     "ScopeAggregation",
     "Score",
+    "SequenceAnonymity",
     "Steps",
     "TimeAggregation",
     "TimeSlicing",

@@ -5,8 +5,9 @@ The truth is there to score an attack, and to say what the adversary knows of it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,59 @@ class Ground:
     def columns(self) -> tuple[Floats, Floats]:
         """Both as matrices (series, instants x channels)."""
         return self.original.reshape(len(self.original), -1), self.published.reshape(len(self.published), -1)
+
+
+class Clocked(Protocol):
+    """What has instants and channels: a panel, or the clock of one whose series lie elsewhere."""
+
+    @property
+    def times(self) -> NDArray[Any]:
+        """The instants."""
+        ...
+
+    @property
+    def n_channels(self) -> int:
+        """Values of a series at an instant."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alignment:
+    """How both sides come to the same instants, series by series."""
+
+    times: NDArray[Any]
+    common: Rows
+    """Positions of these instants in the original; none where the release is coarser."""
+    kept: Rows
+    """Positions of these instants in the release."""
+    cells: tuple[slice, ...] = ()
+    """Where the release is coarser, the stretch of the original that each instant stands for."""
+    way: int = 0
+    """What it shows of a stretch: the first reading, the mean or the sum."""
+
+    def ways(self, x: Floats) -> list[Floats]:
+        """Originals (series, instants, channels) as a coarser release may show them."""
+        return [
+            np.stack([x[:, cell][:, 0] for cell in self.cells], axis=1),
+            np.stack([x[:, cell].mean(axis=1) for cell in self.cells], axis=1),
+            np.stack([x[:, cell].sum(axis=1) for cell in self.cells], axis=1),
+        ]
+
+    def chosen(self, levels: Sequence[float], level: float) -> Alignment:
+        """The way whose level over all originals is nearest to that of the release."""
+        off = [abs(one - level) for one in levels]
+        nearest = int(np.argmin(off))
+        if off[nearest] > OFF_SCALE * abs(levels[nearest]):
+            nearest = 1  # up to a factor the mean is the sum as well
+        return replace(self, way=nearest)
+
+    def original(self, x: Floats) -> Floats:
+        """Originals at the common instants."""
+        return self.ways(x)[self.way] if self.cells else x[:, self.common]
+
+    def published(self, p: Floats) -> Floats:
+        """Published series at the common instants."""
+        return p[:, self.kept]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +181,16 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
     the mean or the sum of the stretch, and treats what it knows alike; where the level is none of these, the release is
     on another scale, and it takes the mean.
     """
+    found = align(name, original, published)
+    x, p = _deep(original), found.published(_deep(published))
+    if not found.cells:
+        return Ground(found.original(x), p, found.times)
+    ways = found.ways(x)
+    return Ground(ways[found.chosen([_level(way) for way in ways], _level(p)).way], p, found.times)
+
+
+def align(name: str, original: Clocked, published: Clocked) -> Alignment:
+    """The instants both share; where the release is coarser, which way is still to be chosen."""
     if original.n_channels != published.n_channels:
         raise ParameterError(
             f"{name} needs the same channels on both sides; the original has {original.n_channels}, the release "
@@ -137,14 +201,12 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
             f"{name} needs instants of one kind; one side has dates, the other numbers. Give both the same times; "
             "slices without dates are attacked by reordering."
         )
-    x, p = _deep(original), _deep(published)
     if _coarser(original.times, published.times):
-        return _coarse(name, x, p, original.times, published.times)
-    common = np.isin(original.times, published.times)
-    if not common.any():
+        return _coarse(name, original.times, published.times)
+    common = np.flatnonzero(np.isin(original.times, published.times))
+    if not len(common):
         raise _nothing_shared(name)
-    kept = np.isin(published.times, original.times)
-    return Ground(x[:, common], p[:, kept], original.times[common])
+    return Alignment(original.times[common], common, np.flatnonzero(np.isin(published.times, original.times)))
 
 
 def find_classes(rows: Floats) -> tuple[Floats, Rows]:
@@ -167,7 +229,7 @@ def _coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:
     return bool(other > step)
 
 
-def _coarse(name: str, x: Floats, p: Floats, fine: NDArray[Any], coarse: NDArray[Any]) -> Ground:
+def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
     starts = np.searchsorted(fine, coarse)
     stops = np.append(starts[1:], len(fine))
     if len(coarse) > 1:
@@ -175,19 +237,8 @@ def _coarse(name: str, x: Floats, p: Floats, fine: NDArray[Any], coarse: NDArray
     full = stops > starts
     if not full.any():
         raise _nothing_shared(name)
-    cells = [slice(a, b) for a, b in zip(starts[full], stops[full], strict=True)]
-    p = p[:, full]
-    ways = [
-        np.stack([x[:, cell][:, 0] for cell in cells], axis=1),
-        np.stack([x[:, cell].mean(axis=1) for cell in cells], axis=1),
-        np.stack([x[:, cell].sum(axis=1) for cell in cells], axis=1),
-    ]
-    level = _level(p)
-    off = [abs(_level(way) - level) for way in ways]
-    nearest = int(np.argmin(off))
-    if off[nearest] > OFF_SCALE * abs(_level(ways[nearest])):
-        nearest = 1  # up to a factor the mean is the sum as well
-    return Ground(ways[nearest], p, coarse[full])
+    cells = tuple(slice(int(a), int(b)) for a, b in zip(starts[full], stops[full], strict=True))
+    return Alignment(coarse[full], np.zeros(0, dtype=np.int64), np.flatnonzero(full), cells)
 
 
 def _level(values: Floats) -> float:

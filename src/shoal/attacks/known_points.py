@@ -183,21 +183,24 @@ class KnownPoints:
         views = self._views(self._scene(original, published, rows, None))
         return views[better([view.found for view in views])].found
 
-    def _scene(self, original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None) -> _Scene:
+    def _scene(self, original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None) -> Scene:
         need_panel("KnownPoints", published)
         truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
         if has_slices(original, published):
-            return _Scene.of(*find_slices("KnownPoints", original, published, truth, self.seed))
-        return _Scene.of(find_ground("KnownPoints", original, published), truth)
+            return Scene.of(*find_slices("KnownPoints", original, published, truth, self.seed))
+        return Scene.of(find_ground("KnownPoints", original, published), truth)
 
-    def _attack(self, scene: _Scene) -> KnownPointsRisk:
-        views = self._views(scene)
+    def _attack(self, scene: Scene) -> KnownPointsRisk:
+        return self.conclude(self._views(scene), scene)
+
+    def conclude(self, views: Sequence[View], scene: Scene, guesses: Floats | None = None) -> KnownPointsRisk:
+        """The risk, from what each way to compare found; `guesses` are the chances without knowledge, if known."""
         at = better([view.found for view in views])
         taken = views[at]
         holds = f"{self.knows[0].lower()}{self.knows[1:-1]}"
         others = max(scene.ground.n_instants - self._n(scene), 1)
         return KnownPointsRisk(
-            **link_figures(taken.found, scene.truth, holds, views=[view.found for view in views]),
+            **link_figures(taken.found, scene.truth, holds, guesses, [view.found for view in views]),
             n_points=int(self.n),
             inferred=float(np.minimum(taken.told / others, 1.0).mean()),
             inferred_baseline=float(np.minimum(taken.guessed / others, 1.0).mean()),
@@ -205,15 +208,18 @@ class KnownPoints:
             fitted=at == 1,
         )
 
-    def _n(self, scene: _Scene) -> int:
+    def ways(self, scene: Scene) -> tuple[bool, ...]:
+        """Whether candidates are compared up to level and unit: both where enough is known for that."""
+        return (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
+
+    def _n(self, scene: Scene) -> int:
         return min(int(self.n), scene.ground.n_instants)
 
-    def _views(self, scene: _Scene) -> list[_View]:
+    def _views(self, scene: Scene) -> list[View]:
         """What is found by the values as they stand; and up to level and unit, where enough is known for that."""
-        ways = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
-        return [self._link(scene, scene.truth, fitted) for fitted in ways]
+        return [self._link(scene, scene.truth, fitted) for fitted in self.ways(scene)]
 
-    def _link(self, scene: _Scene, truth: Truth, fitted: bool) -> _View:
+    def _link(self, scene: Scene, truth: Truth, fitted: bool) -> View:
         n = len(truth.targets)
         sizes, own, told, guessed = (np.zeros(n, dtype=np.int64) for _ in range(4))
         distances, proven = np.empty((n, 2)), np.zeros(n, dtype=np.bool_)
@@ -223,29 +229,29 @@ class KnownPoints:
             block = slice(first, min(first + height, n))
             part = replace(truth, targets=truth.targets[block])
             true = scene.ground.original[part.targets]
-            places, proven[block] = self._places(scene, part, true, fitted)
-            known = _at(true, places)
-            seen, believed = self._as_known(scene, part, known, places)
+            places, proven[block] = self.places(scene, part, true, fitted)
+            known = readings_at(true, places)
+            seen, believed = self.as_known(scene, part, known, places)
             links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift))
             counted = count_links(links, scene.classes, part)
             sizes[block], own[block], distances[block] = counted.sizes, counted.own, counted.distances
-            used = _marks(places, scene.ground.n_instants)
+            used = marks(places, scene.ground.n_instants)
             told[block] = (
                 told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within)
                 if fitted
                 else told_instants(links.start, links.which, scene.series, true, used, within)
             )
-            guessed[block] = _guessed(known, true, used, within)
-        return _View(Chances(sizes, own, distances), told, guessed, proven)
+            guessed[block] = guessed_instants(known, true, used, within)
+        return View(Chances(sizes, own, distances), told, guessed, proven)
 
-    def _places(self, scene: _Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
+    def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
         """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
         n = self._n(scene)
         whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
         if self.choose == "worst":
             if not fitted:
                 return worst_instants(scene.series, scene.classes, truth, true, n)
-            random, peaks = (replace(self, choose=c)._places(scene, truth, true, True)[0] for c in ("random", "peaks"))
+            random, peaks = (replace(self, choose=c).places(scene, truth, true, True)[0] for c in ("random", "peaks"))
             return worst_by_fit(scene.series, scene.classes, truth, true, [random, peaks])
         if self.choose == "peaks":
             height = np.where(whole, true.sum(axis=2), -np.inf)
@@ -259,7 +265,7 @@ class KnownPoints:
         missing = ~np.take_along_axis(whole, order, axis=1)
         return np.where(missing, -1, order), np.zeros(len(true), dtype=np.bool_)
 
-    def _as_known(self, scene: _Scene, truth: Truth, known: Floats, places: Rows) -> tuple[Floats, Rows]:
+    def as_known(self, scene: Scene, truth: Truth, known: Floats, places: Rows) -> tuple[Floats, Rows]:
         """Readings and places as the adversary has them, with errors and by its own clock."""
         if not self.noise and not self.shift:
             return known, places
@@ -277,7 +283,7 @@ class KnownPoints:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _View:
+class View:
     """What one way to compare finds: chances, instants told, instants guessed without the release, proven choices."""
 
     found: Chances
@@ -287,7 +293,7 @@ class _View:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Scene:
+class Scene:
     """What does not depend on how much is known."""
 
     ground: Ground
@@ -299,7 +305,8 @@ class _Scene:
     """Standard deviation of all original readings, by channel."""
 
     @staticmethod
-    def of(ground: Ground, truth: Truth) -> _Scene:
+    def of(ground: Ground, truth: Truth) -> Scene:
+        """Find the different series, and how far readings spread."""
         m, n_instants, n_channels = ground.published.shape
         distinct, classes = find_classes(ground.published.reshape(m, -1))
         series = np.ascontiguousarray(distinct.T).reshape(n_instants, n_channels, len(distinct))
@@ -308,22 +315,23 @@ class _Scene:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a reading is known to nobody
             spread = np.nanstd(ground.original, axis=(0, 1))
-        return _Scene(ground, truth, series, classes, spread)
+        return Scene(ground, truth, series, classes, spread)
 
 
-def _at(true: Floats, places: Rows) -> Floats:
+def readings_at(true: Floats, places: Rows) -> Floats:
     """The readings at some places, missing where a place is -1."""
     found = np.take_along_axis(true, np.maximum(places, 0)[:, :, None], axis=1)
     return np.where(places[:, :, None] < 0, np.nan, found)
 
 
-def _marks(places: Rows, n_instants: int) -> NDArray[np.bool_]:
-    marks = np.zeros((len(places), n_instants + 1), dtype=np.bool_)
-    np.put_along_axis(marks, places, True, axis=1)  # -1 is the last column, which is cut off
-    return np.ascontiguousarray(marks[:, :-1])
+def marks(places: Rows, n_instants: int) -> NDArray[np.bool_]:
+    """Which instants are known of each target, (targets, instants)."""
+    found = np.zeros((len(places), n_instants + 1), dtype=np.bool_)
+    np.put_along_axis(found, places, True, axis=1)  # -1 is the last column, which is cut off
+    return np.ascontiguousarray(found[:, :-1])
 
 
-def _guessed(known: Floats, true: Floats, used: NDArray[np.bool_], within: float) -> Rows:
+def guessed_instants(known: Floats, true: Floats, used: NDArray[np.bool_], within: float) -> Rows:
     """At how many other instants the median of the known readings is right."""
     middle = np.full((len(known), 1, known.shape[2]), np.nan)
     some: NDArray[np.bool_] = np.any(~np.isnan(known), axis=(1, 2))

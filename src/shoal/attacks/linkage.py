@@ -129,28 +129,48 @@ class Linkage:
         sensitive value published with each, where it is neither the one in the release nor the original one.
         """
         known, stakes = self._prepare(original, published, rows, sensitive)
-        found = possible_sets(known, stakes.shown, stakes.true)
-        breach = found.probabilities
-        chance = float(np.bincount(stakes.true)[stakes.true].mean()) / original.n_series
-        mean = float(breach.mean())
+        missed = ~known.contains(stakes.rows, np.arange(published.n_series))
+        return self.conclude(
+            possible_sets(known, stakes.shown, stakes.true),
+            float(np.bincount(stakes.true)[stakes.true].mean()) / original.n_series,
+            np.arange(original.n_series),
+            n_series=original.n_series,
+            n_missed=int(np.count_nonzero(missed)),
+            n_suppressed=original.n_series - published.n_series,
+        )
+
+    def conclude(
+        self,
+        found: PossibleSets,
+        chance: float,
+        positions: NDArray[np.int64],
+        *,
+        n_series: int,
+        n_missed: int,
+        n_suppressed: int,
+    ) -> LinkageRisk:
+        """The risk, from the possible sets of targets at some positions of n_series; `chance` is that of guessing."""
+        breach, n = found.probabilities, len(positions)
+        mean, highest = float(breach.mean()), float(breach.max())
+        # Of all series it is worked out; of some that were drawn, they stand for the others.
+        interval = Interval.exactly(mean) if n == n_series else Interval.wilson(mean, n)
         worst = np.argsort(-breach, kind="stable")[:N_WORST]
         return LinkageRisk(
             success=mean,
-            interval=Interval(mean, mean, level=1.0),
+            interval=interval,
             baseline=chance,
-            baseline_interval=Interval(chance, chance, level=1.0),
-            n_targets=original.n_series,
-            worst=tuple(int(row) for row in worst),
-            prosecutor=float(breach.max()),
+            baseline_interval=Interval.exactly(chance),
+            n_targets=n,
+            worst=tuple(int(row) for row in positions[worst]),
+            prosecutor=highest,
             confidence=float((1.0 / np.maximum(found.sizes, 1)).mean()),
             sentence=(
                 f"Somebody who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
-                f"({original.n_series} targets), of the one most at risk {percent(float(breach.max()))}; by guessing "
-                f"{percent(chance)}."
+                f"({n} targets), of the one most at risk {percent(highest)}; by guessing {percent(chance)}."
             ),
-            highest=float(breach.max()),
-            n_missed=int(np.count_nonzero(~known.contains(stakes.rows, np.arange(published.n_series)))),
-            n_suppressed=original.n_series - published.n_series,
+            highest=highest,
+            n_missed=n_missed,
+            n_suppressed=n_suppressed,
         )
 
     def possible(

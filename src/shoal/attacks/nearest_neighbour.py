@@ -8,7 +8,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Floats, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.ground import (
+    Alignment,
+    Clocked,
+    Floats,
+    Rows,
+    align,
+    find_classes,
+    find_ground,
+    find_truth,
+    need_panel,
+)
 from shoal.attacks.habits import Cycle, alike_scaled, check_cycle, describe, find_slots, mean_cycles
 from shoal.attacks.links import LinkRisk, Links, count_links, link_figures
 from shoal.attacks.words import check_amount, check_choice, check_targets
@@ -134,17 +144,43 @@ class NearestNeighbour:
         return nearest_by_warping(known, shown, int(self.band * known.shape[1]))
 
 
-def _periods(original: Panel, published: Panel) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
-    """What is known and what is attacked, each with its instants."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Periods:
+    """Which instants are known and which are attacked."""
+
+    known: Rows
+    """Positions in the original, or among the common instants."""
+    known_times: NDArray[Any]
+    shown: Rows
+    """Positions in the release, or among the common instants."""
+    shown_times: NDArray[Any]
+    alignment: Alignment | None
+    """How both come to common instants; None where the original has others than the release."""
+
+
+def find_periods(original: Clocked, published: Clocked) -> Periods:
+    """What the release does not have is known; where it has everything, the first half is, and the second attacked."""
     same_kind = original.times.dtype.kind == published.times.dtype.kind
     first, last = published.times[0], published.times[-1]
     outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
     if outside.any() and original.n_channels == published.n_channels:
-        known = original.values[:, outside].reshape(original.n_series, int(outside.sum()), -1)
-        shown = published.values.reshape(published.n_series, published.n_instants, -1)
-        return known, original.times[outside], shown, published.times
-    ground = find_ground("NearestNeighbour", original, published)
-    half = ground.n_instants // 2
+        everything = np.arange(len(published.times))
+        return Periods(np.flatnonzero(outside), original.times[outside], everything, published.times, None)
+    both = align("NearestNeighbour", original, published)
+    half = len(both.times) // 2
     if half < 1:
         raise ParameterError("NearestNeighbour needs two instants at least: one to know and one to attack.")
-    return ground.original[:, :half], ground.times[:half], ground.published[:, half:], ground.times[half:]
+    places = np.arange(len(both.times))
+    return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
+
+
+def _periods(original: Panel, published: Panel) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
+    """What is known and what is attacked, each with its instants."""
+    found = find_periods(original, published)
+    if found.alignment is None:
+        x = original.values.reshape(original.n_series, original.n_instants, -1)
+        p = published.values.reshape(published.n_series, published.n_instants, -1)
+    else:
+        ground = find_ground("NearestNeighbour", original, published)
+        x, p = ground.original, ground.published
+    return x[:, found.known], found.known_times, p[:, found.shown], found.shown_times

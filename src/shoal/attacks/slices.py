@@ -18,19 +18,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.attacks.ground import NOBODY, Floats, Ground, Rows, Truth
+from shoal.attacks.ground import NOBODY, Clocked, Floats, Ground, Rows, Truth
 from shoal.errors import ParameterError
 from shoal.kernels.likeness import most_alike
 from shoal.model import Panel
 
 
-def has_slices(original: Panel, published: Panel) -> bool:
+def has_slices(original: Clocked, published: Clocked) -> bool:
     """Whether the original has dates and the release only numbers, few enough to be positions in a slice."""
     return (
         original.times.dtype.kind == "M"
         and published.times.dtype.kind in "iu"
         and original.n_channels == published.n_channels
-        and published.n_instants <= original.n_instants
+        and len(published.times) <= len(original.times)
     )
 
 

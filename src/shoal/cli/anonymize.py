@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import engines, reading
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
@@ -59,6 +59,11 @@ def anonymize(
         list[str] | None,
         typer.Option(metavar="NAME", help="A finding of the side-channel lint that shall not stop it; repeatable."),
     ] = None,
+    engine: engines.Engine = None,
+    master: engines.Master = None,
+    conf: engines.Conf = None,
+    memory: engines.Memory = None,
+    processes: engines.Processes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Anonymize a table of series, check the guarantee, write a release folder.
@@ -69,12 +74,14 @@ def anonymize(
 
     chosen = build(find_method(method), method_options(ctx))
     settings = reading.settings_of(ctx)
+    where = engines.engine_of(ctx)
     with steps() as progress:
         release = anonymize_source(
             source,
             chosen,
             out,
             settings,
+            engine=where,
             steps=progress,
             require=[_guarantee(text) for text in require or ()],
             format=format,

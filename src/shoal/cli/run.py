@@ -7,11 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli import engines
 from shoal.cli.anonymize import release_figures, release_rows
 from shoal.cli.output import print_json, print_table, steps
 
 
 def run_policy_file(
+    ctx: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file; `shoal policy init` proposes one.")],
     data: Annotated[str | None, typer.Option(help="The table, instead of the policy's data.path.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder, instead of release.to.")] = None,
@@ -19,6 +21,11 @@ def run_policy_file(
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
     ] = None,
+    engine: engines.Engine = None,
+    master: engines.Master = None,
+    conf: engines.Conf = None,
+    memory: engines.Memory = None,
+    processes: engines.Processes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Search the policy's parameters until risk and utility are within its limits, then write the release.
@@ -38,6 +45,8 @@ def run_policy_file(
     if overwrite:
         settings["overwrite"] = True
     changed["release"] = policy.release.model_copy(update=settings)
+    if (where := engines.engine_of(ctx)) is not None:
+        changed["engine"] = where
     try:
         with steps() as progress:
             outcome = run_policy(

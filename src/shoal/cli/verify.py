@@ -8,21 +8,42 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli import engines
 from shoal.cli.output import print_json, print_table
 
 
 def verify(
-    folder: Annotated[Path, typer.Argument(help="The release folder.")],
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="The release folder, or one that holds releases of a growing panel.")],
+    engine: engines.Engine = None,
+    master: engines.Master = None,
+    conf: engines.Conf = None,
+    memory: engines.Memory = None,
+    processes: engines.Processes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Check a release from its folder alone: hashes, then guarantees on the published values."""
-    from shoal.release import verify as verify_folder
+    """Check a release from its folder alone: hashes, then guarantees on the published values.
 
-    outcome = verify_folder(folder)
+    Of a folder with the releases of a growing panel each is checked, and then all together. A release in parts is
+    checked in blocks on this machine, or where --engine says.
+    """
+    from shoal.release import verify as verify_folder
+    from shoal.release.sequence import releases_in
+
+    part = engines.engine_of(ctx)
+    if part is None:
+        outcome = verify_folder(folder)
+    else:
+        from shoal.process.blocks_engine import open_engine
+
+        with open_engine(part) as opened:
+            outcome = verify_folder(folder, engine=opened)
+    several = releases_in(folder)
     if as_json:
         print_json(
             {
                 "release": str(folder),
+                **({"releases": [release.name for release in several]} if several else {}),
                 "holds": outcome.holds,
                 "findings": list(outcome.findings),
                 "guarantees": [{"name": name, **asdict(verdict)} for name, verdict in outcome.verdicts],
@@ -30,7 +51,8 @@ def verify(
             }
         )
     else:
-        rows = [("release", str(folder)), ("verdict", "holds" if outcome.holds else "DOES NOT HOLD")]
+        what = ("releases", f"{len(several)} in {folder}") if several else ("release", str(folder))
+        rows = [what, ("verdict", "holds" if outcome.holds else "DOES NOT HOLD")]
         for name, verdict in outcome.verdicts:
             state = "holds" if verdict.holds else "does not hold"
             rows.append((name, f"{state}: measured {verdict.measured}, required {verdict.required}"))

@@ -14,6 +14,7 @@ from shoal.guarantees.k_anonymity import KAnonymity
 from shoal.guarantees.kp_anonymity import KPAnonymity
 from shoal.guarantees.l_diversity import LDiversity
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
+from shoal.guarantees.sequence_anonymity import SequenceAnonymity
 from shoal.model import Guarantee
 
 __all__ = [
@@ -24,9 +25,19 @@ __all__ = [
     "KPAnonymity",
     "LDiversity",
     "NLKAnonymity",
+    "SequenceAnonymity",
 ]
 
-_KNOWN = (AggregateRule, AttackOnly, DifferentialPrivacy, KAnonymity, KPAnonymity, LDiversity, NLKAnonymity)
+_KNOWN = (
+    AggregateRule,
+    AttackOnly,
+    DifferentialPrivacy,
+    KAnonymity,
+    KPAnonymity,
+    LDiversity,
+    NLKAnonymity,
+    SequenceAnonymity,
+)
 
 
 def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:

@@ -15,7 +15,7 @@ from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import Candidate, Envelopes, Judged, Panel, Profiles, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
-_CLOSE = 1e-9
+CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class AggregateRule:
         for members in aggregates:
             subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
             amounts = _amounts(original, published.curves, members, self.per)
-            smallest = _fewest_subjects(amounts, numbers, len(subjects))
+            smallest = fewest_subjects(amounts, numbers, len(subjects))
             if smallest is not None and smallest < self.size:
                 return Verdict(
                     holds=False,
@@ -106,7 +106,7 @@ class AggregateRule:
                     witness=int(members[0]),
                     note="an aggregate has too few subjects",
                 )
-            largest = self._largest_share(amounts, numbers, len(subjects))
+            largest = self.largest_share(amounts, numbers, len(subjects))
             if largest > worst_share:
                 worst_row, worst_share = int(members[0]), largest
         holds = worst_share <= self.share
@@ -123,17 +123,17 @@ class AggregateRule:
     def _unknown(self, why: str) -> Verdict:
         return Verdict(holds=False, measured=None, required=int(self.size), note=why)
 
-    def _largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
+    def largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
         """The largest share, by exact arithmetic where it is too close to the limit for floating point."""
         parts = np.nansum(amounts, axis=1)
-        shares = _shares(parts, numbers, n_subjects)
+        shares = shares_of(parts, numbers, n_subjects)
         largest = float(shares.max())
-        if abs(largest - self.share) > _CLOSE:
+        if abs(largest - self.share) > CLOSE:
             return largest
         # Rounded once, to the nearest float: 15 of 100 then equals share=0.15.
         return max(
             float(_exact_share(amounts[:, :, column], numbers, subject))
-            for subject, column in zip(*np.nonzero(shares >= largest - _CLOSE), strict=True)
+            for subject, column in zip(*np.nonzero(shares >= largest - CLOSE), strict=True)
         )
 
 
@@ -168,7 +168,7 @@ def _amounts(original: Panel, published: Panel, members: NDArray[np.int64], per:
     return amounts if per == "period" else amounts.reshape(len(members), 1, -1)
 
 
-def _fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:
+def fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:
     """The least number of subjects observed in a total; None where nothing is published."""
     observed = (~np.isnan(amounts)).any(axis=1)
     seen = np.zeros((n_subjects, observed.shape[1]), dtype=bool)
@@ -177,7 +177,8 @@ def _fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n
     return int(counts[counts > 0].min()) if counts.any() else None
 
 
-def _shares(parts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> NDArray[np.float64]:
+def shares_of(parts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> NDArray[np.float64]:
+    """The share of each subject in each total."""
     by_subject = np.zeros((n_subjects, parts.shape[1]))
     np.add.at(by_subject, numbers, parts)
     total = by_subject.sum(axis=0)

@@ -85,31 +85,47 @@ def nearest_at(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, 
 
 
 @njit(cache=True, nogil=True)
+def _tell(near: Rows, y: Floats, x: Floats, known: Flags, within: float, right: Flags) -> None:
+    """Mark the instants that are told of one target."""
+    n_instants, n_channels, _ = y.shape
+    for t in range(n_instants):
+        right[t] = not known[t] and near.shape[0] > 0
+        if not right[t]:
+            continue
+        for c in range(n_channels):
+            value = y[t, c, near[0]]
+            if not abs(value - x[t, c]) <= within * abs(x[t, c]):
+                right[t] = False
+                break
+            for e in range(1, near.shape[0]):
+                if y[t, c, near[e]] != value:
+                    right[t] = False
+                    break
+            if not right[t]:
+                break
+
+
+@njit(cache=True, nogil=True)
 def told_instants(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, within: float) -> Rows:
     """At how many instants outside the known ones all candidates show one value, and that is the target's.
 
     Right is a value within `within` times the size of the reading; `x` is (targets, instants, channels).
     """
-    n_instants, n_channels, _ = y.shape
     told = np.zeros(len(start) - 1, dtype=np.int64)
+    right = np.empty(y.shape[0], dtype=np.bool_)
     for i in range(len(start) - 1):
-        for t in range(n_instants):
-            if known[i, t]:
-                continue
-            right = start[i] < start[i + 1]
-            for c in range(n_channels):
-                value = y[t, c, which[start[i]]]
-                if not abs(value - x[i, t, c]) <= within * abs(x[i, t, c]):
-                    right = False
-                    break
-                for e in range(start[i] + 1, start[i + 1]):
-                    if y[t, c, which[e]] != value:
-                        right = False
-                        break
-                if not right:
-                    break
-            told[i] += right
+        _tell(which[start[i] : start[i + 1]], y, x[i], known[i], within, right)
+        told[i] = right.sum()
     return told
+
+
+@njit(cache=True, nogil=True)
+def told_places(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, within: float) -> Flags:
+    """The same instants, marked: (targets, instants). Where y is only a block, others may still disagree."""
+    right = np.empty((len(start) - 1, y.shape[0]), dtype=np.bool_)
+    for i in range(len(start) - 1):
+        _tell(which[start[i] : start[i + 1]], y, x[i], known[i], within, right[i])
+    return right
 
 
 @njit(cache=True, nogil=True)

@@ -134,6 +134,49 @@ def most_alike(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, 
 
 
 @njit(cache=True, nogil=True)
+def unlikeness(start: Rows, which: Rows, x: Floats, places: Rows, y: Floats, shift: int) -> Floats:
+    """u of every entry of a list, entries start[i] to start[i + 1] being those of target i."""
+    found = np.empty(len(which))
+    fit = np.empty((2, y.shape[1], 2))
+    for i in range(len(start) - 1):
+        for e in range(start[i], start[i + 1]):
+            found[e] = _unlikeness(x[i], places[i], y, which[e], shift, fit)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _tell(
+    near: Rows,
+    y: Floats,
+    seen: Floats,
+    places: Rows,
+    shift: int,
+    x: Floats,
+    known: Flags,
+    within: float,
+    fit: Floats,
+    right: Flags,
+) -> None:
+    """Mark the instants that are told of one target."""
+    n_instants, n_channels, _ = y.shape
+    for t in range(n_instants):
+        right[t] = near.shape[0] > 0 and not known[t]
+    for e in range(near.shape[0]):
+        _unlikeness(seen, places, y, near[e], shift, fit)
+        n_left = 0
+        for t in range(n_instants):
+            for c in range(n_channels):
+                true = x[t, c]
+                value = fit[0, c, 0] + fit[0, c, 1] * y[t, c, near[e]]
+                # A fit rounds where the published value itself would be equal.
+                if not abs(value - true) <= max(within, TOLERANCE) * abs(true):
+                    right[t] = False
+            n_left += right[t]
+        if n_left == 0:
+            break
+
+
+@njit(cache=True, nogil=True)
 def told_by_fit(
     start: Rows,
     which: Rows,
@@ -150,24 +193,32 @@ def told_by_fit(
     Right is a value within `within` times the size of the reading; `seen` are the readings as known at `places`, `x`
     the true ones (targets, instants, channels).
     """
-    n_instants, n_channels, _ = y.shape
     told = np.zeros(len(start) - 1, dtype=np.int64)
-    right = np.empty(n_instants, dtype=np.bool_)
-    fit = np.empty((2, n_channels, 2))
+    right = np.empty(y.shape[0], dtype=np.bool_)
+    fit = np.empty((2, y.shape[1], 2))
     for i in range(len(start) - 1):
-        right[:] = ~known[i]
-        for e in range(start[i], start[i + 1]):
-            _unlikeness(seen[i], places[i], y, which[e], shift, fit)
-            n_left = 0
-            for t in range(n_instants):
-                for c in range(n_channels):
-                    true = x[i, t, c]
-                    value = fit[0, c, 0] + fit[0, c, 1] * y[t, c, which[e]]
-                    # A fit rounds where the published value itself would be equal.
-                    if not abs(value - true) <= max(within, TOLERANCE) * abs(true):
-                        right[t] = False
-                n_left += right[t]
-            if n_left == 0:
-                break
-        told[i] = right.sum() if start[i] < start[i + 1] else 0
+        near = which[start[i] : start[i + 1]]
+        _tell(near, y, seen[i], places[i], shift, x[i], known[i], within, fit, right)
+        told[i] = right.sum()
     return told
+
+
+@njit(cache=True, nogil=True)
+def told_places_by_fit(
+    start: Rows,
+    which: Rows,
+    y: Floats,
+    seen: Floats,
+    places: Rows,
+    shift: int,
+    x: Floats,
+    known: Flags,
+    within: float,
+) -> Flags:
+    """The same instants, marked: (targets, instants). Where y is only a block, others may still be wrong there."""
+    right = np.empty((len(start) - 1, y.shape[0]), dtype=np.bool_)
+    fit = np.empty((2, y.shape[1], 2))
+    for i in range(len(start) - 1):
+        near = which[start[i] : start[i + 1]]
+        _tell(near, y, seen[i], places[i], shift, x[i], known[i], within, fit, right[i])
+    return right

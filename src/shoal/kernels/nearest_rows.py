@@ -87,12 +87,16 @@ def _nearest(
     return distances, counts, flat[:used]
 
 
-def nearest_rows(x: Floats, y: Floats, of_x: Rows | None = None, of_y: Rows | None = None) -> tuple[Floats, Rows, Rows]:
+def nearest_rows(
+    x: Floats, y: Floats, of_x: Rows | None = None, of_y: Rows | None = None, gaps: bool | None = None
+) -> tuple[Floats, Rows, Rows]:
     """For each row of x the two distances (rows, 2); where its nearest rows begin in the list; and this list.
 
-    Rows of y with the same number as the row of x, in `of_y` and `of_x`, are passed over.
+    Rows of y with the same number as the row of x, in `of_y` and `of_x`, are passed over. Where y is only a block of
+    more, `gaps` says whether any of all rows has some: sums are then rounded in another order, the same for all.
     """
-    gaps = bool(np.isnan(x).any() or np.isnan(y).any())
+    if gaps is None:
+        gaps = bool(np.isnan(x).any() or np.isnan(y).any())
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
     of_x = np.full(len(x), -1, dtype=np.int64) if of_x is None else of_x
     of_y = np.zeros(len(y), dtype=np.int64) if of_y is None else of_y

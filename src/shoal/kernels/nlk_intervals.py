@@ -79,7 +79,7 @@ def run_losses(v: Floats, i: int, k: int, squared: bool, median: bool, losses: F
 
 
 @njit(cache=True, nogil=True)
-def _best_runs(v: Floats, rows: NDArray[np.int32], k: int, squared: bool, median: bool) -> tuple[Labels, Floats]:
+def best_runs(v: Floats, rows: NDArray[np.int32], k: int, squared: bool, median: bool) -> tuple[Labels, Floats]:
     """Group labels (instants, series) and the loss of each instant."""
     n_instants, n = v.shape
     labels = np.empty((n_instants, n), dtype=np.int32)
@@ -179,5 +179,5 @@ def interval_groups(x: Floats, k: int, loss: Loss, representative: Representativ
     There are at least k series and no gaps.
     """
     v, rows = sorted_instants(x)
-    labels: Labels = np.ascontiguousarray(_best_runs(v, rows, k, loss == "squared", representative == "median")[0].T)
+    labels: Labels = np.ascontiguousarray(best_runs(v, rows, k, loss == "squared", representative == "median")[0].T)
     return labels, loss_between(x, publish_labels(x, labels, representative), loss)

@@ -182,18 +182,18 @@ def solve_instant(
     runs = np.empty((n, k + 1))  # costs of windows by their first place and by length - k, without a hole
     holed = np.empty((n, k + 1))  # with their best hole, where there is one
     holes = np.full((n, k + 1), -1, dtype=np.int32)
-    sums = np.empty((n, k + 1, 4))
+    sums = np.empty((k + 1, 4))  # of the windows from one place on
     lowest = np.full(n + 1, np.inf)
     lowest[0] = 0.0
     last_length = np.ones(n + 1, dtype=np.int64)
     for i in range(n):
-        run_losses(v, i, k, squared, median, runs[i], sums[i])
+        run_losses(v, i, k, squared, median, runs[i], sums)
         for length in range(k, min(2 * k - 1, n - i) + 1):
             cost = lowest[i] + runs[i, length - k]
             if cost < lowest[i + length]:
                 lowest[i + length], last_length[i + length] = cost, length
         if with_holes:
-            _find_holes(v, price, i, k, squared, median, lowest, runs[i], holed[i], holes[i], sums[i])
+            _find_holes(v, price, i, k, squared, median, lowest, runs[i], holed[i], holes[i], sums)
             for length in range(k + 1, min(2 * k, n - i) + 1):
                 if holes[i, length - k] >= 0 and lowest[i] + holed[i, length - k] < lowest[i + length]:
                     lowest[i + length] = lowest[i] + holed[i, length - k]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,16 @@ def public_parameters(method: Any) -> dict[str, Any]:
     return {name: value for name, value in method.parameters.items() if name not in SECRET}
 
 
-def refuse_gaps(method: Any, panel: Panel) -> None:
+class MayHaveGaps(Protocol):
+    """A panel, in memory or on an engine."""
+
+    @property
+    def n_missing(self) -> int:
+        """Number of missing cells."""
+        ...
+
+
+def refuse_gaps(method: Any, panel: MayHaveGaps) -> None:
     """For methods that have no rule for missing values."""
     if panel.n_missing:
         raise ParameterError(

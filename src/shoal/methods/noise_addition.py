@@ -105,13 +105,13 @@ class NoiseAddition:
         """Draw the noise and add it."""
         x = cube(panel)
         rng = stream(panel, int(self.seed), self.name)
-        together = _deviation(x, (0, 1))
+        together = deviation_of(x, (0, 1))
         memory = _memory(x) if self.memory is None else np.full(panel.n_channels, float(self.memory))
 
         def noisy(own: Floats) -> Floats:
             deviation = np.broadcast_to(together, (len(own), 1, own.shape[2]))
             if self.per == "series":
-                alone = _deviation(own, (1,))
+                alone = deviation_of(own, (1,))
                 deviation = np.where(alone > 0.0, alone, deviation)
             drawn = self._draw(rng, own.shape, memory)
             changed: Floats = own + drawn * (deviation / np.sqrt(self.snr))
@@ -137,7 +137,7 @@ class NoiseAddition:
         return drawn
 
 
-def _deviation(x: Floats, axes: tuple[int, ...]) -> Floats:
+def deviation_of(x: Floats, axes: tuple[int, ...]) -> Floats:
     """The standard deviation of the observed readings over these axes; 0 where there are none."""
     observed = ~np.isnan(x)
     counts = np.maximum(observed.sum(axis=axes, keepdims=True), 1)

@@ -4,6 +4,7 @@ from shoal.process.anonymizing import anonymize_source
 from shoal.process.asking import Answer, ask
 from shoal.process.catalogue import Entry, catalogue, find_guarantee, find_method
 from shoal.process.demonstrating import run_demo
+from shoal.process.growing import publish_growing
 from shoal.process.policy import load_policy, parse_policy
 from shoal.process.publishing import publish, render_report
 from shoal.process.running import run_policy
@@ -22,6 +23,7 @@ __all__ = [
     "load_policy",
     "parse_policy",
     "publish",
+    "publish_growing",
     "render_report",
     "run_demo",
     "run_policy",

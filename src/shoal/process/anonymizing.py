@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.errors import ParameterError
 from shoal.model import Events, Release
+from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
 from shoal.process.steps import Steps, silent
 from shoal.read import read_events, read_panel
@@ -15,14 +16,27 @@ from shoal.release import check_target
 
 
 def anonymize_source(
-    source: Any, method: Any, to: Path, settings: Mapping[str, Any], *, steps: Steps = silent, **publishing: Any
+    source: Any,
+    method: Any,
+    to: Path,
+    settings: Mapping[str, Any],
+    *,
+    engine: EnginePart | None = None,
+    steps: Steps = silent,
+    **publishing: Any,
 ) -> Release:
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
-    A method for events gets events: of the settings only those of `read_events` may be given.
+    A method for events gets events: of the settings only those of `read_events` may be given. With an engine all of it
+    is done there, and the release is in parts.
     """
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
+    if engine is not None:
+        from shoal.process.blocks_running import anonymize_blocks
+
+        written: Release = anonymize_blocks(source, method, to, settings, engine, steps=steps, **publishing)
+        return written
     steps.start("reading")
     of_events = getattr(method, "reads", "series") == "events"
     data = _events(source, settings) if of_events else read_panel(source, **settings)

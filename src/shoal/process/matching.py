@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ReleaseError
 from shoal.model import Panel, Release
+from shoal.release.parts_private import data_digest
 
 NOBODY = -1
 """What a published row stands for that is no original's: a fictive series."""
@@ -40,15 +41,15 @@ def match(original: Panel, release: Release, private: str | Path) -> NDArray[np.
 
 def read_map(release: Release, private: Path) -> pl.DataFrame:
     """The columns `id` and `pseudonym` of the map that was kept with a release."""
-    files = release.certificate["files"]
-    digests = [part["sha256"] for name, part in files.items() if name.startswith("data.")]
-    path = private / f"pseudonyms-{digests[0][:16]}.parquet" if digests else private
-    if not path.is_file():
+    path = private / f"pseudonyms-{data_digest(release.certificate['files'])[:16]}.parquet"
+    if not path.exists():
         raise ReleaseError(
             f"The private folder {str(private)!r} has no map of this release. It is kept when a release is written "
             "with --private DIR."
         )
     try:
-        return pl.read_parquet(path, columns=["id", "pseudonym"])
+        # Of a release in parts the map is in parts, too.
+        found = path / "part-*.parquet" if path.is_dir() else path
+        return pl.read_parquet(found, columns=["id", "pseudonym"])
     except (OSError, pl.exceptions.PolarsError):
         raise ReleaseError(f"The map of this release in {str(private)!r} cannot be read.") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,15 +13,19 @@ from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import Candidate, EventsCandidate, Guarantee, Panel, Release, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
-from shoal.release import load_release, release_candidate, verify
+from shoal.release import release_candidate, verify
 from shoal.release.agreement import Agreement
+from shoal.release.certificate import read_certificate
 from shoal.release.ledger import recording
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
+if TYPE_CHECKING:  # engines are loaded where something lies on one
+    from shoal.engines.blocks import BlockCandidate
+
 
 def publish(
-    candidate: Candidate | EventsCandidate,
+    candidate: Candidate | EventsCandidate | BlockCandidate,
     to: str | Path,
     *,
     require: Sequence[Guarantee] = (),
@@ -45,7 +49,7 @@ def publish(
     Parameters
     ----------
     candidate
-        What a method proposes.
+        What a method proposes, in memory or on an engine. Of one on an engine the tables are written in parts.
     to
         The folder to write. It appears whole or not at all.
     require
@@ -82,6 +86,26 @@ def publish(
     >>> publish(candidate, "out")  # doctest: +SKIP
     Release('out', Panel(4 series, 1 instants, 4 subjects))
     """
+    if not isinstance(candidate, Candidate | EventsCandidate):
+        from shoal.process.blocks_publishing import publish_blocks
+
+        return publish_blocks(
+            candidate,
+            to,
+            require=require,
+            format=format,
+            pseudonyms=pseudonyms,
+            private=private,
+            overwrite=overwrite,
+            insecure_seed=insecure_seed,
+            risks=risks,
+            risk_limit=risk_limit,
+            scores=scores,
+            process=process,
+            ledger=ledger,
+            accept=accept,
+            agreement=agreement,
+        )
     found = _event_figures(candidate) if isinstance(candidate, EventsCandidate) else _series_figures(candidate)
     found["scores"] = {**found["scores"], **(scores or {})}
     found["risks"] = {**found.get("risks", {}), **(risks or {})}
@@ -148,5 +172,7 @@ def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:
     outcome = verify(folder)
     if not outcome.holds:
         raise GuaranteeNotMetError(f"No report of a release that does not verify: {outcome.findings[0]}.")
-    certificate = load_release(folder).certificate
+    sealed = read_certificate(Path(folder))
+    assert sealed is not None  # it verifies
+    certificate = sealed.as_dict()
     return certificate, render(certificate)

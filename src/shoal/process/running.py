@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Candidate, Panel, Release, Role
+from shoal.model import Candidate, Panel, Release, Role, Roles
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
 from shoal.process.measuring import scores_by_purpose
@@ -58,6 +58,10 @@ def run_policy(
     insecure_seed
         Repeatable pseudonyms, for tests only.
     """
+    if policy.engine is not None:
+        from shoal.process.blocks_running import run_policy_in_blocks
+
+        return run_policy_in_blocks(policy, policy.engine, base=base, steps=steps, insecure_seed=insecure_seed)
     plan = plan_of(policy)
     if policy.data.path is None:
         raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
@@ -67,7 +71,7 @@ def run_policy(
     steps.start("reading")
     source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
     panel = read_panel(source, **policy.settings)
-    _refuse_roles(policy, panel, source)
+    refuse_roles(policy, panel.roles, source)
     found = search(plan, panel, steps=steps)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
         raise ParameterError(str(found.frontier.points[0].refused))
@@ -100,15 +104,15 @@ def run_policy(
     return Outcome(found.frontier, release, process)
 
 
-def _refuse_roles(policy: Policy, panel: Panel, source: str) -> None:
+def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
     """An identifier must be a column of the table, and may play no part that would publish it."""
     identifiers = [name for name, role in policy.roles.items() if role == "identifier"]
     if not identifiers:
         return
     for name in identifiers:
-        if panel.roles.get(name) not in (None, Role.IDENTIFIER):
+        if roles.get(name) not in (None, Role.IDENTIFIER):
             raise ParameterError(
-                f"roles: {name!r} is an identifier and also read as {panel.roles[name].value}, so it would be "
+                f"roles: {name!r} is an identifier and also read as {roles[name].value}, so it would be "
                 "published. Take it out of one of them."
             )
     if "://" not in source:

@@ -14,18 +14,17 @@ import polars as pl
 
 from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods.reposition import Reposition
-from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.process.steps import Steps, silent
-from shoal.read.durations import Duration, parse_duration
 from shoal.release.private import open_private
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.checkpoint import Checkpoint, Kept, different, locked, read_checkpoints
 from shoal.streams.folder import Folder
 from shoal.streams.lines import Lines
-from shoal.streams.output import Totals, check_new
+from shoal.streams.output import Totals, check_new, summarise
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stopping import Stop, stopping
+from shoal.streams.terms import check_terms, method_terms, read_duration
 
 _STEPS = 20
 """Checkpoints that only say what has changed, before the next whole one."""
@@ -78,8 +77,7 @@ def stream_events(
     tell
         Who is told, in a sentence, what a publisher should know and what is no error.
     """
-    if file_format not in ("parquet", "csv"):
-        raise ParameterError("format must be parquet or csv.")
+    check_terms(method, [*columns.quasi, columns.sensitive], known, file_format)
     if private is None and (goes_on or not flush):
         raise ParameterError(
             "--continue and --no-flush need --private: there stands what waits, and where the stream was."
@@ -90,19 +88,10 @@ def stream_events(
         raise ParameterError("--follow is for a folder; standard input is read until it ends.")
     if isinstance(source, Path) and not source.is_dir():
         raise InputError(f"No such folder: {source}. A file is read with: shoal stream - < FILE")
-    if known is not None and len(set(known)) < method.l:
-        raise ParameterError(
-            f"l={method.l} needs at least {method.l} different sensitive values, {len(set(known))} are known."
-        )
-    if taken := {TIME, GROUP, COUNT} & {*columns.quasi, columns.sensitive}:
-        raise ParameterError(
-            f"Column {min(taken)!r} cannot be published beside the column of that name which every release of events "
-            "has. Rename it."
-        )
     arrivals = Arrivals(
         **dataclasses.asdict(columns),
-        every=_duration(every, "every"),
-        lateness=_duration(lateness, "lateness"),
+        every=read_duration(every, "every"),
+        lateness=read_duration(lateness, "lateness"),
         known=known,
         strict=strict,
     )
@@ -117,7 +106,7 @@ def stream_events(
         "every": every,
         "lateness": lateness,
         "known": None if known is None else sorted(set(known)),
-        **_parameters(method),
+        **method_terms(method),
     }
     with ExitStack() as stack:
         kept = None
@@ -281,40 +270,4 @@ class _Stream:
 
     def summary(self) -> dict[str, Any]:
         """The figures so far: counts only."""
-        arrived, totals = self._arrivals.arrived, self._totals
-        taken = arrived.events - sum(arrived.rejected.values())
-        published = totals.facts()
-        return {
-            "method": {
-                "name": self._method.name,
-                "parameters": self._method.parameters,
-            },
-            "events": {
-                "arrived": arrived.events,
-                "taken": taken,
-                "published": totals.events,
-                "suppressed": totals.suppressed,
-                "waiting": taken - totals.events - totals.suppressed,
-            },
-            "snapshots": {"closed": self._arrivals.n_closed, "published": totals.snapshots},
-            "moved": published["moved"],
-            "rejected": arrived.rejected,
-            "out_of_order": arrived.out_of_order,
-            "position": self._arrivals.position.facts(),
-            "finished": self.finished,
-        }
-
-
-def _duration(text: str | None, setting: str) -> Duration | None:
-    return None if text is None or text.strip() == "0" else parse_duration(text, setting)
-
-
-def _parameters(method: Reposition) -> dict[str, Any]:
-    """Parameters of the method as JSON holds them: a function by its values, a mapping by its entries."""
-    return {f.name: _plain(getattr(method, f.name), method.window) for f in dataclasses.fields(method)}
-
-
-def _plain(value: Any, window: int) -> Any:
-    if isinstance(value, Mapping):
-        return sorted([str(key), float(cost)] for key, cost in value.items())
-    return [float(value(d)) for d in range(window)] if callable(value) else value
+        return summarise(self._method, self._arrivals, self._totals, finished=self.finished)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, ParameterError
 from shoal.read.timetext import parse_times
 from shoal.read.zones import Zone, find_zone, offset_name
+
+_COUNTED = ("n_rows", "n_missing", "n_integer", "n_twice", "n_never", "n_date_only", "_n_wrong")
+_LABEL = "zone "
 
 
 class Clock:
@@ -66,6 +70,18 @@ class Clock:
         fresh = Clock(self.column, None)
         fresh.given = self.given
         return fresh
+
+    def counts(self) -> Counter[str]:
+        """All that was counted, to be added up with the counts of other parts of the same column."""
+        plain = {name: getattr(self, name) for name in _COUNTED}
+        return Counter(plain | {f"{_LABEL}{label or ''}": n for label, n in self._labels.items()})
+
+    def take_counts(self, counts: Mapping[str, int]) -> None:
+        """Be the clock that saw everything that these counts are of; positions of rows are not among it."""
+        for name in _COUNTED:
+            setattr(self, name, counts.get(name, 0))
+        labels = {name.removeprefix(_LABEL): n for name, n in counts.items() if name.startswith(_LABEL)}
+        self._labels = Counter({label or None: n for label, n in sorted(labels.items())})
 
     def read(self, array: Any) -> NDArray[np.int64]:
         """Instants of a batch: microseconds, or integers. Rows that have none are counted and get 0."""
@@ -173,11 +189,13 @@ class Clock:
         n_wrong, first = self._n_wrong, self._first_wrong
         if 0 < self.n_integer < self.n_rows and self._labels:
             n_wrong += self.n_integer
-            first = min(place for place in (first, self._first_integer) if place is not None)
-        if n_wrong and first is not None:
+            first = min((place for place in (first, self._first_integer) if place is not None), default=None)
+        if n_wrong:
+            # Where parts were read apart, nobody knows which row is the first.
+            where = "" if first is None else f", the first in data row {first + 1}, counted from 1"
             raise InputError(
-                f"Column {self.column!r} holds no readable time in {n_wrong} of {self.n_rows} rows, the first in data "
-                f"row {first + 1}, counted from 1. Write times as 2024-05-31 14:30:00, or as whole numbers."
+                f"Column {self.column!r} holds no readable time in {n_wrong} of {self.n_rows} rows{where}. "
+                "Write times as 2024-05-31 14:30:00, or as whole numbers."
             )
         if self.n_integer and self.given is not None:
             raise ParameterError(

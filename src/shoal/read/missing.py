@@ -13,6 +13,8 @@ from shoal.errors import InputError, ParameterError
 from shoal.read.draft import Draft
 from shoal.read.durations import Duration, parse_duration
 
+_CELLS = 1 << 20  # filled at once, so that the places of neighbours take little memory
+
 _FORMS = "'fail', 'drop-series', 'drop-instants', 'interpolate:2h' or 'keep', or several of them separated by commas"
 
 
@@ -92,23 +94,33 @@ class Interpolate:
         clock = draft.times if draft.times is not None else np.arange(draft.values.shape[1], dtype=np.int64)
         # Without timestamps a gap is counted in instants, whatever the integers are.
         ruler = clock if draft.on_clock else np.arange(len(clock), dtype=np.int64)
+        n_rows = max(1, _CELLS // len(clock))
         for channel in range(draft.values.shape[2] if draft.values.ndim == 3 else 1):
             block = draft.values if draft.values.ndim == 2 else draft.values[:, :, channel]
-            for row in np.flatnonzero(np.isnan(block).any(axis=1)):
-                _fill_gaps(block[row], clock, ruler, longest)
+            gappy = np.flatnonzero(np.isnan(block).any(axis=1))
+            for start in range(0, len(gappy), n_rows):
+                some = gappy[start : start + n_rows]
+                block[some] = _filled(block[some], clock, ruler, longest)
         return draft
 
 
-def _fill_gaps(series: NDArray[np.float64], clock: NDArray[np.int64], ruler: NDArray[np.int64], longest: int) -> None:
-    edges = np.diff(np.isnan(series).astype(np.int8), prepend=0, append=0)
-    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    inside = (starts > 0) & (ends < len(series))
-    for start, end in zip(starts[inside], ends[inside], strict=True):
-        # An instant lasts until the next one, so the gap reaches up to the neighbour after it.
-        if ruler[end] - ruler[start] <= longest:
-            neighbours = clock[[start - 1, end]]
-            share = (clock[start:end] - neighbours[0]) / (neighbours[1] - neighbours[0])
-            series[start:end] = series[start - 1] + share * (series[end] - series[start - 1])
+def _filled(
+    values: NDArray[np.float64], clock: NDArray[np.int64], ruler: NDArray[np.int64], longest: int
+) -> NDArray[np.float64]:
+    """The series with every gap filled that lies between two readings and is short enough."""
+    n_instants = values.shape[1]
+    observed = ~np.isnan(values)
+    places = np.arange(n_instants)
+    before = np.maximum.accumulate(np.where(observed, places, -1), axis=1)
+    after = np.minimum.accumulate(np.where(observed, places, n_instants)[:, ::-1], axis=1)[:, ::-1]
+    rows, at = np.nonzero(~observed & (before >= 0) & (after < n_instants))
+    left, right = before[rows, at], after[rows, at]
+    # An instant lasts until the next one, so the gap reaches up to the neighbour after it.
+    short = ruler[right] - ruler[left + 1] <= longest
+    rows, at, left, right = rows[short], at[short], left[short], right[short]
+    share = (clock[at] - clock[left]) / (clock[right] - clock[left])
+    values[rows, at] = values[rows, left] + share * (values[rows, right] - values[rows, left])
+    return values
 
 
 Policy = Fail | Keep | DropSeries | DropInstants | Interpolate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 
 MISSING_WORDS = ("", "na", "nan", "null")
+
+_COUNTED = ("n_rows", "_n_text", "_n_infinite")
 
 
 class NumberColumn:
@@ -63,13 +66,29 @@ class NumberColumn:
                     self._first_text = self.n_rows + int(wrong.argmax())
         return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
 
+    @property
+    def n_refused(self) -> int:
+        """How many rows hold text or something infinite."""
+        return self._n_text + self._n_infinite
+
+    def counts(self) -> dict[str, int]:
+        """All that was counted, to be added up with the counts of other parts of the same column."""
+        return {name: getattr(self, name) for name in _COUNTED}
+
+    def take_counts(self, counts: Mapping[str, int]) -> None:
+        """Be the column that saw everything that these counts are of; positions of rows are not among it."""
+        for name in _COUNTED:
+            setattr(self, name, counts.get(name, 0))
+
     def verify(self) -> None:
         """Refuse text and infinite values, with counts and the way out."""
-        if self._first_text is not None:
+        if self._n_text:
+            # Where parts were read apart, nobody knows which row is the first.
+            first = self._first_text
+            where = "" if first is None else f", the first in data row {first + 1}, counted from 1"
             raise InputError(
-                f"{self.label} holds text in {self._n_text} of {self.n_rows} rows, the first in data row "
-                f"{self._first_text + 1}, counted from 1. Write numbers with a decimal point; mark gaps as empty, NA, "
-                "NaN or null."
+                f"{self.label} holds text in {self._n_text} of {self.n_rows} rows{where}. "
+                "Write numbers with a decimal point; mark gaps as empty, NA, NaN or null."
             )
         if self._n_infinite:
             raise InputError(

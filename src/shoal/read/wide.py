@@ -62,11 +62,11 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
         part.verify()
     draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows)
     attach_static(draft, plan, static)
-    _name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
+    name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     return draft
 
 
-def _name_instants(draft: Draft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
+def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
     """Take the instants from the column names if these are timestamps; if none of them is, they are positions."""
     clock = Clock("the column names", timezone)
     instants = clock.read(pa.array(names, pa.string()))

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseError
+from shoal.release.parts_names import parts_of
 
 FileFormat = Literal["parquet", "csv"]
 
@@ -59,7 +60,10 @@ def _csv(block: pa.Table) -> pl.DataFrame:
 def read_labels(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
     """Read a table without instants back, its columns of the given polars types, none of them empty."""
     try:
-        frame = pl.read_csv(path, schema_overrides=columns) if path.suffix == ".csv" else pl.read_parquet(path)
+        if path.suffix == ".csv":
+            frame = pl.read_csv(path, schema_overrides=columns)
+        else:
+            frame = pl.concat(pl.read_parquet(file) for file in _files_of(path))
         # Types as they were written: to turn them into others might turn unequal entries into equal ones.
         if list(frame.schema.items()) != list(columns.items()) or any(frame[name].null_count() for name in columns):
             raise KeyError
@@ -82,7 +86,8 @@ def read_table(path: Path, labels: tuple[str, ...], figures: list[str], *, whole
                 frame = frame.with_columns(clock)
             table = frame.to_arrow()
         else:
-            table = pq.read_table(path, read_dictionary=list(labels))
+            parts = [pq.read_table(file, read_dictionary=list(labels)) for file in _files_of(path)]
+            table = pa.concat_tables(parts).unify_dictionaries() if parts[1:] else parts[0]
         if table.column_names != [*labels, *whole, "time", *figures]:
             raise KeyError
         if any(table[name].null_count for name in (*labels, *whole, "time")):
@@ -92,6 +97,11 @@ def read_table(path: Path, labels: tuple[str, ...], figures: list[str], *, whole
         if path.suffix == ".csv":
             _find_text(path, figures)
         raise unreadable(path) from None
+
+
+def _files_of(path: Path) -> list[Path]:
+    """A file, or the parts in a folder in their order."""
+    return sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
 
 
 def unreadable(path: Path) -> ReleaseError:
@@ -117,10 +127,12 @@ def _find_text(path: Path, columns: list[str]) -> None:
 
 
 def find_data(folder: Path, files: Mapping[str, Any], name: str = "data") -> Path:
-    """The data file, or another table, among the files a certificate names."""
+    """The data file, or another table, among the files a certificate names; of a table in parts their folder."""
     for suffix in ("parquet", "csv"):
         if f"{name}.{suffix}" in files:
             return folder / f"{name}.{suffix}"
+    if parts_of(files, f"{name}.parquet"):
+        return folder / f"{name}.parquet"
     raise ReleaseError(f"release.json names no {name} file.")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from shoal.errors import ReleaseError
 from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.release.parts_names import files_in
 from shoal.streams.durable import sync
 
 # A younger partial folder may belong to a writer that has not locked it yet.
@@ -28,29 +29,41 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     Replacing takes two renames: whoever looks between them finds no folder, never half a one.
     """
     check_target(target, overwrite=overwrite)
+    with folder_beside(target) as partial:
+        try:
+            yield partial
+            partial.chmod(0o755)  # mkdtemp's 0700 would hide a release from its readers
+            for place, _, files in os.walk(partial, topdown=False):
+                for name in files:
+                    sync(Path(place) / name)
+                sync(Path(place))
+            _put_in_place(partial, target, overwrite=overwrite)
+        except OSError as error:
+            raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
+
+
+@contextmanager
+def folder_beside(target: Path) -> Iterator[Path]:
+    """Yield a hidden folder beside `target`, locked while it is in use and gone in the end.
+
+    What killed processes left of such folders is removed first.
+    """
     prefix = f".{target.name}.partial-"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent, prefix)
         if target.exists():
             _sweep(target.parent, f".{target.name}.replaced-")
-        partial = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
-        lock = os.open(partial, os.O_RDONLY)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
+        lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
     except OSError as error:
         raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield partial
-        partial.chmod(0o755)  # mkdtemp's 0700 would hide a release from its readers
-        for path in partial.iterdir():
-            sync(path)
-        sync(partial)
-        _put_in_place(partial, target, overwrite=overwrite)
-    except OSError as error:
-        raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
+        yield folder
     finally:
         os.close(lock)
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -64,7 +77,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if not overwrite:
         raise ReleaseError(f"{str(target)!r} exists. Choose another folder, or replace it with --overwrite.")
     certificate = read_certificate(target) if (target / FILE_NAME).is_file() else None
-    if certificate is None or {p.name for p in target.iterdir()} != {FILE_NAME, *certificate.files}:
+    if certificate is None or files_in(target) != {FILE_NAME, *certificate.files}:
         raise ReleaseError(
             f"{str(target)!r} holds something other than a release and is not replaced. Choose another folder."
         )

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import AttackOnly
@@ -31,6 +26,7 @@ from shoal.model import (
 )
 from shoal.release import certificate as cert
 from shoal.release.agreement import Agreement, new_salt, recipient_key, write_agreement
+from shoal.release.certifying import certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
 from shoal.release.files import FileFormat
@@ -41,11 +37,8 @@ from shoal.release.lint import Written, check_accepted, lint, settle
 from shoal.release.openness import enough_is_open, enough_pairs_are_open
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
-from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged, rough, tells_exact_figures
+from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged, tells_exact_figures
 from shoal.release.verification import examine, positions
-
-# Libraries whose version can change a published value.
-_VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 
 def release_candidate(
@@ -132,7 +125,7 @@ def release_candidate(
     achieved = {name: risk for name, (risk, _) in (risks or {}).items()}
     if unjudged := refuse_unjudged(guarantees, achieved, risk_limit):
         raise GuaranteeNotMetError(unjudged)
-    verdicts = [judge(guarantee, candidate, achieved, risk_limit) for guarantee in guarantees]
+    verdicts = [judge(guarantee, lambda g: g.check(candidate), achieved, risk_limit) for guarantee in guarantees]
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
@@ -145,13 +138,21 @@ def release_candidate(
     began = time.time()
     with whole_folder(target, overwrite=overwrite) as partial:
         tables = form.write(candidate.published, names, partial, file_format)
-        draft = _certify(form, candidate, guarantees, verdicts, summary, scores or {}, figures or {})
-        draft = draft.model_copy(
-            update={
-                "risk": {name: _risk(risk, meaning) for name, (risk, meaning) in (risks or {}).items()},
-                "pseudonyms": "insecure" if insecure_seed is not None else pseudonyms,
-                "files": {table.name: cert.digest_file(table) for table in tables},
-            }
+        published = candidate.published
+        draft = certify(
+            recipe=candidate.recipe,
+            summary=summary,
+            guarantees=tuple(zip(guarantees, verdicts, strict=True)),
+            scores=scores or {},
+            risks=risks or {},
+            figures=figures or {},
+            form=form.name,
+            counts=form.counts(published, candidate.private),
+            time=time_part(published.times, published.timezone),
+            input=_input(candidate, guarantees),
+            columns=form.columns(published, _withheld(candidate.private.original)),
+            pseudonyms="insecure" if insecure_seed is not None else pseudonyms,
+            files={table.name: cert.digest_file(table) for table in tables},
         )
         if agreement is not None:
             part = cert.AgreementPart(expires=agreement.expires)
@@ -159,20 +160,15 @@ def release_candidate(
             draft = draft.model_copy(
                 update={"agreement": part, "files": draft.files | {text.name: cert.digest_file(text)}}
             )
-        if page is not None:
-            report = partial / "report.html"
-            report.write_text(page(draft.as_dict()), encoding="utf-8")
-            draft = draft.model_copy(update={"files": draft.files | {report.name: cert.digest_file(report)}})
-        final = draft.sealed()
-        (partial / cert.FILE_NAME).write_bytes(final.as_bytes())
+        final = write_certificate(draft, partial, page)
         # What was meant to be written was checked above; this checks what was written.
-        outcome, published = examine(partial)
-        if not outcome.holds or published is None:
+        outcome, found = examine(partial)
+        if not outcome.holds or not isinstance(found, Published | EventTables):
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
             )
-        found = lint(Written(partial, candidate, published, guarantees, names, began))
-        final = settle(found, accept, partial, final)
+        findings = lint(Written(partial, candidate, found, guarantees, names, began))
+        final = settle(findings, accept, partial, final)
         if agreement is not None and private is not None:
             # Before it is in place: a copy that cannot be known again must not leave.
             keep_copy(Path(private), partial, agreement, final.files[tables[0].name].sha256)
@@ -235,102 +231,22 @@ def _names(
     return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
 
 
-def _certify(
-    form: Form,
-    candidate: Candidate | EventsCandidate,
-    guarantees: Sequence[Guarantee],
-    verdicts: Sequence[Verdict],
-    summary: str,
-    scores: Mapping[str, tuple[Score, str]],
-    figures: Mapping[str, Any],
-) -> cert.Certificate:
-    original, published = candidate.private.original, candidate.published
-    origin = original.origin
+def _input(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> cert.InputPart:
+    """What went in, and its digests, unless these would help to find it."""
+    original = candidate.private.original
     # Where the release leaves little open, originals could be found by trying out which have this digest.
     unguessable = tells_exact_figures(guarantees) and (
         enough_pairs_are_open(candidate.published)
         if isinstance(candidate, EventsCandidate)
         else enough_is_open(candidate.originals, candidate.curves)
     )
-    recipe = candidate.recipe
-    return cert.Certificate(
-        shoal=importlib.metadata.version("shoal"),
-        form=form.name,
-        method=cert.MethodPart(
-            name=recipe.method, summary=summary, parameters=recipe.parameters, figures=recipe.figures
-        ),
-        guarantees=tuple(
-            cert.GuaranteePart(
-                name=g.name,
-                parameters=g.parameters,
-                statement=g.statement,
-                checked_by="publisher" if g.needs_originals else "anyone",
-                verdict=cert.VerdictPart(
-                    holds=v.holds, measured=v.measured, required=v.required, witness=v.witness, note=v.note
-                ),
-            )
-            for g, v in zip(guarantees, verdicts, strict=True)
-        ),
-        counts=form.counts(published, candidate.private),
-        time=_time(published),
-        input=cert.InputPart(
-            kind=origin.kind if origin else "array",
-            sha256=origin.sha256 if origin and unguessable else (),
-            rows=origin.n_rows if origin else None,
-            reading=dict(origin.reading) if origin else {},
-            panel_sha256=original.digest() if unguessable and isinstance(original, Panel) else None,
-        ),
-        columns=form.columns(published, _withheld(original)),
-        pseudonyms="random",
-        files={},
-        utility={
-            name: cert.ScorePart(
-                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
-            )
-            for name, (s, text) in scores.items()
-        },
-        risk={},
-        figures=dict(figures),
-        versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
-    )
-
-
-def _risk(risk: Risk, meaning: str) -> dict[str, Any]:
-    """What an attack achieved, in three digits and without the targets."""
-    plain = {name: figure for name, figure in asdict(risk).items() if name != "worst" and figure not in (None, "")}
-    return {name: _roughly(figure) for name, figure in plain.items()} | {"meaning": meaning}
-
-
-def _roughly(figure: Any) -> Any:
-    if isinstance(figure, dict):
-        return {name: _roughly(part) for name, part in figure.items()}
-    return rough(figure) if isinstance(figure, float) else figure
+    panel_sha256 = original.digest() if unguessable and isinstance(original, Panel) else None
+    return input_part(original.origin, unguessable=unguessable, panel_sha256=panel_sha256)
 
 
 def _withheld(original: Panel | Events) -> int:
     """How many columns stay behind: every one that is not a time or a value."""
     if isinstance(original, Events):
         return len(original.roles.columns(Role.IDENTIFIER))
-    if original.roles:
-        return sum(role not in (Role.VALUE, Role.TIME) for role in original.roles.values())
-    return 1 + (original.subjects is not None) + len(original.attributes) + len(original.sensitive)
-
-
-def _time(published: Published | EventTables) -> cert.TimePart:
-    times = published.times
-    steps = np.unique(np.diff(times))
-    step = _duration(steps[0]) if len(steps) == 1 else None
-    return cert.TimePart(first=str(times[0]), last=str(times[-1]), step=step, timezone=published.timezone)
-
-
-def _duration(step: Any) -> str:
-    """A step in the largest unit that divides it; a bare number where times are integers."""
-    length = int(step.astype(np.int64))
-    if step.dtype.kind == "i":
-        return str(length)
-    units = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("us", 1))
-    return next(f"{length // size}{unit}" for unit, size in units if length % size == 0)
-
-
-def _finite(bound: float) -> float | None:
-    return bound if np.isfinite(bound) else None
+    further = (original.subjects is not None) + len(original.attributes) + len(original.sensitive)
+    return withheld(original.roles, further)

@@ -6,8 +6,6 @@ keyed one the same order whenever the same series are published under the same k
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,8 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import ParameterError, ReleaseError
-
-_LENGTH = 16  # hexadecimal digits: 64 bits, a collision among a million series has odds of 1 in 37 million
+from shoal.model.keyed_names import NAME_LENGTH, keyed_names
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,12 @@ class Pseudonyms:
     def of(self, ids: Iterable[Any]) -> list[str]:
         """One pseudonym per identifier, all different."""
         if self.key is not None:
-            names = [hmac.new(self.key, str(i).encode(), hashlib.sha256).hexdigest()[:_LENGTH] for i in ids]
+            names = keyed_names(self.key, ids)
         elif self.insecure_seed is not None:
             stream = np.random.default_rng(self.insecure_seed)
-            names = [stream.bytes(_LENGTH // 2).hex() for _ in ids]
+            names = [stream.bytes(NAME_LENGTH // 2).hex() for _ in ids]
         else:
-            names = [secrets.token_hex(_LENGTH // 2) for _ in ids]
+            names = [secrets.token_hex(NAME_LENGTH // 2) for _ in ids]
         if len(set(names)) != len(names):
             raise ReleaseError("Two series got the same pseudonym. Run again, or use another key.")
         return names

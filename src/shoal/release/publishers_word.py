@@ -7,20 +7,20 @@ a recipient can then check only that the certificate's own figures agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shoal.guarantees import AttackOnly, DifferentialPrivacy
 from shoal.guarantees.attack_only import check_limit
-from shoal.model import Candidate, EventsCandidate, Guarantee, Risk, Verdict
+from shoal.model import Guarantee, Risk, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, GuaranteePart
 
 
 def judge(
-    guarantee: Guarantee, candidate: Candidate | EventsCandidate, risks: Mapping[str, Risk], limit: float | None
+    guarantee: Guarantee, check: Callable[[Guarantee], Verdict], risks: Mapping[str, Risk], limit: float | None
 ) -> Verdict:
     """The verdict on a guarantee: by its check, or by the risks where there is none."""
     if not isinstance(guarantee, AttackOnly):
-        return guarantee.check(candidate)
+        return check(guarantee)
     verdict = guarantee.judge(risks, limit)
     if verdict.measured is None:
         return verdict

@@ -57,14 +57,21 @@ def write_values(panel: Panel, names: list[str], path: Path, file_format: FileFo
 
 
 def _table(panel: Panel, names: list[str], rows: NDArray[np.int64]) -> pa.Table:
-    n_instants = panel.n_instants
-    values = panel.values[rows].reshape(len(rows) * n_instants, panel.n_channels)
+    listed = pa.array([names[i] for i in rows], pa.string())
+    return long_table(listed, panel.values[rows], panel.times, panel.timezone, value_columns(panel.channels))
+
+
+def long_table(
+    names: pa.Array, values: NDArray[np.float64], times: NDArray[Any], timezone: str | None, columns: list[str]
+) -> pa.Table:
+    """Rows (series, instants, columns) as one row for each series and instant; missing is null."""
+    cells = values.reshape(len(names) * len(times), len(columns))
     arrays = [
-        pa.array([names[i] for i in rows], pa.string()).take(pa.array(np.repeat(np.arange(len(rows)), n_instants))),
-        time_array(np.tile(panel.times, len(rows)), panel.timezone),
-        *(pa.array(values[:, c], pa.float64(), from_pandas=True) for c in range(panel.n_channels)),
+        names.take(pa.array(np.repeat(np.arange(len(names)), len(times)))),
+        time_array(np.tile(times, len(names)), timezone),
+        *(pa.array(cells[:, c], pa.float64(), from_pandas=True) for c in range(len(columns))),
     ]
-    return pa.table(arrays, names=["id", "time", *value_columns(panel.channels)])
+    return pa.table(arrays, names=["id", "time", *columns])
 
 
 def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> Panel:

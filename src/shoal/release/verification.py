@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
 from shoal.guarantees import build_guarantee
-from shoal.model import EventTables, Published, Verdict
-from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, digest_file, read_certificate
+from shoal.model import EventTables, Guarantee, Published, Verdict
+from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, read_certificate
+from shoal.release.file_findings import file_findings, part_findings
 from shoal.release.files import NotAPanelError, find_data
+from shoal.release.form import Form
 from shoal.release.forms import form_named
+from shoal.release.parts_names import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 
-_TABLES = ("data", "patterns", "sensitive", "attributes")
-_KNOWN_FILES = {"report.html", AGREEMENT_FILE, *(f"{name}.{kind}" for name in _TABLES for kind in ("parquet", "csv"))}
+if TYPE_CHECKING:  # on an engine only where a release is in parts
+    from shoal.engines.blocks import BlockPublished
+    from shoal.engines.contract import Engine
+    from shoal.release.parts_form import PartsForm
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Verification:
         return self.holds
 
 
-def verify(folder: str | Path, *, today: date | None = None) -> Verification:
+def verify(folder: str | Path, *, today: date | None = None, engine: Engine | None = None) -> Verification:
     """Check hashes, then guarantees, on the published files alone.
 
     Raises ReleaseError where there is no readable release; everything else that is wrong is a finding.
@@ -53,27 +58,49 @@ def verify(folder: str | Path, *, today: date | None = None) -> Verification:
     Parameters
     ----------
     folder
-        The release.
+        The release, or a folder of releases that belong together: those of a growing panel.
     today
         The day for which an agreement is judged; by default that of the clock. An expired one is noted: the data is
         what it was, and should have been deleted.
+    engine
+        Where a release in parts is checked; by default on this machine, in blocks.
     """
-    return examine(Path(folder), today=today)[0]
+    from shoal.release.sequence import releases_in, verify_sequence
+
+    if releases_in(Path(folder)):
+        return verify_sequence(folder, today=today)
+    return examine(Path(folder), today=today, engine=engine)[0]
 
 
-def examine(path: Path, *, today: date | None = None) -> tuple[Verification, Published | EventTables | None]:
-    """The same, and what is published, if it can be read."""
+def examine(
+    path: Path, *, today: date | None = None, engine: Engine | None = None
+) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
+    """The same, and what is published, if it can be read; of parts only where the engine is given, and stays open."""
     if not (path / FILE_NAME).is_file():
         raise ReleaseError(f"{str(path)!r} is not a release: it has no {FILE_NAME}.")
     certificate = read_certificate(path)
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(holds=False, findings=(finding,), verdicts=(), notes=()), None
-    findings = _file_findings(path, certificate)
+    if not parts_of(certificate.files):
+        return _examine(path, certificate, form_named(certificate.form), today)
+    from shoal.engines.local import Local
+    from shoal.release.parts_form import PartsForm
+
+    if engine is not None:
+        return _examine(path, certificate, PartsForm(engine), today)
+    with Local() as own:
+        return _examine(path, certificate, PartsForm(own), today)[0], None
+
+
+def _examine(
+    path: Path, certificate: Certificate, form: Form | PartsForm, today: date | None
+) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
+    engine = getattr(form, "engine", None)
+    findings = file_findings(path, certificate) if engine is None else part_findings(path, certificate, engine)
     verdicts: list[tuple[str, Verdict]] = []
     notes = _agreement_notes(certificate, today or date.today())
-    form = form_named(certificate.form)
-    published: Published | EventTables | None = None
+    published: Published | EventTables | BlockPublished | None = None
     try:
         published = form.read(path, certificate)
     except NotAPanelError as error:
@@ -93,10 +120,10 @@ def examine(path: Path, *, today: date | None = None) -> tuple[Verification, Pub
                 findings += contradictions(part, guarantee, certificate)
                 resting = resting or stands_without_check(guarantee)
                 continue
-            verdict = guarantee.check(published)
+            verdict = _check(guarantee, published)
             verdicts.append((part.name, verdict))
             if not verdict.holds:
-                findings.append(_describe(part.name, verdict, published, certificate))
+                findings.append(_describe(part.name, verdict, published, certificate, form))
         sizes = form.sizes(published, certificate)
         if not findings and sizes is not None and sizes != certificate.counts.group_sizes:
             # Where a guarantee fails, other sizes are no news.
@@ -125,22 +152,13 @@ def examine(path: Path, *, today: date | None = None) -> tuple[Verification, Pub
     return outcome, published
 
 
-def _file_findings(folder: Path, certificate: Certificate) -> list[str]:
-    found = {p.name for p in folder.iterdir()} - {FILE_NAME}
-    require_files(folder, certificate)
-    findings = [
-        f"{name} was changed after the release: its SHA-256 is not the one in {FILE_NAME}"
-        for name, part in certificate.files.items()
-        if digest_file(folder / name) != part
-    ]
-    if n_odd := sum(name not in _KNOWN_FILES for name in certificate.files):
-        findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release has")
-    if (certificate.agreement is not None) != (AGREEMENT_FILE in certificate.files):
-        findings.append(f"{FILE_NAME} and {AGREEMENT_FILE} do not agree on whether there is an agreement")
-    if extra := len(found - set(certificate.files)):
-        # Their names might be anything; the count is enough to go and look.
-        findings.append(f"the folder holds {extra} file(s) that {FILE_NAME} does not name")
-    return findings
+def _check(guarantee: Guarantee, published: Published | EventTables | BlockPublished) -> Verdict:
+    """In memory, or where the blocks are."""
+    if isinstance(published, Published | EventTables):
+        return guarantee.check(published)
+    from shoal.engines.checks import check
+
+    return check(guarantee, published)
 
 
 def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
@@ -152,18 +170,19 @@ def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
     return [f"the agreement in {AGREEMENT_FILE} EXPIRED on {expires}: the data must not be used any more, delete it"]
 
 
-def require_files(folder: Path, certificate: Certificate) -> None:
-    """Every file the certificate names must be there as a plain file: a link would lead out of the release."""
-    missing = sorted(n for n in certificate.files if not (folder / n).is_file() or (folder / n).is_symlink())
-    if missing:
-        raise ReleaseError(f"The release is incomplete: {', '.join(missing)} is missing or no plain file.")
-
-
-def _describe(name: str, verdict: Verdict, published: Published | EventTables, certificate: Certificate) -> str:
+def _describe(
+    name: str,
+    verdict: Verdict,
+    published: Published | EventTables | BlockPublished,
+    certificate: Certificate,
+    form: Form | PartsForm,
+) -> str:
     text = f"{name} does not hold: measured {verdict.measured}, required {verdict.required}"
+    if not isinstance(published, Published | EventTables):
+        return text + (f" ({verdict.note})" if verdict.note else "")
     if isinstance(verdict.witness, int):
         data_file = find_data(Path(), certificate.files).name
-        return f"{text}; {form_named(certificate.form).describe(published, verdict.witness, data_file)}"
+        return f"{text}; {form.describe(published, verdict.witness, data_file)}"
     return text + (f" (witness: {positions(verdict.witness)})" if verdict.witness else "")
 
 

@@ -78,7 +78,7 @@ def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
 def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     original, published = _pair(channel.get("profile"), len(axis["at"]))
     is_day = axis["kind"] == "clock"
-    sentence = f"Not shown: no point has a crowd of {number(crowd)} subjects."
+    sentence = _reason(channel) or f"Not shown: no point has a crowd of {number(crowd)} subjects."
     if high := _peak(original):
         sentence = f"The original peaks at {_where(axis, high[0])} with {number(high[1])}"
         if other := _peak(published):
@@ -106,7 +106,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
     duration = channel.get("duration")
     figures: Mapping[str, Any] = duration if isinstance(duration, Mapping) else {}
     original, published = _pair(figures, MAX_SHARES)
-    sentence = f"Not shown: no instant has a crowd of {number(crowd)} subjects."
+    sentence = _reason(channel) or f"Not shown: no instant has a crowd of {number(crowd)} subjects."
     if high := _peak(original):
         low = min(v for v in original if v is not None)
         sentence = f"The highest total is {number(high[1])} and the lowest {number(low)} in the original"
@@ -161,6 +161,11 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) ->
         "sentence": sentence,
         "data": {side: sides[side] for side in spans} or None,
     }
+
+
+def _reason(channel: Mapping[str, Any]) -> str:
+    """Why the originals are not drawn, where there is a reason for all of them."""
+    return clipped(channel.get("reason") or "")
 
 
 def _table(profile: Mapping[str, Any], axis: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -128,6 +128,9 @@ def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
         crowd = f"{k} series that look exactly alike. Several of them may belong to one subject."
     known = {
         "k-anonymity": [f"Behind every published series stand at least {crowd}"],
+        "sequence-anonymity": [
+            f"Somebody who compares it with all other releases of its sequence still finds nobody in a crowd below {k}."
+        ],
         "nlk-anonymity": [
             f"Somebody who knows {plural(settings.get('n', 'n'), 'reading')} of a subject cannot pin down "
             f"{number(settings.get('l', 'l'))} of them or more in a crowd below {k}."
@@ -160,6 +163,11 @@ def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
             "members have in common.",
             "That it withstands somebody who already knows nearly all members of a group. It is not differential "
             "privacy.",
+        ],
+        "sequence-anonymity": [
+            "That every series is of somebody who was there: who has no readings, or has left, is published as his "
+            "group.",
+            "That nothing can be learned from other releases of the same people, outside the sequence.",
         ],
         "nlk-anonymity": [
             "That no reading is published as it was measured: a few of every series are, and where a group had equal "

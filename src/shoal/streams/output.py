@@ -17,6 +17,8 @@ from shoal.model.event_kinds import as_text, from_text
 from shoal.streams.durable import Aside, write_aside
 
 if TYPE_CHECKING:
+    from shoal.methods import Reposition
+    from shoal.streams.arrivals import Arrivals
     from shoal.streams.reposition import PublishedSnapshot
 
 FileFormat = Literal["parquet", "csv"]
@@ -54,6 +56,28 @@ class Totals:
         """Go on from facts."""
         moved = {int(distance): number for distance, number in facts["moved"].items()}
         return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved)
+
+
+def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finished: bool) -> dict[str, Any]:
+    """The figures of a stream so far: counts only."""
+    arrived = arrivals.arrived
+    taken = arrived.events - sum(arrived.rejected.values())
+    return {
+        "method": {"name": method.name, "parameters": method.parameters},
+        "events": {
+            "arrived": arrived.events,
+            "taken": taken,
+            "published": totals.events,
+            "suppressed": totals.suppressed,
+            "waiting": taken - totals.events - totals.suppressed,
+        },
+        "snapshots": {"closed": arrivals.n_closed, "published": totals.snapshots},
+        "moved": totals.facts()["moved"],
+        "rejected": arrived.rejected,
+        "out_of_order": arrived.out_of_order,
+        "position": arrivals.position.facts(),
+        "finished": finished,
+    }
 
 
 def check_new(folder: Path) -> None:

@@ -53,10 +53,11 @@ class DeviationShift:
                 np.sum((side - mean) ** 2, axis=(0, 1), where=both)
                 for side, mean in zip((before, after), means, strict=True)
             ]
-        return Score(_mean_shift(*np.sqrt(squares / np.maximum(counts, 1))), goal="lower", range=(0.0, float("inf")))
+        return Score(mean_shift(*np.sqrt(squares / np.maximum(counts, 1))), goal="lower", range=(0.0, float("inf")))
 
 
-def _mean_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+def mean_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Of deviations before and after, one for each channel."""
     had = before > 0.0
     shifts = np.abs(before - after) / np.where(had, before, 1.0)
     return float(np.where(had, shifts, after > 0.0).mean())

@@ -66,13 +66,13 @@ class PeakTimeError:
         days = days_of(original, self.per_day, name=self.name)
         apart, n_peaks = 0.0, 0
         for before, after in side_by_side(original, published, self.of):
-            one, other = _peak_times(before, days), _peak_times(after, days)
+            one, other = peak_times(before, days), peak_times(after, days)
             apart += float(np.nansum(np.abs(one - other)))
             n_peaks += int(np.sum(~np.isnan(one)))
         return Score(apart / max(n_peaks, 1), self.goal, self.range)
 
 
-def _peak_times(curves: Floats, days: Days) -> Floats:
+def peak_times(curves: Floats, days: Days) -> Floats:
     """Of each curve, day and channel the hour of the peak; NaN where nothing is observed."""
     starts = [*np.flatnonzero(np.diff(days.day, prepend=-1)).tolist(), len(days.day)]
     found = np.empty((len(curves), days.n_days, curves.shape[2]))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.model import Panel, Score
 from shoal.utility.curves import Floats, Of, check_of, side_by_side
-from shoal.utility.days import check_per_day, days_of, means_by
+from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 Period = Literal["day", "week"]
 
@@ -77,14 +77,20 @@ class SeasonalityShift:
     def measure(self, original: Panel, published: Panel) -> Score:
         """Compare the seasonality of the curves."""
         days = days_of(original, self.per_day, name=self.name, least=2 if self.period == "day" else 14)
-        labels = days.slot
-        if self.period == "week":
-            labels = np.unique(days.weekday[days.day] * days.n_slots + days.slot, return_inverse=True)[1]
+        labels = season_labels(days, self.period)
         shifts = [
             np.abs(seasonality(before, labels) - seasonality(after, labels))
             for before, after in side_by_side(original, published, self.of)
         ]
         return Score(float(np.concatenate(shifts).mean()), self.goal, self.range)
+
+
+def season_labels(days: Days, period: Period) -> NDArray[np.int64]:
+    """Of each instant the time of the day, or of the week, as a number."""
+    if period == "day":
+        return days.slot
+    labels: NDArray[np.int64] = np.unique(days.weekday[days.day] * days.n_slots + days.slot, return_inverse=True)[1]
+    return labels
 
 
 def seasonality(curves: Floats, labels: NDArray[np.int64]) -> Floats:

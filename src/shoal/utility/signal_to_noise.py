@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Panel, Score
@@ -79,23 +80,28 @@ def _of_panel(original: Panel, published: Panel) -> Floats:
     means = sums / np.maximum(counts, 1)
     for before, _, both in paired_blocks(original, published):
         signal += np.sum((before - means) ** 2, axis=(0, 1), where=both)
-    return _decibel(signal, noise)
+    return decibel(signal, noise)
 
 
 def _of_series(original: Panel, published: Panel) -> Floats:
     """The decibels of each series and channel."""
-    found = []
-    for before, after, both in paired_blocks(original, published):
-        counts = np.maximum(both.sum(axis=1, keepdims=True), 1)
-        means = np.sum(before, axis=1, where=both, keepdims=True) / counts
-        signal = np.sum((before - means) ** 2, axis=1, where=both)
-        found.append(_decibel(signal, np.sum((before - after) ** 2, axis=1, where=both)))
-    return np.concatenate(found)
+    return np.concatenate(
+        [series_decibels(before, after, both) for before, after, both in paired_blocks(original, published)]
+    )
 
 
-def _decibel(signal: Floats, noise: Floats) -> Floats:
+def series_decibels(before: Floats, after: Floats, both: NDArray[np.bool_]) -> Floats:
+    """The decibels of each series and channel of a block, over the cells that both have."""
+    counts = np.maximum(both.sum(axis=1, keepdims=True), 1)
+    means = np.sum(before, axis=1, where=both, keepdims=True) / counts
+    signal = np.sum((before - means) ** 2, axis=1, where=both)
+    return decibel(signal, np.sum((before - after) ** 2, axis=1, where=both))
+
+
+def decibel(signal: Floats, noise: Floats) -> Floats:
+    """Of sums of squares, cut at both ends."""
     # The noise of what was not changed is exactly 0; logarithms apart, since a quotient may overflow.
     large, small = (np.log10(power, out=np.full(power.shape, -np.inf), where=power > 0.0) for power in (signal, noise))
-    decibel = np.subtract(large, small, out=np.full(signal.shape, np.inf), where=noise > 0.0)
-    found: Floats = np.clip(10.0 * decibel, -MOST, MOST)
+    ratio = np.subtract(large, small, out=np.full(signal.shape, np.inf), where=noise > 0.0)
+    found: Floats = np.clip(10.0 * ratio, -MOST, MOST)
     return found

@@ -2,11 +2,22 @@
 
 from shoal.process.policy.loading import load_policy, parse_policy
 from shoal.process.policy.proposing import propose_policy, write_policy
-from shoal.process.policy.schema import Adversary, Data, Limit, Policy, ReleasePart, Require, Search, policy_schema
+from shoal.process.policy.schema import (
+    Adversary,
+    Data,
+    EnginePart,
+    Limit,
+    Policy,
+    ReleasePart,
+    Require,
+    Search,
+    policy_schema,
+)
 
 __all__ = [
     "Adversary",
     "Data",
+    "EnginePart",
     "Limit",
     "Policy",
     "ReleasePart",

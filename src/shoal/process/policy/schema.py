@@ -105,6 +105,42 @@ class Search(Part):
     )
 
 
+class EnginePart(Part):
+    """Where the work runs, for panels larger than memory; its name alone is enough."""
+
+    name: Literal["local", "spark"] = Field(description="local: this machine, in blocks. spark: Apache Spark.")
+    master: str | None = Field(
+        default=None, description="spark: where it runs, such as local[4] or spark://host:7077. Unset: all cores here."
+    )
+    conf: dict[str, str | int | float | bool] = Field(default_factory=dict, description="spark: its settings by name.")
+    memory: str | int | None = Field(default=None, description="local: bytes the work may take, such as 2GB.")
+    processes: int | None = Field(default=None, ge=1, description="local: how many work at once.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"enum": ["local", "spark"]}, handler(core_schema)]}
+
+    @model_validator(mode="after")
+    def _of_one_engine(self) -> EnginePart:
+        if self.name == "local" and (self.master is not None or self.conf):
+            raise ValueError("master and conf are for spark; local takes memory and processes")
+        if self.name == "spark" and (self.memory is not None or self.processes is not None):
+            raise ValueError("memory and processes are for local; spark takes master and conf")
+        return self
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of Spark as it wants them: texts."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.conf.items()
+        }
+
+
 class ClosedPart(Part):
     """What a closed service answers, and how much of it."""
 
@@ -172,6 +208,10 @@ class Policy(Part):
         description="A method by name with its parameters, each a value or {search: [...]}; or a list of steps.",
     )
     search: Search = Field(default=Search(), description="How much is tried.")
+    engine: EnginePart | None = Field(
+        default=None,
+        description="Where panels larger than memory are worked on: local or spark. Unset: in memory.",
+    )
     release: ReleasePart = Field(default=ReleasePart(), description="What is written.")
     seed: int = Field(default=0, ge=0, description="Of everything that is drawn by chance, pseudonyms apart.")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import AttackOnly
-from shoal.model import Candidate, Guarantee, Panel
+from shoal.model import Candidate, Guarantee, Panel, Risk, Verdict
 from shoal.process.judging import attack_all, bound_of, measure_all, view
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
@@ -47,7 +47,8 @@ class Found:
     """A frontier, and the candidate of its chosen point."""
 
     frontier: Frontier
-    candidate: Candidate | None
+    candidate: Any | None
+    """A `Candidate`, or one in blocks where the panel is."""
     method: Any | None
 
 
@@ -60,15 +61,32 @@ def search(plan: Plan, panel: Panel, *, steps: Steps = silent) -> Found:
     on = "all subjects" if sample is panel else f"a sample of {sample.n_subjects} subjects"
     # Targets of a sample are its own subjects: half of them, by the same rule.
     sample_targets = tuning if sample is panel else halves(sample.n_subjects, None, plan.policy.seed)[0]
+
+    def confirm(values: tuple[Any, ...]) -> tuple[Any, Candidate | None, Point]:
+        return evaluate(plan, values, panel, confirming, f"all {panel.n_subjects} subjects")
+
+    return choose(plan, sample, sample_targets, on, confirm, steps=steps)
+
+
+def choose(
+    plan: Plan,
+    sample: Panel,
+    targets: NDArray[np.int64],
+    on: str,
+    confirm: Callable[[tuple[Any, ...]], tuple[Any, Any, Point]],
+    *,
+    steps: Steps = silent,
+) -> Found:
+    """Try all points on a sample, then confirm the promising ones on everybody until one meets both limits."""
     steps.start("searching")
-    tried = _try_all(plan, sample, sample_targets, on, steps)
+    tried = _try_all(plan, sample, targets, on, steps)
     frontier = Frontier(plan.limits, tuple(tried.values()))
     turned_down: list[Point] = []
     at = {id(point): values for values, point in tried.items()}
     for promising in frontier.better_first():
         steps.start(f"confirming {promising.described()}")
         values = at[id(promising)]
-        method, candidate, point = evaluate(plan, values, panel, confirming, f"all {panel.n_subjects} subjects")
+        method, candidate, point = confirm(values)
         if point.meets(plan.limits):
             return Found(Frontier(plan.limits, frontier.points, point, tuple(turned_down)), candidate, method)
         turned_down.append(point)
@@ -155,20 +173,31 @@ def evaluate(
         return method, None, Point(parameters, refused=refused, on=on)
     risks = attack_all(plan.attacks, candidate, targets)
     scores = measure_all(plan.measures, candidate)
-    scenario, bound = plan.policy.adversary.scenario, bound_of(candidate)
-    risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
-    if any(isinstance(guarantee, AttackOnly) for guarantee in candidate.guarantees):
-        # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
-        risk = max(risk, *(found.interval.high for found in risks.values()))
     seconds = time.perf_counter() - began
+    risk = worst_of(plan, risks, bound_of(candidate), candidate.guarantees)
     return method, candidate, Point(parameters, None, risk, risks, scores, seconds, on)
 
 
+def worst_of(plan: Plan, risks: Mapping[str, Risk], bound: float, guarantees: Sequence[Guarantee]) -> float:
+    """The figure that the risk limit is held against: the highest of all attacks in the policy's scenario."""
+    scenario = plan.policy.adversary.scenario
+    risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
+    if any(isinstance(guarantee, AttackOnly) for guarantee in guarantees):
+        # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
+        risk = max(risk, *(found.interval.high for found in risks.values()))
+    return risk
+
+
 def _not_held(candidate: Candidate, require: Sequence[Guarantee]) -> str | None:
-    for guarantee in (*candidate.guarantees, *require):
+    return not_held((*candidate.guarantees, *require), lambda guarantee: guarantee.check(candidate))
+
+
+def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdict]) -> str | None:
+    """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
+    for guarantee in guarantees:
         if isinstance(guarantee, AttackOnly):
-            continue  # judged by the attacks, below
-        verdict = guarantee.check(candidate)
+            continue
+        verdict = check(guarantee)
         if not verdict.holds:
             return f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}."
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,15 +30,21 @@ def file_metadata(written: Written) -> Finding | None:
     library that every file of this machine has. CSV: no byte-order mark and no comment after the last row; one before
     the header or between rows does not verify. All files: last changed while this release was written.
     """
-    notes = sum(_notes(path) for path in written.tables if path.suffix == ".parquet")
+    notes = sum(notes_in(path) for path in written.tables if path.suffix == ".parquet")
     marks = sum(is_marked(path) for path in written.tables if path.suffix == ".csv")
+    return judge_files(notes, marks, odd_dates(written.folder, list(written.folder.iterdir()), written.began))
+
+
+def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
+    """How many files were last changed at another time than while this release was written."""
     # A server's clock may be another than ours: the certificate, just written, tells by how much.
-    latest = (written.folder / FILE_NAME).stat().st_mtime
-    earliest = written.began - (time.time() - latest)
-    dates = sum(
-        not earliest - _SLACK_SECONDS <= path.stat().st_mtime <= latest + _SLACK_SECONDS
-        for path in written.folder.iterdir()
-    )
+    latest = (folder / FILE_NAME).stat().st_mtime
+    earliest = began - (time.time() - latest)
+    return sum(not earliest - _SLACK_SECONDS <= path.stat().st_mtime <= latest + _SLACK_SECONDS for path in files)
+
+
+def judge_files(notes: int, marks: int, dates: int) -> Finding | None:
+    """The finding about so many notes, marks and dates."""
     found = [
         f"{n} {words}"
         for n, words in (
@@ -73,7 +80,7 @@ def _usual() -> tuple[frozenset[bytes], frozenset[str]]:
     return frozenset(keys), frozenset(marks)
 
 
-def _notes(path: Path) -> int:
+def notes_in(path: Path) -> int:
     """How many notes a Parquet file has that are not usual."""
     keys, marks = _usual()
     metadata = pq.read_metadata(path)

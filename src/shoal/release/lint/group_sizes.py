@@ -14,7 +14,8 @@ from shoal.release.publishers_word import is_by_mechanism
 
 NAME = "group-sizes"
 
-_OF_WHOLE_SERIES = ("k-anonymity", "kp-anonymity", "aggregate-rule")
+OF_WHOLE_SERIES = {"k-anonymity", "kp-anonymity", "aggregate-rule"}
+"""Guarantees about groups of whole series."""
 
 
 def group_sizes(written: Written) -> Finding | None:
@@ -30,19 +31,24 @@ def group_sizes(written: Written) -> Finding | None:
     named = {guarantee.name for guarantee in written.guarantees}
     if (isinstance(published, Panel) and "nlk-anonymity" in named) or is_by_mechanism(written.guarantees):
         return None
-    sizes = _sizes(written)
-    alone_is_usual = isinstance(published, Panel) and not named & set(_OF_WHOLE_SERIES)
-    small = 0 if alone_is_usual else int((sizes < crowd.size).sum())
+    alone_is_usual = isinstance(published, Panel) and not named & OF_WHOLE_SERIES
+    disjoint = not isinstance(published, EventTables) and _disjoint(written)
+    return judge_sizes(_sizes(written), crowd.size, alone_is_usual=alone_is_usual, disjoint=disjoint)
+
+
+def judge_sizes(sizes: NDArray[np.int64], crowd: int, *, alone_is_usual: bool, disjoint: bool) -> Finding | None:
+    """The finding about groups of these sizes; disjoint: nobody is in two, so that sizes can be subtracted."""
+    small = 0 if alone_is_usual else int((sizes < crowd).sum())
     rest = 0
-    if not isinstance(published, EventTables) and _disjoint(written):
+    if disjoint:
         left = int(sizes.sum() - sizes.max())
-        rest = left if left < crowd.size else 0
+        rest = left if left < crowd else 0
     if not small and not rest:
         return None
     found = [
         f"{n} {words}"
         for n, words in (
-            (small, f"of {len(sizes)} published groups have fewer than {crowd.size}"),
+            (small, f"of {len(sizes)} published groups have fewer than {crowd}"),
             (rest, "subject(s) stand out, because all others are in one group"),
         )
         if n
@@ -66,6 +72,6 @@ def _sizes(written: Written) -> NDArray[np.int64]:
 
 
 def _disjoint(written: Written) -> bool:
-    """Whether nobody is in two groups, so that sizes can be subtracted."""
+    """Whether nobody is in two groups."""
     original = written.candidate.private.original
     return isinstance(original, Panel) and original.one_series_per_subject

@@ -13,8 +13,10 @@ NAME = "decimal-precision"
 
 MOST = 9
 """Decimals that are told apart; a value with more counts as computed."""
-_COMPUTED = MOST + 1
-_NOTHING = -1
+COMPUTED = MOST + 1
+"""The precision of a row with more."""
+NOTHING = -1
+"""The precision of a row of gaps."""
 _SURE = 6.0
 """What happens by chance in fewer than one of 10^6 tables is no chance."""
 
@@ -38,7 +40,7 @@ def decimal_precision(written: Written) -> Finding | None:
         return None
     classes = written.classes
     firsts = np.unique(classes)
-    found = np.full(published.n_series, _NOTHING)
+    found = np.full(published.n_series, NOTHING)
     found[firsts] = precisions(published.rows[firsts])
     found = found[classes]
     is_rare = rare(published.rows, found, written.subjects, written.crowd.size)
@@ -55,10 +57,15 @@ def decimal_precision(written: Written) -> Finding | None:
     kept = known[(before[source] == found[known]) & rare(original.rows, before, crowd, written.crowd.size)[source]]
     if not len(kept):
         return None
+    where = f", the first at row {int(kept[0])} of {published.n_series},"
+    return finding_of(f"{len(kept)} published series{where} have", written.crowd.size)
+
+
+def finding_of(what: str, crowd: int) -> Finding:
+    """The finding, with what was found in words."""
     return Finding(
         NAME,
-        f"{len(kept)} published series, the first at row {int(kept[0])} of {published.n_series}, have the number of "
-        f"decimals of their original, which leads to fewer than {written.crowd.size} subjects.",
+        f"{what} the number of decimals of their original, which leads to fewer than {crowd} subjects.",
         "Round all values of the table to as few decimals as the coarsest logger writes, or leave out these series.",
     )
 
@@ -73,10 +80,10 @@ def precisions(rows: NDArray[np.float64]) -> Numbers:
     >>> precisions(np.array([[1.0, 2.5], [3.0, np.nan], [0.125, 1.0], [1 / 3, 0.0], [np.nan, np.nan]])).tolist()
     [1, 0, 3, 10, -1]
     """
-    found = np.full(len(rows), _COMPUTED)
-    found[np.isnan(rows).all(axis=1)] = _NOTHING
+    found = np.full(len(rows), COMPUTED)
+    found[np.isnan(rows).all(axis=1)] = NOTHING
     # First the most decimals: of means over groups hardly a row is left.
-    left = np.flatnonzero((found != _NOTHING) & _fits(rows, MOST))
+    left = np.flatnonzero((found != NOTHING) & _fits(rows, MOST))
     for d in range(MOST + 1):
         fits = _fits(rows[left], d)
         found[left[fits]] = d
@@ -113,21 +120,28 @@ def rare(rows: NDArray[np.float64], found: Numbers, subjects: Numbers, crowd: in
     >>> np.flatnonzero(rare(values, precisions(values), np.arange(32), crowd=3)).tolist()
     [31]
     """
-    levels = np.unique(found[found != _NOTHING])
+    told = np.zeros(len(found))
+    some = np.flatnonzero((found != NOTHING) & (found < found.max(initial=NOTHING)))
+    told[some] = different(rows[some])
+    return rare_by(found, told, subjects, crowd, len(found))
+
+
+def rare_by(
+    found: Numbers, told: NDArray[np.float64], subjects: Numbers, crowd: int, n_series: int
+) -> NDArray[np.bool_]:
+    """The same from the precision of each row and how many different values it has, of so many series in all."""
+    levels = np.unique(found[found != NOTHING])
     exact = {int(p): _count(subjects[found == p]) for p in levels}
     if all(n >= crowd for n in exact.values()):
         return np.zeros(len(found), dtype=np.bool_)
-    told = np.zeros(len(found))
-    some = np.flatnonzero((found != _NOTHING) & (found < levels.max()))
-    told[some] = _different(rows[some])
-    sure = _SURE + np.log10(len(found))
+    sure = _SURE + np.log10(n_series)
     hides = np.zeros(len(found), dtype=np.bool_)
     for r in levels:
-        may_be = (found != _NOTHING) & (found <= r) & (told * (r - found) <= sure)
+        may_be = (found != NOTHING) & (found <= r) & (told * (r - found) <= sure)
         if _count(subjects[may_be]) >= crowd:
             hides |= may_be
     too_fine = [p for p in levels if _count(subjects[found >= p]) < crowd]
-    answer: NDArray[np.bool_] = (found != _NOTHING) & (~hides | np.isin(found, too_fine))
+    answer: NDArray[np.bool_] = (found != NOTHING) & (~hides | np.isin(found, too_fine))
     return answer
 
 
@@ -135,7 +149,7 @@ def _count(subjects: Numbers) -> int:
     return len(np.unique(subjects))
 
 
-def _different(rows: NDArray[np.float64]) -> Numbers:
+def different(rows: NDArray[np.float64]) -> Numbers:
     """How many different values each row has, without zero and gaps."""
     ordered = np.sort(rows, axis=1)
     is_new = np.ones(rows.shape, dtype=np.bool_)

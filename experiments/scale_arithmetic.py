@@ -1,0 +1,228 @@
+"""What 35 million meters would take, reckoned from what a few thousand take here.
+
+Every step of a release runs on the local engine, on one core, over simulated meters of the full length, in blocks as
+large as an executor of the cluster would have them. Its processor time, the rows it brings together and keeps, and the
+bytes of these are counted. Spark's own share, moving rows between Java and Python and through a shuffle, is measured in
+a session of one core. Both are carried over in proportion to the number of series, which is right for every step:
+leaves have the same size however many there are. Where the leaves here are smaller than there, grouping is reckoned
+with the power of the leaf's size by which it grows.
+
+Writes arithmetic.md, by default to docs/results; every figure in it is computed.
+"""
+
+import argparse
+import platform
+from dataclasses import replace
+from pathlib import Path
+
+from scale_arithmetic_measures import (
+    GB,
+    GROUPING,
+    PER_DAY,
+    SHARE,
+    Cluster,
+    Measured,
+    SparkCosts,
+    measure_spark,
+    measure_steps,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+LEAF_POWER = 0.7
+"""By which the work for each series grows with the size of its leaf (benchmarks/mdav_index.py: time grows by 1.7)."""
+
+
+def main() -> None:
+    """Measure, reckon and write."""
+    given = arguments()
+    cluster = Cluster(given.executors, given.cores, given.memory, given.network, given.busy)
+    measured = measure_steps(given.series, given.days, given.k, given.targets, cluster.part_bytes)
+    spark = None if given.without_spark else measure_spark(given.days * PER_DAY)
+    given.out.mkdir(parents=True, exist_ok=True)
+    written = given.out / "arithmetic.md"
+    written.write_text(page(given, cluster, measured, spark), encoding="utf-8")
+    print(f"wrote {written}")
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--series", type=int, default=2000, help="meters that are measured here")
+    parser.add_argument("--days", type=int, default=365, help="length of each series, in half hours of so many days")
+    parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--targets", type=int, default=1000, help="subjects under attack")
+    parser.add_argument("--meters", type=int, default=35_000_000, help="meters that are reckoned")
+    parser.add_argument("--executors", type=int, default=20)
+    parser.add_argument("--cores", type=int, default=8, help="of each executor")
+    parser.add_argument("--memory", type=int, default=32, help="GiB of each executor")
+    parser.add_argument("--network", type=float, default=10.0, help="Gbit/s of each executor")
+    parser.add_argument("--busy", type=float, default=0.7, help="share of the time that cores have work")
+    parser.add_argument("--without-spark", action="store_true", help="leave out what Spark adds")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
+    return parser.parse_args()
+
+
+def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark: SparkCosts | None) -> str:
+    """The whole page."""
+    length = given.days * PER_DAY
+    factor = given.meters / given.series
+    row_bytes = 8 * length
+    measured = in_larger_leaves(given, cluster, measured, row_bytes)
+    command = "python experiments/scale_arithmetic.py" + (
+        "" if given.series == 2000 else f" --series {given.series} --days {given.days}"
+    )
+    lines = [
+        f"# The arithmetic for {given.meters:,} meters × {length:,} readings",
+        "",
+        f"Written by `{command}`; do not edit. How to run it is said under [scale](../scale.md).",
+        "",
+        f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
+        f"{given.series:,} simulated meters × {length:,} half hours, k = {given.k}, leaves: {measured.leaves}, through "
+        f"every step of a release; k-anonymity holds: {'yes' if measured.holds else 'no'}. Carried over in proportion "
+        f"to the meters, to a cluster of {cluster.words}.",
+        "",
+        "## What there is",
+        "",
+        "| what | each meter | all |",
+        "|---|---|---|",
+        f"| readings | {length:,} | {given.meters * length:,} |",
+        _sizes("input, long Parquet, compressed", measured.input_bytes / given.series, factor * given.series),
+        _sizes("rows of 64-bit numbers", row_bytes, factor * given.series),
+        _sizes("release, Parquet in parts", measured.release_bytes / given.series, factor * given.series),
+        "",
+        "## Steps",
+        "",
+        "Seconds are of one core, for a thousand meters, without Spark. Shuffled is what rows weigh that are brought "
+        "together; kept is what is written to the executors' disks to be read again, read what is read from there.",
+        "",
+        "| step | core-seconds / 1000 | passes over the input | shuffles | shuffled | kept | read again |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {step.name} | {1000 * step.seconds / given.series:.2f} | {step.passes:.0f} | {len(step.shuffled)} | "
+        f"{_size(step.moved * factor)} | {_size(step.kept * factor)} | {_size(step.read * factor)} |"
+        for step in measured.steps
+    ]
+    total = sum(step.seconds for step in measured.steps) * factor
+    moved, kept, read = (
+        factor * sum(getattr(step, name) for step in measured.steps) for name in ("moved", "kept", "read")
+    )
+    n_shuffles = sum(len(step.shuffled) for step in measured.steps)
+    lines += [
+        f"| all | {1000 * total / given.meters:.2f} | {sum(step.passes for step in measured.steps):.0f} | "
+        f"{n_shuffles} | {_size(moved)} | {_size(kept)} | {_size(read)} |",
+        "",
+        *_largest(measured, factor),
+        "",
+        *_memory(given, cluster, row_bytes, kept, moved),
+        "",
+        *_hours(cluster, spark, total, moved, kept, read, factor * measured.input_bytes, measured),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def in_larger_leaves(given: argparse.Namespace, cluster: Cluster, measured: Measured, row_bytes: int) -> Measured:
+    """The same with the work of grouping as it is in leaves of the size they have there, between one and two times."""
+    there, here = 1.5 * cluster.leaf(given.k, row_bytes), given.series / measured.leaves
+    more = max(1.0, there / here) ** LEAF_POWER
+    steps = [
+        replace(step, name=f"{step.name}, × {more:.2f} for leaves", seconds=more * step.seconds)
+        if step.name == GROUPING
+        else step
+        for step in measured.steps
+    ]
+    return replace(measured, steps=steps)
+
+
+def _largest(measured: Measured, factor: float) -> list[str]:
+    shuffles = [(size, step.name, keys) for step in measured.steps for keys, size in step.shuffled]
+    heavy = sorted((s for s in shuffles if s[0] * factor >= 1e11), reverse=True)
+    rest = sum(size for size, _, _ in shuffles) - sum(size for size, _, _ in heavy)
+    return [
+        "Shuffles of 100 GB and more:",
+        "",
+        "| step | brought together by | bytes |",
+        "|---|---|---|",
+        *(f"| {name} | {keys} | {_size(size * factor)} |" for size, name, keys in heavy),
+        f"| the other {len(shuffles) - len(heavy)} | | {_size(rest * factor)} |",
+    ]
+
+
+def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: float, moved: float) -> list[str]:
+    planned = cluster.leaf(given.k, row_bytes)
+    disk = (kept + moved) / cluster.executors
+    return [
+        "## Memory and disk",
+        "",
+        "| what | how much |",
+        "|---|---|",
+        f"| a Python worker may hold as a whole | {_size(cluster.part_bytes)}: 1/{SHARE} of "
+        f"{cluster.memory} GiB, shared by {cluster.cores} cores |",
+        f"| leaf, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
+        f"{_size(2 * planned * row_bytes)} |",
+        f"| leaves | about {given.meters / (1.5 * planned):,.0f} |",
+        f"| targets of the attack, in every Python worker | {_size(given.targets * row_bytes)} |",
+        "| driver | a sample of at most 128 MiB, targets, plans and counts: the same for any number of meters |",
+        f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
+    ]
+
+
+def _hours(
+    cluster: Cluster,
+    spark: SparkCosts | None,
+    seconds: float,
+    moved: float,
+    kept: float,
+    read: float,
+    input_bytes: float,
+    measured: Measured,
+) -> list[str]:
+    cores = cluster.all_cores * cluster.busy
+    passes = sum(step.passes for step in measured.steps)
+    wire = cluster.executors * cluster.network / 8 * GB
+    rows = [("the work itself", f"{seconds / 3600:,.0f} core-hours", seconds / cores)]
+    if spark is not None:
+        rows += [
+            ("shuffles on Spark", f"{spark.shuffled:.1f} core-seconds per GB", spark.shuffled * moved / GB / cores),
+            (
+                "kept rows on Spark",
+                f"{spark.kept:.1f} core-seconds per GB written or read",
+                spark.kept * (kept + read) / GB / cores,
+            ),
+        ]
+    rows += [
+        ("input over the network", f"{passes:.0f} times {_size(input_bytes)}", passes * input_bytes / wire),
+        ("shuffles over the network", _size(moved), moved / wire),
+    ]
+    total = sum(row[2] for row in rows)
+    said = "" if spark is None else f" Spark's share was measured with one core, on Java {spark.java}."
+    missing = "" if spark is not None else " Spark's own share was not measured and is missing."
+    return [
+        "## Hours",
+        "",
+        f"On {cluster.words}. One after another, as if nothing overlapped.{said}{missing}",
+        "",
+        "| what | how much | hours |",
+        "|---|---|---|",
+        *(f"| {name} | {amount} | {part / 3600:.1f} |" for name, amount, part in rows),
+        f"| **all** | | **{total / 3600:.1f}** |",
+        "",
+        f"hours = (core-seconds + Spark's seconds per GB × GB) / ({cluster.all_cores} cores × {cluster.busy:g}) + "
+        f"bytes / ({cluster.executors} × {cluster.network:g} Gbit/s). Twice the executors halve it: no step grows "
+        "faster than the number of meters.",
+    ]
+
+
+def _sizes(name: str, each: float, n: float) -> str:
+    return f"| {name} | {_size(each)} | {_size(each * n)} |"
+
+
+def _size(size: float) -> str:
+    for unit, power in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= power:
+            return f"{size / power:.3g} {unit}"
+    return f"{size:.0f} B"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,288 @@
+"""What the steps of a release take on one core, counted and timed; and what Spark adds."""
+
+# ruff: noqa: E402 - libraries read how many threads they may have when they are loaded
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# What is measured is the work of one core.
+for _name in ("NUMBA_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal import KAnonymity, Microaggregation, simulate
+from shoal.attacks import KnownTotals
+from shoal.engines import Local, anonymize, attack, check, measure, read_blocks
+from shoal.engines import spark as spark_engine
+from shoal.engines.contract import Blocks
+from shoal.errors import ParameterError
+from shoal.release.parts import release_blocks
+from shoal.utility import InformationLoss
+
+GB = 1e9
+GROUPING = "microaggregation"
+PER_DAY = 48
+SHARE = spark_engine._SHARE
+"""Of an executor's memory: what its Pythons may hold as a whole."""
+_SPARK_ROWS = 600
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where it would run."""
+
+    executors: int
+    cores: int
+    memory: int
+    network: float
+    busy: float
+
+    @property
+    def part_bytes(self) -> int:
+        """What a Python worker may hold as a whole: the rule of the Spark engine."""
+        return self.memory * 2**30 // SHARE // self.cores
+
+    def leaf(self, k: int, row_bytes: int) -> int:
+        """The fewest subjects of a leaf: half of what fits, and at least 3k. Up to twice as many."""
+        return max(3 * k, min(50_000, self.part_bytes // row_bytes // 2))
+
+    @property
+    def all_cores(self) -> int:
+        """Of all executors."""
+        return self.executors * self.cores
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return (
+            f"{self.executors} executors with {self.cores} cores, {self.memory} GB and {self.network:g} Gbit/s each, "
+            f"cores at work {100 * self.busy:.0f} % of the time"
+        )
+
+
+@dataclass
+class Step:
+    """What one step took, of all series measured."""
+
+    name: str
+    seconds: float = 0.0
+    """Of processor time."""
+    shuffled: list[tuple[str, int]] = field(default_factory=list)
+    """What rows were brought together by, and their bytes."""
+    kept: int = 0
+    """Bytes written to scratch to be read again."""
+    read: int = 0
+    """Bytes read from there."""
+    passes: float = 0.0
+    """How often the input was read."""
+
+    @property
+    def moved(self) -> int:
+        """Bytes through shuffles."""
+        return sum(size for _, size in self.shuffled)
+
+
+class Counting(Local):
+    """The local engine in one process, with a count of what it moves."""
+
+    def __init__(self, part_bytes: int, scratch: Path) -> None:
+        super().__init__(memory=16 * part_bytes, scratch=scratch)
+        self.step = Step("before")
+        self.input_rows = 1
+
+    def read(self, path, columns=None):  # type: ignore[no-untyped-def]
+        """The same, rows counted as they are read."""
+        table = super().read(path, columns)
+        return self.map(table, _Watch(self._saw_input), table.schema)
+
+    def together(self, table, keys, work, schema, *, order=()):  # type: ignore[no-untyped-def]
+        """The same, with the bytes of what was written by key."""
+        found = super().together(table, keys, work, schema, order=order)
+        self.step.shuffled.append((", ".join(keys), sum(part.size for part in found.parts)))
+        return found
+
+    def keep(self, table):  # type: ignore[no-untyped-def]
+        """The same, with the bytes of what was kept."""
+        found = super().keep(table)
+        self.step.kept += sum(part.size for part in found.parts)
+        return self.map(found, _Watch(self._saw_kept), found.schema)
+
+    def _saw_input(self, block: pa.RecordBatch) -> None:
+        self.step.passes += block.num_rows / self.input_rows
+
+    def _saw_kept(self, block: pa.RecordBatch) -> None:
+        self.step.read += block.nbytes
+
+    @contextmanager
+    def doing(self, name: str, steps: list[Step]) -> Iterator[None]:
+        """A step with its processor time."""
+        self.step = Step(name)
+        began = time.process_time()
+        yield
+        self.step.seconds = time.process_time() - began
+        steps.append(self.step)
+        print(f"{name}: {self.step.seconds:.1f} s, {len(self.step.shuffled)} shuffles, {self.step.moved / GB:.2f} GB")
+
+
+@dataclass(frozen=True)
+class _Watch:
+    seen: Callable[[pa.RecordBatch], None]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            self.seen(block)
+            yield block
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Everything that was measured on the local engine."""
+
+    steps: list[Step]
+    input_bytes: int
+    release_bytes: int
+    leaves: int
+    holds: bool
+
+
+def measure_steps(n: int, days: int, k: int, targets: int, part_bytes: int) -> Measured:
+    """Run all steps once, after a small run in which the kernels are compiled."""
+    with tempfile.TemporaryDirectory(prefix="shoal-arithmetic-") as folder:
+        place = Path(folder)
+        write_meters(place / "small.parquet", 4 * k, min(3, days))
+        run_steps(place / "small.parquet", place, 2**24, k, 2 * k)
+        write_meters(place / "meters.parquet", n, days)
+        return run_steps(place / "meters.parquet", place, part_bytes, k, targets)
+
+
+def write_meters(path: Path, n: int, days: int) -> None:
+    """Half-hourly meters as a long table, a group of rows for some hundred series."""
+    first = True
+    writer = None
+    for start in range(0, n, 500):
+        meters = simulate.meters(min(500, n - start), days=days, step="30min", seed=start + 1)
+        size, length = meters.values.shape
+        names = np.repeat([f"meter-{start + i:08}" for i in range(size)], length)
+        table = pl.DataFrame({"id": names, "time": np.tile(meters.times, size), "value": meters.values.ravel()})
+        rows = table.to_arrow().cast(
+            pa.schema([("id", pa.string()), ("time", pa.timestamp("us")), ("value", pa.float64())])
+        )
+        if first:
+            writer, first = pq.ParquetWriter(path, rows.schema, compression="zstd"), False
+        writer.write_table(rows)
+    assert writer is not None
+    writer.close()
+
+
+def run_steps(path: Path, place: Path, part_bytes: int, k: int, targets: int) -> Measured:
+    """Read, group, check, attack, measure, write."""
+    steps: list[Step] = []
+    out = place / f"release-{path.stem}"
+    with Counting(part_bytes, place) as engine:
+        engine.input_rows = pq.read_metadata(path).num_rows
+        with engine.doing("read", steps):
+            panel = read_blocks(engine, path, digests=False)
+        with engine.doing(GROUPING, steps):
+            candidate = anonymize(Microaggregation(k=k), panel)
+        with engine.doing("check", steps):
+            verdict = check(KAnonymity(k), candidate)
+        with engine.doing("attack: known totals", steps):
+            attack(KnownTotals(), candidate, targets=targets)
+        with engine.doing("measure: information loss", steps):
+            measure(InformationLoss(), candidate)
+        with engine.doing("release", steps):
+            release_blocks(candidate, out, summary="reckoning")
+        leaves = int(candidate.recipe.figures["leaves"])
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    return Measured(steps, path.stat().st_size, size, leaves, verdict.holds)
+
+
+@dataclass(frozen=True)
+class SparkCosts:
+    """Seconds of a core for each GB, above what the local engine takes."""
+
+    shuffled: float
+    kept: float
+    java: str
+
+
+@dataclass(frozen=True)
+class _Make:
+    """Rows of the full length from their numbers."""
+
+    length: int
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            numbers = block.column("number").to_numpy()
+            # Part of the digits repeat, as readings do; noise alone would not compress.
+            rows = np.random.default_rng(int(numbers[0])).integers(0, 2000, (len(numbers), self.length)) / 1000.0
+            data = pa.array([row.tobytes() for row in rows], pa.binary())
+            yield pa.record_batch([pa.array(numbers), data], names=["number", "row"])
+
+
+@dataclass(frozen=True)
+class _Weigh:
+    """How many bytes there are."""
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        size = sum(block.nbytes for block in blocks)
+        yield pa.record_batch([[size]], schema=_SIZE)
+
+
+_SIZE = pa.schema([("size", pa.int64())])
+_ROWS = pa.schema([("number", pa.int64()), ("row", pa.binary())])
+
+
+def measure_spark(length: int) -> SparkCosts | None:
+    """What a shuffle and a kept table cost on Spark with one core; None without Java."""
+    try:
+        engine = spark_engine.Spark(master="local[1]", conf={"spark.driver.memory": "4g"})
+    except ParameterError:
+        return None
+    numbers = pa.table({"number": np.arange(_SPARK_ROWS)})
+    with engine:
+        made = engine.map(engine.scatter(numbers, 8), _Make(length), _ROWS)
+
+        def seconds(table: spark_engine.SparkTable) -> tuple[float, int]:
+            began = processor_time()
+            found = engine.collect(engine.map(table, _Weigh(), _SIZE))
+            return processor_time() - began, int(np.sum(found["size"].to_numpy()))
+
+        seconds(made)  # Java and Python are started once
+        plain, size = min(seconds(made) for _ in range(3))
+        together = engine.together(made, ["number"], _Weigh(), _SIZE)
+        shuffled = min(seconds(together)[0] for _ in range(3))
+        kept = engine.keep(made)
+        written, read = seconds(kept)[0], min(seconds(kept)[0] for _ in range(3))
+        java = engine.session.sparkContext._jvm.System.getProperty("java.version")
+    print(
+        f"Spark, {size / GB:.2f} GB: {plain:.1f} s, shuffled {shuffled:.1f} s, kept {written:.1f} s, read {read:.1f} s"
+    )
+    moved = max(0.0, shuffled - plain)
+    kept_and_read = max(0.0, written - plain + read) / 2
+    return SparkCosts(moved / (size / GB), kept_and_read / (size / GB), str(java))
+
+
+def processor_time() -> float:
+    """Seconds that this process and everything it started have worked: Java, and Python under it."""
+    parents, worked = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry.name)] = int(fields[1])
+                worked[int(entry.name)] = sum(map(int, fields[11:15]))  # its own, and of those it waited for
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(worked[pid] for pid in ours) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,57 @@
+"""The options that say where the work runs: the same for every command that can run on an engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from shoal.process.policy import EnginePart
+
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        help="Where panels larger than memory are worked on: local (in blocks) or spark. Left out: in memory."
+    ),
+]
+Master = Annotated[
+    str | None, typer.Option(help="Where Spark runs, such as local[4] or spark://host:7077; all cores by default.")
+]
+Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")]
+Memory = Annotated[str | None, typer.Option(help="Bytes that --engine local may take, such as 2GB.")]
+Processes = Annotated[int | None, typer.Option(help="How many processes --engine local works with.")]
+
+_LOCAL, _SPARK = ("memory", "processes"), ("master", "conf")
+
+
+def engine_of(ctx: typer.Context) -> EnginePart | None:
+    """The engine among the options of a command; None: in memory."""
+    given = ctx.params
+    name = given.get("engine")
+    of_one = {option: given.get(option) for option in (*_LOCAL, *_SPARK) if given.get(option)}
+    if name is None:
+        if of_one:
+            wanted = "local" if next(iter(of_one)) in _LOCAL else "spark"
+            raise ParameterError(f"--{next(iter(of_one))} is for an engine. Give --engine {wanted} with it.")
+        return None
+    if name not in ("local", "spark"):
+        raise ParameterError(f"--engine is local or spark, got {name!r}.")
+    for option in of_one:
+        if option in (_SPARK if name == "local" else _LOCAL):
+            other = "spark" if name == "local" else "local"
+            raise ParameterError(f"--{option} is for --engine {other}, not for {name}.")
+    from shoal.cli.spark import read_conf
+    from shoal.process.policy import EnginePart
+
+    if given.get("processes") is not None and given["processes"] < 1:
+        raise ParameterError("--processes must be a whole number of at least 1.")
+    return EnginePart(
+        name=name,
+        master=given.get("master"),
+        conf=dict(read_conf(given.get("conf") or ())),
+        memory=given.get("memory"),
+        processes=given.get("processes"),
+    )

@@ -1,0 +1,109 @@
+"""What an engine can do: map over blocks, bring equal keys together, merge summaries. Nothing else.
+
+Everything that runs on many machines is written once against this, and every engine gives the same rows. Work must
+therefore be a function of the rows it gets and of nothing else: not of where blocks begin and end, not of the clock,
+not of chance. Then a part that is lost with its machine is simply computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from shoal.errors import ParameterError
+
+Blocks = Iterator[pa.RecordBatch]
+Work = Callable[[Blocks], Blocks]
+"""What is done with the blocks of one part, one after another. It must survive pickling: a frozen dataclass that can be
+called, not a closure."""
+
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+MOST_COLLECTED = 256 * 2**20
+"""Bytes that may come to the driver at once: summaries, samples and plans, never a panel."""
+
+
+class Shared(Protocol, Generic[V_co]):
+    """A value that every worker can read: targets, prices, a plan."""
+
+    @property
+    def value(self) -> V_co:
+        """The value itself."""
+        ...
+
+
+class Table(Protocol):
+    """Rows that lie somewhere, in parts; a recipe for them rather than the rows themselves until they are kept."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        ...
+
+
+class Engine(Protocol):
+    """Where the work runs. Used as a context: at its end scratch files are gone."""
+
+    @property
+    def name(self) -> str:
+        """The word of the policy file."""
+        ...
+
+    @property
+    def cores(self) -> int:
+        """How many parts are worked on at once."""
+        ...
+
+    @property
+    def part_bytes(self) -> int:
+        """How large rows may be in all that a worker must hold at once, such as those of a key."""
+        ...
+
+    def read(self, path: str, columns: Sequence[str] | None = None) -> Table:
+        """A Parquet file or a folder of them."""
+        ...
+
+    def scatter(self, rows: pa.Table, parts: int | None = None) -> Table:
+        """Rows of the driver's, such as names of files, spread over parts; as many as there are rows if unsaid."""
+        ...
+
+    def map(self, table: Table, work: Work, schema: pa.Schema) -> Table:
+        """The work done on every part; it sees the blocks of a part in order."""
+        ...
+
+    def together(
+        self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
+    ) -> Table:
+        """The same with all rows of a key in one part, sorted by the keys and then by `order`; no key is missing."""
+        ...
+
+    def concat(self, tables: Sequence[Table]) -> Table:
+        """The rows of several tables that have the same columns."""
+        ...
+
+    def keep(self, table: Table) -> Table:
+        """The same rows, computed once however often they are used."""
+        ...
+
+    def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
+        """All rows, at the driver. Refused above `most` bytes: a panel does not fit there."""
+        ...
+
+    def share(self, value: V) -> Shared[V]:
+        """Give a value to every worker once, not with every task."""
+        ...
+
+    def close(self) -> None:
+        """Remove what lies in scratch folders."""
+        ...
+
+
+def refuse_large(found: int, most: int) -> None:
+    """Say no to a collection that is a panel."""
+    if found > most:
+        raise ParameterError(
+            f"More than {most // 2**20} MiB would be collected in one place. This step does not work on an engine."
+        )

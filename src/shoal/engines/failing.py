@@ -1,0 +1,62 @@
+"""What is said when work fails: where and as what, never with the data in it.
+
+A library's message may quote a value, and a worker's message travels through logs. So only messages of Shoal's own
+errors are passed on; of all others the kind and the place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+from shoal import errors
+from shoal.engines.contract import Blocks
+from shoal.errors import ShoalError
+
+_MARK = "shoal-failure"
+_PLACES = 3
+
+
+class WorkFailedError(ShoalError):
+    """A piece of work ended with an error that is not Shoal's own."""
+
+
+def told(error: Exception) -> ShoalError:
+    """The error as it may be passed on."""
+    return error if isinstance(error, ShoalError) else WorkFailedError(_place(error))
+
+
+def guard(blocks: Blocks) -> Blocks:
+    """The same blocks; what goes wrong on the way is told without data."""
+    try:
+        yield from blocks
+    except Exception as error:
+        raise told(error) from None
+
+
+def carried(error: Exception) -> RuntimeError:
+    """An error as a text that comes through another program unharmed, to be read by `raise_carried`."""
+    safe = told(error)
+    return RuntimeError(f"<{_MARK}>{json.dumps([type(safe).__name__, str(safe)])}</{_MARK}>")
+
+
+def raise_carried(text: str) -> NoReturn:
+    """Raise the error that another program reported."""
+    found = re.search(rf"<{_MARK}>(.*?)</{_MARK}>", text, re.S)
+    if found is None:
+        kinds = re.findall(r"^(?:Caused by: )?((?:[a-z]\w*\.)+[A-Z]\w+)", text, re.M)
+        raise WorkFailedError(f"The work failed on the engine: {kinds[0] if kinds else 'no reason was given'}.")
+    name, message = json.loads(found[1])
+    kind = getattr(errors, name, WorkFailedError)
+    raise kind(message)
+
+
+def _place(error: Exception) -> str:
+    """The kind of an error and the last places in the code it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames if frame.filename != __file__]
+    where = f" at {' > '.join(places[-_PLACES:])}" if places else ""
+    return f"The work failed with {type(error).__name__}{where}. Its message is kept back, it may quote the data."

@@ -1,0 +1,364 @@
+"""The work on one machine: in blocks that fit into the memory allowed, with scratch files for the rest."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import pickle
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.engines.contract import MOST_COLLECTED, Shared, Table, Work, refuse_large
+from shoal.engines.failing import WorkFailedError, told
+from shoal.engines.parts import FilePart, MappedPart, ParquetPart, Part, RowsPart, Scratch, SortedPart, write_part
+from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
+from shoal.errors import InputError, ParameterError
+
+V = TypeVar("V")
+
+DEFAULT_MEMORY = 2 * 2**30
+
+_SHARE = 16  # of the memory, for one block: several are held while sorting, grouping and writing
+_SMALL = 4 * 2**20  # bytes that are not worth many buckets
+_LARGEST = 3  # blocks that a bucket may have: its rows are read from its files one block after another
+_DEEPEST = 9  # times that six bits of the hash can be taken
+_TASKS = 4  # for each process, so that none waits long for the slowest
+
+
+@dataclass(frozen=True)
+class LocalTable:
+    """Parts and what is done with each of them when it is asked for."""
+
+    parts: tuple[Part, ...]
+    schema: pa.Schema
+
+
+class Local:
+    """Runs on this machine, in blocks.
+
+    Parameters
+    ----------
+    memory
+        Bytes the work may take, as a number or as a text such as "2GB". Blocks are a sixteenth of it, shared by the
+        processes. Kept rows lie in scratch files; their pages count as cache, which the system takes back.
+    processes
+        How many work at once. One is this process itself, whose kernels use all cores by threads. With more, a script
+        needs `if __name__ == "__main__":`, because each of them reads it.
+    scratch
+        Folder for scratch files. They hold raw data: a folder of its own is made inside, with mode 0700. Files are
+        removed as soon as no table needs them, the rest at the end.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal.engines import Local, Same
+    >>> with Local() as engine:
+    ...     table = engine.scatter(pa.table({"key": [2, 1, 2]}), parts=2)
+    ...     engine.collect(engine.together(table, ["key"], Same(), table.schema))["key"].to_pylist().count(2)
+    2
+    """
+
+    name: ClassVar[str] = "local"
+
+    def __init__(
+        self, *, memory: int | str = DEFAULT_MEMORY, processes: int = 1, scratch: str | Path | None = None
+    ) -> None:
+        if isinstance(processes, bool) or not isinstance(processes, int) or processes < 1:
+            raise ParameterError("processes must be a whole number of at least 1.")
+        self.memory = as_bytes(memory)
+        self.processes = processes
+        self.block_bytes = max(2**20, self.memory // _SHARE // processes)
+        self._parent = None if scratch is None else Path(scratch)
+        self._folder: Path | None = None
+        self._n_folders = 0
+        self._pool: ProcessPoolExecutor | None = None
+
+    @property
+    def cores(self) -> int:
+        """How many parts are worked on at once."""
+        return self.processes
+
+    @property
+    def part_bytes(self) -> int:
+        """How large a part may be that is held in memory as a whole."""
+        return self.block_bytes
+
+    def read(self, path: str, columns: Sequence[str] | None = None) -> LocalTable:
+        """Row groups of Parquet files, some at a time."""
+        files = parquet_files(Path(path))
+        names = None if columns is None else tuple(columns)
+        parts = [part for file in files for part in self._parts_of(file, names)]
+        schema = pq.read_schema(files[0])
+        if names is not None:
+            for name in names:
+                if name not in schema.names:
+                    raise InputError(f"There is no column {name!r} in the table.")
+            schema = pa.schema([schema.field(name) for name in names])
+        return LocalTable(tuple(parts), schema.remove_metadata())
+
+    def scatter(self, rows: pa.Table, parts: int | None = None) -> LocalTable:
+        """Slices of a small table."""
+        n = max(1, min(parts or rows.num_rows, rows.num_rows))
+        bounds = [i * rows.num_rows // n for i in range(n + 1)]
+        slices = (RowsPart(rows.slice(first, last - first)) for first, last in itertools.pairwise(bounds))
+        return LocalTable(tuple(slices), rows.schema)
+
+    def map(self, table: Table, work: Work, schema: pa.Schema) -> LocalTable:
+        """Done when the rows are asked for."""
+        return LocalTable(tuple(MappedPart(part, work, schema) for part in _mine(table).parts), schema)
+
+    def together(
+        self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
+    ) -> LocalTable:
+        """Rows go to scratch files by a hash of their keys; a file that is too large is split by more of the hash."""
+        mine = _mine(table)
+        buckets = self._distribute(mine.parts, tuple(keys), mine.schema)
+        # Neither many tiny parts, each with the cost of starting its work, nor fewer than there are processes.
+        enough = min(self.block_bytes, max(_SMALL, sum(b.size for b in buckets) // (_TASKS * self.processes)))
+        found = []
+        some: list[_Bucket] = []
+        for bucket in [*buckets, None]:
+            if some and (bucket is None or sum(b.size for b in some) + bucket.size > enough):
+                files = tuple(file for b in some for file in b.files)
+                found.append(SortedPart(files, (*keys, *order), mine.schema, sum(b.size for b in some)))
+                some = []
+            if bucket is not None:
+                some.append(bucket)
+        return LocalTable(tuple(MappedPart(part, work, schema) for part in found), schema)
+
+    def concat(self, tables: Sequence[Table]) -> LocalTable:
+        """Their parts, one after another."""
+        return LocalTable(tuple(part for table in tables for part in _mine(table).parts), _mine(tables[0]).schema)
+
+    def keep(self, table: Table) -> LocalTable:
+        """As scratch files that are mapped into memory when read."""
+        mine = _mine(table)
+        scratch = self._new_scratch()
+        numbered = [_Numbered(i, part, scratch.path) for i, part in enumerate(mine.parts)]
+        files = [FilePart(Path(file), mine.schema, scratch) for file in self._run(_write, numbered)]
+        return LocalTable(tuple(files), mine.schema)
+
+    def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
+        """All rows, in the order of the parts."""
+        mine = _mine(table)
+        found: list[pa.Table] = []
+        size = 0
+        for rows in self._run(_Gather(most), mine.parts):
+            size += rows.nbytes
+            refuse_large(size, most)
+            found.append(rows)
+        return pa.concat_tables(found) if found else mine.schema.empty_table()
+
+    def share(self, value: V) -> Shared[V]:
+        """The value itself, or where there are processes a file that each of them reads once."""
+        if self.processes == 1:
+            return _Value(value)
+        scratch = self._new_scratch()
+        path = scratch.path / "value"
+        path.write_bytes(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+        return _FileValue(str(path), scratch)
+
+    def close(self) -> None:
+        """End the processes and remove the scratch folder."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _distribute(self, parts: Sequence[Part], keys: tuple[str, ...], schema: pa.Schema) -> list[_Bucket]:
+        """Rows by their keys in buckets, each small enough or of one key only."""
+        found: list[_Bucket] = []
+        # Work may make much of a little: what was taken for small and is not is written once more.
+        n_buckets = N_BUCKETS if sum(part.size for part in parts) > _SMALL else 1
+        waiting: list[tuple[Sequence[Part], int, int]] = [(parts, 0, n_buckets)]
+        again: set[Path] = set()
+        while waiting:
+            some, depth, n_buckets = waiting.pop()
+            scratch = self._new_scratch()
+            written: dict[int, list[BucketFile]] = defaultdict(list)
+            for files in self._run(Distribute(scratch.path, keys, depth, n_buckets), self._shares(some)):
+                for file in files:
+                    written[file.bucket].append(file)
+            for part in some:
+                if isinstance(part, FilePart) and part.path in again:
+                    part.path.unlink()  # its rows are written anew
+            for own in (written[number] for number in sorted(written)):
+                mapped = tuple(FilePart(file.path, schema, scratch) for file in own)
+                bucket = _Bucket(mapped, sum(file.size for file in mapped))
+                one_key = min(file.low for file in own) == max(file.high for file in own)
+                if bucket.size <= _LARGEST * self.block_bytes or one_key or depth == _DEEPEST:
+                    found.append(bucket)
+                else:
+                    again |= {file.path for file in mapped}
+                    waiting.append((mapped, depth + (n_buckets > 1), N_BUCKETS))
+        return found
+
+    def _shares(self, parts: Sequence[Part]) -> list[Sequence[Part]]:
+        """The parts in as many runs as there are to be tasks: each writes files of its own."""
+        n = min(len(parts), 1 if self.processes == 1 else _TASKS * self.processes)
+        bounds = [i * len(parts) // max(1, n) for i in range(n + 1)]
+        return [parts[first:last] for first, last in itertools.pairwise(bounds)]
+
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """The task on each item, results in order, as they come."""
+        if self.processes == 1 or len(items) < 2:
+            yield from map(_Told(task), items)
+            return
+        if self._pool is None:
+            # Fresh processes: a fork would take locks of threads along that nobody ever opens again. One thread each
+            # for polars, which reads this when it is loaded: there are as many processes as cores are wanted.
+            self._pool = ProcessPoolExecutor(
+                self.processes,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=os.putenv,
+                initargs=("POLARS_MAX_THREADS", "1"),
+            )
+        try:
+            yield from self._pool.map(_Told(task), items)
+        except BrokenProcessPool:
+            self._pool = None
+            raise WorkFailedError(
+                "A process of the engine ended in the middle of its work, perhaps for want of memory. Use fewer "
+                "processes or less memory."
+            ) from None
+
+    def _new_scratch(self) -> Scratch:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="shoal-", dir=self._parent))  # mode 0700: it holds raw data
+        self._n_folders += 1
+        return Scratch(self._folder / str(self._n_folders))
+
+    def _parts_of(self, file: Path, columns: tuple[str, ...] | None) -> list[ParquetPart]:
+        try:
+            metadata = pq.read_metadata(file)
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{file.name} is not a Parquet file.") from None
+        parts: list[ParquetPart] = []
+        groups: list[int] = []
+        size = 0
+        for i in range(metadata.num_row_groups):
+            size += metadata.row_group(i).total_byte_size
+            groups.append(i)
+            if size >= self.block_bytes or i == metadata.num_row_groups - 1:
+                parts.append(ParquetPart(file, tuple(groups), columns, size, self.block_bytes))
+                groups, size = [], 0
+        return parts
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    files: tuple[FilePart, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    number: int
+    part: Part
+    folder: Path
+
+
+def _write(item: _Numbered) -> str:
+    path = item.folder / f"{item.number:06}.arrow"
+    write_part(item.part, path)
+    return str(path)
+
+
+@dataclass(frozen=True)
+class _Gather:
+    most: int
+
+    def __call__(self, part: Part) -> pa.Table:
+        found: list[pa.RecordBatch] = []
+        size = 0
+        for block in part.blocks():
+            size += block.nbytes
+            refuse_large(size, self.most)
+            found.append(block)
+        return pa.Table.from_batches(found, part.schema)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A task whose errors quote no data."""
+
+    task: Callable[[Any], Any]
+
+    def __call__(self, item: Any) -> Any:
+        try:
+            return self.task(item)
+        except Exception as error:
+            raise told(error) from None
+
+
+@dataclass(frozen=True)
+class _Value(Generic[V]):
+    value: V
+
+
+@dataclass(frozen=True)
+class _FileValue:
+    path: str
+    scratch: Scratch | None = None
+
+    @property
+    def value(self) -> Any:
+        return _read_value(self.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_FileValue, (self.path,))
+
+
+@lru_cache(maxsize=8)
+def _read_value(path: str) -> Any:
+    return pickle.loads(Path(path).read_bytes())  # written by this engine, in a folder of its own
+
+
+def _mine(table: Table) -> LocalTable:
+    if not isinstance(table, LocalTable):
+        raise TypeError("This table is of another engine.")
+    return table
+
+
+def parquet_files(path: Path) -> list[Path]:
+    """The Parquet files of a path, in the order of their names."""
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    files = [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
+    if not files:
+        raise InputError("There is no Parquet file at the path given.")
+    return files
+
+
+def as_bytes(memory: int | str) -> int:
+    """A number of bytes from "2GB", "512 MiB" or a plain number."""
+    units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+    text = str(memory).strip().lower()
+    digits = text.rstrip("bigkm ").strip()
+    unit = text[len(digits) :].strip()
+    try:
+        found = int(float(digits) * units[unit])
+    except (KeyError, ValueError):
+        raise ParameterError('memory must be a number of bytes or a text such as "2GB".') from None
+    if found < 16 * 2**20:
+        raise ParameterError("memory must be at least 16 MiB.")
+    return found

@@ -1,0 +1,287 @@
+"""Spark sessions with settings that fit: quiet, on Arrow, in UTC, with temporary files for their owner alone."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.engines.java import Java, find_java
+from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PREFIX = "shoal-spark-"
+_LOCK = "lock"
+
+_LOG = """\
+status = error
+rootLogger.level = error
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark: %p %c{1}: %m%n
+appender.console.layout.alwaysWriteExceptions = false
+"""
+"""Errors in a line each, without the exceptions behind them: a library's message may quote the data.
+
+The second logger is the one by whose level PySpark would change all others.
+"""
+
+_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""One thread in each Python of a worker: Spark starts one per core, and more would wait for each other."""
+
+
+def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
+    """A Spark session of our own; `close` ends it.
+
+    Arrow is on, the clock is UTC, Spark's pages are off, and Python on the workers is this one. On one machine what
+    Spark writes aside, raw data among it, goes to a folder that only its owner can read, and so does its log, unless
+    SHOAL_DEBUG=1 asks to see it. `close` removes the folder, or the end of this process, or after a crash the next
+    session.
+
+    Parameters
+    ----------
+    master
+        Where it runs: `local[2]` is two threads of this machine; `spark://...`, `yarn` and `k8s://...` are clusters.
+    conf
+        Settings of Spark by name; they go before ours.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise ParameterError("Spark needs PySpark, which is not installed. Install it with: pip install 'shoal[spark]'")
+    if (running := _running()) is not None:
+        raise ParameterError(
+            f"A Spark session with master {running.sparkContext.master} runs in this process already. Use that one, or "
+            "stop it first."
+        )
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    if on_one_machine(master):
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = _Folder.make(master)
+    try:
+        spark = _start(master, _settings(master, conf or {}, folder), java, folder)
+    except BaseException:
+        folder.remove()
+        raise
+    _FOLDERS[spark.sparkContext.applicationId] = folder
+    return spark
+
+
+def close(spark: SparkSession) -> None:
+    """End a session that `session` began, and remove what it wrote aside."""
+    name = spark.sparkContext.applicationId
+    spark.stop()
+    if (folder := _FOLDERS.pop(name, None)) is not None:
+        _end_java()  # it has its temporary files in the folder, and raw data in its memory
+        _remove(name, folder)
+
+
+@contextmanager
+def opened(master: str | None = None, conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """The session that runs in this process, or else one of our own while the block runs.
+
+    One that runs must have the master and the settings that are asked for, and is left running.
+    """
+    running = _running()
+    if running is None:
+        spark = session("local[*]" if master is None else master, conf)
+        try:
+            yield spark
+        finally:
+            close(spark)
+        return
+    context = running.sparkContext
+    if master is not None and context.master != master:
+        raise ParameterError(
+            f"A Spark session with master {context.master} runs in this process already, {master} was asked for. "
+            "Stop it, or leave out the master."
+        )
+    settings = context.getConf()
+    if other := sorted(name for name, value in (conf or {}).items() if settings.get(name) != value):
+        raise ParameterError(
+            f"A Spark session runs in this process already, with other settings than asked for: {', '.join(other)}. "
+            "Stop it, or leave them out."
+        )
+    yield running
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without PySpark's warning that it does not know the newest pandas: we use Arrow."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+def on_one_machine(master: str) -> bool:
+    """Whether all of Spark's processes are on this machine."""
+    return master == "local" or master.startswith(("local[", "local-cluster["))
+
+
+def _settings(master: str, conf: Mapping[str, str], folder: _Folder) -> dict[str, str]:
+    java = f"-Dlog4j2.configurationFile=file:{folder.log}"
+    settings = {
+        "spark.app.name": "shoal",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **{f"spark.executorEnv.{name}": "1" for name in _THREADS},
+    }
+    if on_one_machine(master):
+        # Nobody else needs to reach it; and names of machines do not always resolve.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings |= {"spark.local.dir": str(folder.path), "spark.sql.warehouse.dir": str(folder.path / "warehouse")}
+        java += f" -Djava.io.tmpdir={folder.path}"
+        settings["spark.executor.extraJavaOptions"] = java
+    settings["spark.driver.extraJavaOptions"] = java
+    settings |= conf
+    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
+        if name in conf and on_one_machine(master):
+            settings[name] = f"{java} {conf[name]}"  # of an option given twice Java takes the last
+    return settings
+
+
+def _start(master: str, settings: Mapping[str, str], java: Java, folder: _Folder) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAll(list(settings.items()))
+    try:
+        with quiet(), (folder.path / "spark.log").open("w") as log:
+            from pyspark.sql import SparkSession
+
+            if SparkContext._gateway is None:  # else somebody stopped his session, and PySpark kept the Java
+                pipes = {} if os.environ.get("SHOAL_DEBUG") else {"stdout": log, "stderr": log}
+                gateway = launch_gateway(conf, pipes)  # type: ignore[no-untyped-call]
+                SparkContext._ensure_initialized(gateway=gateway, conf=conf)
+            builder = SparkSession.builder.master(master)
+            for name, value in settings.items():
+                builder = builder.config(name, value)
+            return builder.getOrCreate()
+    except Exception as error:  # of PySpark, of its bridge to Java, or of Java itself
+        cause = getattr(error, "java_exception", None)
+        told = "" if cause is None else f": {str(cause.getMessage()).splitlines()[0].rstrip('.')}"
+        _end_java()
+        raise ParameterError(
+            f"Spark did not start with master {master!r} on Java {java.version} ({java.home}){told}. PySpark 4 is made "
+            "for Java 17 and 21; see that the master and the settings are right."
+        ) from None
+
+
+def _running() -> SparkSession | None:
+    """The session of this process, if there is one."""
+    if "pyspark" not in sys.modules:
+        return None
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
+
+
+def _end_java() -> None:
+    """End the Java that PySpark would keep for the next session."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        with suppress(Exception):
+            gateway.shutdown()
+        process = getattr(gateway, "proc", None)
+        if process is not None:
+            with suppress(OSError):
+                process.stdin.close()  # it ends when this closes
+            process.wait()
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A temporary folder for its owner alone, locked while it is in use."""
+
+    path: Path
+    lock: int
+    master: str
+
+    @classmethod
+    def make(cls, master: str) -> _Folder:
+        """A new one; those of processes that died without removing theirs are removed."""
+        _sweep()
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        # Locked before it has its name, so that nobody finds it unlocked.
+        lock = os.open(path / "new", os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (path / "new").rename(path / _LOCK)
+        folder = cls(path, lock, master)
+        folder.log.write_text(_LOG)
+        return folder
+
+    @property
+    def log(self) -> Path:
+        """The settings of Spark's log."""
+        return self.path / "log4j2.properties"
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock)
+
+
+_FOLDERS: dict[str, _Folder] = {}
+"""The folder of each session that was begun here, by the id of its application."""
+
+
+def _remove(name: str, folder: _Folder) -> None:
+    """Remove what a session wrote aside, and what the executors of local-cluster wrote into Spark's own folder."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    folder.remove()
+    if folder.master.startswith("local-cluster["):
+        shutil.rmtree(Path(_find_spark_home()) / "work" / name, ignore_errors=True)
+
+
+def _sweep() -> None:
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        try:
+            if path.parent.is_symlink() or path.parent.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:
+            continue  # gone meanwhile, or not ours
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent, ignore_errors=True)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(lock)
+
+
+@atexit.register
+def _at_exit() -> None:
+    if not _FOLDERS:
+        return
+    with suppress(Exception):
+        if (spark := _running()) is not None:
+            spark.stop()
+        _end_java()
+    for name, folder in _FOLDERS.items():
+        _remove(name, folder)
+    _FOLDERS.clear()

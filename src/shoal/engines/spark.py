@@ -1,0 +1,259 @@
+"""The work on Spark: on one machine, on a cluster, or in a session that exists already."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import pyarrow as pa
+
+from shoal.engines.contract import MOST_COLLECTED, Blocks, Shared, Table, Work, refuse_large
+from shoal.engines.failing import carried, raise_carried
+from shoal.engines.scatter import refuse_missing_keys
+from shoal.engines.session import close as close_session
+from shoal.engines.session import session as new_session
+from shoal.engines.work import Chain, Columns
+from shoal.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+V = TypeVar("V")
+
+_SHARE = 8  # of an executor's memory, for the rows one Python worker must hold at once; Java has the rest
+_DEFAULT_MEMORY = 2**30  # what Spark gives an executor if nobody says otherwise
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A frame of Spark's and the work that is still to be done on it: joined, so that rows cross to Python once."""
+
+    frame: DataFrame
+    schema: pa.Schema
+    pending: tuple[Work, ...] = ()
+
+    def done(self) -> DataFrame:
+        """The frame with its work."""
+        if not self.pending:
+            return self.frame
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        with _no_word_of_pandas():
+            return self.frame.mapInArrow(_Cast(Chain(self.pending), self.schema), from_arrow_schema(self.schema))
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """Work whose blocks have exactly the promised columns: Spark takes them by position and asks no questions."""
+
+    work: Work
+    schema: pa.Schema
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        try:
+            for block in self.work(blocks):
+                if block.num_rows:
+                    yield block.select(self.schema.names).cast(self.schema)
+        except Exception as error:
+            raise carried(error) from None
+
+
+@dataclass(frozen=True)
+class _WithKeys:
+    """Rows that all have their keys."""
+
+    keys: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            refuse_missing_keys(block, self.keys)
+            yield block
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The columns under their own names again."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            yield block.rename_columns(list(self.names))
+
+
+class Spark:
+    """Runs on Spark, with nothing but samples, plans and summaries at the driver.
+
+    Parameters
+    ----------
+    session
+        A session that exists, of a notebook or a cluster. It stays open.
+    master
+        Where a new session runs, such as "local[2]" or "spark://host:7077". Without it, what spark-submit set, or all
+        cores of this machine.
+    conf
+        Settings of Spark's for a new session.
+
+    Examples
+    --------
+    >>> from shoal.engines import Spark
+    >>> with Spark(master="local[2]") as engine:  # doctest: +SKIP
+    ...     engine.cores
+    2
+    """
+
+    name: ClassVar[str] = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        *,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> None:
+        self._own = session is None
+        # Equal rows lie next to each other in what is kept: compressed they take a tenth.
+        settings = {"spark.rdd.compress": "true", **(conf or {})}
+        self.session: SparkSession = new_session(master or "local[*]", settings) if session is None else session
+        self._kept: list[DataFrame] = []
+        self._shared: list[Any] = []
+
+    @property
+    def cores(self) -> int:
+        """How many tasks run at once."""
+        return int(self.session.sparkContext.defaultParallelism)
+
+    @property
+    def part_bytes(self) -> int:
+        """How large a part may be that a Python worker holds as a whole: a share of its executor's memory."""
+        settings = self.session.sparkContext.getConf()
+        if str(self.session.sparkContext.master).startswith("local["):
+            memory, workers = settings.get("spark.driver.memory"), self.cores
+        else:
+            memory, workers = settings.get("spark.executor.memory"), int(settings.get("spark.executor.cores", "1"))
+        return max(2**24, _as_bytes(memory) // _SHARE // max(1, workers))
+
+    def read(self, path: str, columns: Sequence[str] | None = None) -> SparkTable:
+        """A Parquet file or folder, anywhere Spark can read."""
+        from pyspark.errors import PySparkException
+
+        try:
+            frame = self.session.read.parquet(path)
+        except PySparkException:
+            raise InputError("There is no Parquet file at the path given.") from None
+        for name in columns or ():
+            if name not in frame.columns:
+                raise InputError(f"There is no column {name!r} in the table.")
+        return self._table(frame if columns is None else frame.select(*(f"`{name}`" for name in columns)))
+
+    def scatter(self, rows: pa.Table, parts: int | None = None) -> SparkTable:
+        """Rows of the driver's, spread over parts in turn."""
+        # Arrow tables become frames of one row group each; the shuffle of a few rows costs nothing.
+        with _no_word_of_pandas():
+            frame = self.session.createDataFrame(rows)
+        return SparkTable(frame.repartition(max(1, parts or rows.num_rows)), rows.schema)
+
+    def map(self, table: Table, work: Work, schema: pa.Schema) -> SparkTable:
+        """Done in the next step that needs it."""
+        mine = _mine(table)
+        if isinstance(work, Columns) and not mine.pending and schema.names == list(work.names):
+            return SparkTable(mine.frame.select(*(f"`{name}`" for name in work.names)), schema)
+        return SparkTable(mine.frame, schema, (*mine.pending, work))
+
+    def together(
+        self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
+    ) -> SparkTable:
+        """One shuffle; the number of parts is Spark's to choose."""
+        mine = _mine(table)
+        sorted_frame = mine.done().repartition(*keys).sortWithinPartitions(*keys, *order)
+        return SparkTable(sorted_frame, schema, (_WithKeys(tuple(keys)), work))
+
+    def concat(self, tables: Sequence[Table]) -> SparkTable:
+        """Their union; columns are matched by name."""
+        first, *others = (_mine(table) for table in tables)
+        frame = first.done()
+        for other in others:
+            frame = frame.unionByName(other.done())
+        return SparkTable(frame, first.schema)
+
+    def keep(self, table: Table) -> SparkTable:
+        """On the executors' disks; what is lost with one of them is computed again."""
+        from pyspark import StorageLevel
+
+        mine = _mine(table)
+        frame = mine.done().persist(StorageLevel.DISK_ONLY)
+        self._kept.append(frame)
+        return SparkTable(frame, mine.schema)
+
+    def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
+        """All rows as Arrow."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        mine = _mine(table)
+        try:
+            with _no_word_of_pandas():
+                found = mine.done().toArrow()
+        except (PySparkException, Py4JError) as error:
+            raise_carried(str(error))
+        refuse_large(found.nbytes, most)
+        return found.select(mine.schema.names).cast(mine.schema)
+
+    def share(self, value: V) -> Shared[V]:
+        """By a broadcast."""
+        shared = self.session.sparkContext.broadcast(value)
+        self._shared.append(shared)
+        return shared
+
+    def close(self) -> None:
+        """Let go of what was kept; end the session if it is ours."""
+        for frame in self._kept:
+            frame.unpersist()
+        for shared in self._shared:
+            shared.unpersist()
+        self._kept, self._shared = [], []
+        if self._own:
+            close_session(self.session)
+
+    def __enter__(self) -> Spark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _table(self, frame: DataFrame) -> SparkTable:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        zone = str(self.session.conf.get("spark.sql.session.timeZone"))
+        schema = to_arrow_schema(frame.schema, timezone=zone)
+        if not any("." in name for name in schema.names):
+            return SparkTable(frame, schema)
+        # Spark takes a dot, such as that of a time with fractions, for the way into a nested column.
+        plain = frame.toDF(*(f"column {i}" for i in range(len(schema.names))))
+        return SparkTable(plain, schema, (_Names(tuple(schema.names)),))
+
+
+@contextmanager
+def _no_word_of_pandas() -> Iterator[None]:
+    """PySpark looks for pandas wherever it uses Arrow and remarks on its version; nothing here goes through pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        yield
+
+
+def _as_bytes(memory: str | None) -> int:
+    """Bytes of a setting of Spark's such as "4g"; of one without a unit, in MiB."""
+    found = re.fullmatch(r"(\d+)([kmgt]?)b?", (memory or "").strip().lower())
+    if found is None:
+        return _DEFAULT_MEMORY
+    return int(found[1]) * {"k": 2**10, "": 2**20, "m": 2**20, "g": 2**30, "t": 2**40}[found[2]]
+
+
+def _mine(table: Table) -> SparkTable:
+    if not isinstance(table, SparkTable):
+        raise TypeError("This table is of another engine.")
+    return table

@@ -1,0 +1,95 @@
+"""Small pieces of work that others are made of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks, Work
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Several pieces of work, one after the other, without rows in between."""
+
+    pieces: tuple[Work, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The blocks after the last piece."""
+        for piece in self.pieces:
+            blocks = piece(blocks)
+        return blocks
+
+
+@dataclass(frozen=True)
+class Same:
+    """No work at all: rows are only brought together."""
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The blocks as they are."""
+        return blocks
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some of the columns. Engines that can leave out the others without looking at the rows do so."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The blocks with these columns, in this order."""
+        for block in blocks:
+            yield block.select(list(self.names))
+
+
+def starts_of_keys(table: pa.Table | pa.RecordBatch, keys: Sequence[str]) -> NDArray[np.bool_]:
+    """Of rows that are sorted by their keys: where a new key begins. Equal means equal in every byte."""
+    n = table.num_rows
+    changes = np.zeros(n, dtype=np.bool_)
+    changes[:1] = True
+    for name in keys if n > 1 else ():
+        column = table[name]
+        if pa.types.is_floating(column.type):
+            # By their bits: a missing number equals itself then.
+            bits = {16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}[column.type.bit_width]
+            column = pa.chunked_array([chunk.view(bits) for chunk in pa.chunked_array(column).chunks], bits)
+        here, before = column.slice(1), column.slice(0, n - 1)
+        changes[1:] |= pc.fill_null(pc.not_equal(here, before), False).to_numpy(zero_copy_only=False)
+        if column.null_count:
+            changes[1:] |= pc.xor(here.is_null(), before.is_null()).to_numpy(zero_copy_only=False)
+    return changes
+
+
+def whole_keys(blocks: Blocks, keys: Sequence[str], *, rows: int = 1) -> Iterator[pa.Table]:
+    """Tables in which no key is cut in two, of sorted blocks; each of at least `rows` rows but the last."""
+    waiting: list[pa.RecordBatch] = []
+    n_waiting = 0
+    for block in blocks:
+        if not block.num_rows:
+            continue
+        if waiting and n_waiting >= rows:
+            # Only where the key changes may be cut: look for the first change, counted from the last row so far.
+            seam = pa.Table.from_batches([waiting[-1].slice(waiting[-1].num_rows - 1), block]).select(list(keys))
+            cuts = np.flatnonzero(starts_of_keys(seam, keys)[1:])
+            if len(cuts):
+                first = int(cuts[0])
+                yield pa.Table.from_batches([*waiting, block.slice(0, first)] if first else waiting)
+                waiting, n_waiting, block = [], 0, block.slice(first)
+        waiting.append(block)
+        n_waiting += block.num_rows
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def each_key(blocks: Blocks, keys: Sequence[str]) -> Iterator[pa.Table]:
+    """One table for each key, of sorted blocks. For few and large keys, such as leaves."""
+    for table in whole_keys(blocks, keys):
+        bounds = [*np.flatnonzero(starts_of_keys(table.select(list(keys)), keys)), table.num_rows]
+        for first, last in itertools.pairwise(bounds):
+            yield table.slice(first, last - first)

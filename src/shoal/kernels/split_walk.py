@@ -1,0 +1,58 @@
+"""Rows down a tree of cuts, each for itself.
+
+    z = (x - centre) B, with 0 for what is missing;  at a node: left where z · direction < threshold, else right
+
+At a node without a direction a number drawn for the row decides: left where it is below the threshold. Sums run in one
+order for every row, whatever rows stand beside it: where a row goes does not depend on how the rows are cut into
+blocks, as it would with products of matrices.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def project_rows(
+    x: NDArray[np.float64], centre: NDArray[np.float64], basis: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Rows (n, features) in the coordinates of the basis (features, coordinates)."""
+    n, n_features = x.shape
+    n_coordinates = basis.shape[1]
+    z = np.zeros((n, n_coordinates))
+    for i in range(n):
+        for f in range(n_features):
+            value = x[i, f] - centre[f]
+            if value == value:  # not NaN
+                for c in range(n_coordinates):
+                    z[i, c] += value * basis[f, c]
+    return z
+
+
+@njit(cache=True, nogil=True)
+def walk_down(
+    z: NDArray[np.float64],
+    drawn: NDArray[np.float64],
+    directions: NDArray[np.float64],
+    by_chance: NDArray[np.bool_],
+    thresholds: NDArray[np.float64],
+    below: NDArray[np.int64],
+    above: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The leaf of each row. Children are numbers of nodes, or -1 - leaf."""
+    n = z.shape[0]
+    leaves = np.zeros(n, dtype=np.int64)
+    if thresholds.shape[0] == 0:
+        return leaves
+    for i in range(n):
+        node = 0
+        while node >= 0:
+            if by_chance[node]:
+                at = drawn[i]
+            else:
+                at = 0.0
+                for c in range(z.shape[1]):
+                    at += z[i, c] * directions[node, c]
+            node = below[node] if at < thresholds[node] else above[node]
+        leaves[i] = -1 - node
+    return leaves

@@ -1,0 +1,193 @@
+"""From a panel that grows to a sequence of releases: read, place, announce, publish, settle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import ParameterError, ReleaseError
+from shoal.methods import Microaggregation
+from shoal.process.publishing import publish
+from shoal.process.steps import Steps, silent
+from shoal.process.stretches import Arrived, name_of, stretches
+from shoal.release import check_target
+from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.release.private import load_or_make_key, open_private
+from shoal.streams.checkpoint import different, locked
+from shoal.streams.incremental import IncrementalMicroaggregation
+from shoal.streams.incremental_state import Growth, read_growth
+
+_KEY = "pseudonym.key"
+
+
+def publish_growing(
+    source: Path,
+    method: Microaggregation,
+    to: Path,
+    settings: Mapping[str, Any],
+    *,
+    private: Path | None,
+    spare: int = 0,
+    join: bool = False,
+    every: str | None = None,
+    file_format: str = "parquet",
+    ledger: Path | None = None,
+    accept: Sequence[str] = (),
+    steps: Steps = silent,
+    tell: Callable[[str], None] = lambda note: None,
+) -> dict[str, Any]:
+    """Publish every stretch that has come, each as a release folder, so that all of them together keep k.
+
+    A stretch that is published already is left as it is; the same command is run again when more has come. Gives a
+    summary.
+
+    Parameters
+    ----------
+    source, every
+        As in `stretches`.
+    settings
+        Those of `read_panel`.
+    to
+        The folder of the releases.
+    private
+        The folder of the state: who is in which group, the key of the pseudonyms, what is published.
+    spare, join
+        As in `IncrementalMicroaggregation`.
+    file_format, ledger, accept
+        As in `publish`.
+    """
+    if private is None:
+        raise ParameterError(
+            "A growing panel needs --private DIR: there stands which groups were published, and the key of the names."
+        )
+    given = {
+        "out": str(to.resolve()),
+        "format": file_format,
+        "every": every,
+        "spare": spare,
+        "join": join,
+        "reading": json.loads(json.dumps(dict(settings))),
+        "method": json.loads(json.dumps(method.parameters)),
+    }
+    open_private(private, to)
+    with locked(private):
+        growth = _opened(private, method, given)
+        place = _Place(to, private)
+        place.settle(growth)
+        known = {entry["source"] for entry in growth.releases if entry["source"]}
+        written = 0
+        steps.start("reading")
+        for arrived in stretches(source, settings, every=every, known=known.__contains__, tell=tell):
+            steps.start("publishing")
+            publishing = {"format": file_format, "ledger": ledger, "accept": accept}
+            written += place.add(growth, arrived, publishing)
+            steps.start("reading")
+        return _summary(growth, written)
+
+
+def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> Growth:
+    key = private / _KEY
+    growth = read_growth(private, method)
+    if growth is None:
+        if key.exists() and not key.read_bytes().strip():
+            key.unlink()  # a process ended while it was making it
+        begun = {**given, "key": _fingerprint(load_or_make_key(private))}
+        growth = Growth(IncrementalMicroaggregation(method, spare=given["spare"], join=given["join"]), begun)
+        growth.save(private)
+        return growth
+    if names := different(growth.settings, given):
+        raise ParameterError(
+            f"The growing panel was begun with other settings than now: {', '.join(names)}. Give the same. A new "
+            "sequence of the same subjects would not be judged beside this one."
+        )
+    if not key.exists() or _fingerprint(load_or_make_key(private)) != growth.settings["key"]:
+        raise ReleaseError(
+            f"{_KEY} in {str(private)!r} is not the key of the releases before: names would change from one release to "
+            "the next. Put back a copy of it."
+        )
+    return growth
+
+
+def _fingerprint(key: bytes) -> str:
+    return hashlib.sha256(b"growing panel " + key).hexdigest()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where releases go, and where the state is."""
+
+    to: Path
+    private: Path
+
+    def settle(self, growth: Growth) -> None:
+        """Look what became of a release that was announced when a process ended."""
+        for left in self.private.glob(".pseudonyms-*.partial"):
+            left.unlink()
+        if growth.announced is None:
+            return
+        certificate = self._digest(growth.announced)
+        if certificate is not None:
+            growth.releases[-1]["certificate"] = certificate
+        else:
+            for left in self.to.glob(f".{growth.announced}.partial-*"):
+                shutil.rmtree(left, ignore_errors=True)
+            growth.take_back()
+        growth.save(self.private)
+
+    def add(self, growth: Growth, arrived: Arrived, publishing: Mapping[str, Any]) -> bool:
+        """Publish a stretch, if it is not published already; whether a release was written."""
+        if growth.operator.knows(arrived.panel):
+            return False
+        folder = name_of(arrived.panel)
+        check_target(self.to / folder, overwrite=False)
+        candidate = growth.operator.push(arrived.panel)
+        entry: dict[str, Any] = {"folder": folder, "certificate": None, "source": arrived.source}
+        if candidate is None:
+            growth.releases.append(entry | {"folder": None})
+            growth.save(self.private)
+            return False
+        growth.releases.append(entry)
+        growth.save(self.private)
+        try:
+            publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **publishing)
+        except BaseException:
+            # Refused or interrupted. If it is in its place all the same, it has left.
+            if self._digest(folder) is None:
+                growth.take_back()
+                growth.save(self.private)
+            raise
+        entry["certificate"] = self._digest(folder)
+        growth.save(self.private)
+        return True
+
+    def _digest(self, folder: str) -> str | None:
+        """SHA-256 of the certificate in a place, where there is one."""
+        path = self.to / folder
+        if not (path / FILE_NAME).is_file():
+            return None
+        if read_certificate(path) is None:
+            raise ReleaseError(
+                f"The release in {str(path)!r} was changed since it was written. Put it back as it was, or remove the "
+                "folder if nobody has got it."
+            )
+        return hashlib.sha256((path / FILE_NAME).read_bytes()).hexdigest()
+
+
+def _summary(growth: Growth, written: int) -> dict[str, Any]:
+    """The figures so far: counts only."""
+    operator = growth.operator
+    published = [entry["folder"] for entry in growth.releases if entry["folder"]]
+    return {
+        "written": written,
+        "releases": len(published),
+        "without": len(growth.releases) - len(published),
+        "last": published[-1] if published else None,
+        "series": operator.n_series,
+        "groups": operator.n_cells,
+        "waiting": operator.n_waiting,
+    }

@@ -1,0 +1,75 @@
+"""From files that appear in a folder to published snapshots of each key, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.session import opened
+from shoal.engines.structured_streaming import reposition_stream
+from shoal.engines.structured_streaming_source import arriving_files
+from shoal.methods.reposition import Reposition
+from shoal.process.steps import Steps, silent
+from shoal.process.streaming import StreamColumns
+
+
+def stream_events_on_spark(
+    source: Path,
+    method: Reposition,
+    to: Path,
+    columns: StreamColumns,
+    *,
+    key: str,
+    private: Path,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    every: str | None = None,
+    lateness: str | None = None,
+    known: Sequence[str] | None = None,
+    file_format: str = "parquet",
+    strict: bool = False,
+    follow: bool = False,
+    flush: bool = True,
+    steps: Steps = silent,
+    tell: Callable[[str], None] = lambda note: None,
+) -> dict[str, Any]:
+    """Publish the events in a folder of Parquet, CSV or JSON files, each key for itself. Gives the summary.
+
+    Parameters
+    ----------
+    source, to, columns, every, lateness, known, private, file_format, strict, follow, flush, steps, tell
+        As in `stream_events`; the state is always kept.
+    key
+        The column whose values are kept apart.
+    master, conf
+        Where Spark runs, and its settings; without them the session of this process, or all cores of this machine.
+    """
+    with opened(master, conf) as spark:
+        wanted = [columns.time, *columns.quasi, columns.sensitive, *([] if columns.id is None else [columns.id]), key]
+        files = arriving_files(spark, source, wanted)
+        steps.start("publishing snapshots")
+        return reposition_stream(
+            files.frame,
+            method,
+            to,
+            private=private,
+            key=key,
+            order=files.order,
+            time=columns.time,
+            sensitive=columns.sensitive,
+            quasi=columns.quasi,
+            id=columns.id,
+            every=every,
+            lateness=lateness,
+            known=known,
+            file_format=file_format,
+            strict=strict,
+            follow=follow,
+            flush=flush,
+            source=str(source.resolve()),
+            untyped=files.untyped,
+            malformed=files.malformed,
+            advance=steps.advance,
+            tell=tell,
+        )

@@ -1,0 +1,138 @@
+"""The certificate of what is about to be released, wherever its rows lie."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model import Guarantee, Recipe, Risk, Role, Score, Verdict
+from shoal.model.panel import Origin
+from shoal.model.roles import Roles
+from shoal.release import certificate as cert
+from shoal.release.publishers_word import rough
+
+# Libraries whose version can change a published value.
+_VERSIONS = ("numpy", "numba", "polars", "pyarrow")
+
+
+def certify(
+    *,
+    recipe: Recipe,
+    summary: str,
+    guarantees: Sequence[tuple[Guarantee, Verdict]],
+    scores: Mapping[str, tuple[Score, str]],
+    risks: Mapping[str, tuple[Risk, str]],
+    figures: Mapping[str, Any],
+    form: cert.FormName,
+    counts: cert.CountsPart,
+    time: cert.TimePart,
+    input: cert.InputPart,
+    columns: cert.ColumnsPart,
+    pseudonyms: Literal["random", "keyed", "insecure"],
+    files: Mapping[str, cert.FilePart],
+) -> cert.Certificate:
+    """A certificate that is not sealed yet."""
+    return cert.Certificate(
+        shoal=importlib.metadata.version("shoal"),
+        form=form,
+        method=cert.MethodPart(
+            name=recipe.method, summary=summary, parameters=recipe.parameters, figures=recipe.figures
+        ),
+        guarantees=tuple(
+            cert.GuaranteePart(
+                name=g.name,
+                parameters=g.parameters,
+                statement=g.statement,
+                checked_by="publisher" if g.needs_originals else "anyone",
+                verdict=cert.VerdictPart(
+                    holds=v.holds, measured=v.measured, required=v.required, witness=v.witness, note=v.note
+                ),
+            )
+            for g, v in guarantees
+        ),
+        counts=counts,
+        time=time,
+        input=input,
+        columns=columns,
+        pseudonyms=pseudonyms,
+        files=dict(files),
+        utility={
+            name: cert.ScorePart(
+                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+            )
+            for name, (s, text) in scores.items()
+        },
+        risk={name: _risk(risk, meaning) for name, (risk, meaning) in risks.items()},
+        figures=dict(figures),
+        versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
+    )
+
+
+def write_certificate(
+    draft: cert.Certificate, folder: Path, page: Callable[[Mapping[str, Any]], str] | None
+) -> cert.Certificate:
+    """Write the report, if there is one, and then the certificate with its seal."""
+    if page is not None:
+        report = folder / "report.html"
+        report.write_text(page(draft.as_dict()), encoding="utf-8")
+        draft = draft.model_copy(update={"files": draft.files | {report.name: cert.digest_file(report)}})
+    final = draft.sealed()
+    (folder / cert.FILE_NAME).write_bytes(final.as_bytes())
+    return final
+
+
+def input_part(origin: Origin | None, *, unguessable: bool, panel_sha256: str | None = None) -> cert.InputPart:
+    """What went in; digests only where nobody could find the originals by trying."""
+    return cert.InputPart(
+        kind=origin.kind if origin else "array",
+        sha256=origin.sha256 if origin and unguessable else (),
+        rows=origin.n_rows if origin else None,
+        reading=dict(origin.reading) if origin else {},
+        panel_sha256=panel_sha256,
+    )
+
+
+def withheld(roles: Roles, n_further: int) -> int:
+    """How many columns of series stay behind: every one that is not a time or a value; without roles one more."""
+    if roles:
+        return sum(role not in (Role.VALUE, Role.TIME) for role in roles.values())
+    return 1 + n_further
+
+
+def time_part(times: NDArray[Any], timezone: str | None) -> cert.TimePart:
+    """Which instants are covered."""
+    steps = np.unique(np.diff(times))
+    step = _duration(steps[0]) if len(steps) == 1 else None
+    return cert.TimePart(first=str(times[0]), last=str(times[-1]), step=step, timezone=timezone)
+
+
+def _duration(step: Any) -> str:
+    """A step in the largest unit that divides it; a bare number where times are integers."""
+    length = int(step.astype(np.int64))
+    if step.dtype.kind == "i":
+        return str(length)
+    units = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("us", 1))
+    return next(f"{length // size}{unit}" for unit, size in units if length % size == 0)
+
+
+def _finite(bound: float) -> float | None:
+    return bound if np.isfinite(bound) else None
+
+
+def _risk(risk: Risk, meaning: str) -> dict[str, Any]:
+    """What an attack achieved, in three digits and without the targets."""
+    plain = {name: figure for name, figure in asdict(risk).items() if name != "worst" and figure not in (None, "")}
+    return {name: _roughly(figure) for name, figure in plain.items()} | {"meaning": meaning}
+
+
+def _roughly(figure: Any) -> Any:
+    if isinstance(figure, dict):
+        return {name: _roughly(part) for name, part in figure.items()}
+    return rough(figure) if isinstance(figure, float) else figure

@@ -1,0 +1,80 @@
+"""The state of a growing panel on disk: one file, there whole or not at all.
+
+A release is announced before it is written and settled when it is in its place. Whoever finds an announced one after a
+crash looks at the place: if the release is there, it is settled; if not, it never left, and is taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import ReleaseError
+from shoal.methods import Microaggregation
+from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.durable import sync, write_aside
+from shoal.streams.incremental import IncrementalMicroaggregation
+
+FILE_NAME = "growing.state"
+_TABLE = "series"
+
+
+@dataclass
+class Growth:
+    """A growing panel and what became of each stretch.
+
+    Parameters
+    ----------
+    operator
+        Who is in which cell.
+    settings
+        What it was begun with.
+    releases
+        For each stretch: the `folder` of its release, the SHA-256 of its `certificate`, and of the file it was read
+        from. An announced release has no certificate yet; a stretch of which nothing was published has no folder.
+    """
+
+    operator: IncrementalMicroaggregation
+    settings: dict[str, Any]
+    releases: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def announced(self) -> str | None:
+        """The folder of the release that was about to be written."""
+        last = self.releases[-1] if self.releases else {}
+        return last.get("folder") if not last.get("certificate") else None
+
+    def take_back(self) -> None:
+        """Forget the last stretch: nothing of it was published."""
+        self.operator.take_back()
+        self.releases.pop()
+
+    def save(self, folder: Path) -> None:
+        """Write it for its owner alone, and wait until it is on disk."""
+        rows, facts = self.operator.state()
+        whole = {"settings": self.settings, "releases": self.releases, "operator": facts}
+        content = Checkpoint(len(self.releases), True, whole, {_TABLE: rows}).to_bytes()
+        aside = write_aside(folder / FILE_NAME, content, mode=0o600)
+        aside.sync()
+        aside.put_in_place()
+        sync(folder)
+
+
+def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
+    """The state in a private folder, if there is one."""
+    place = folder / FILE_NAME
+    if not place.exists():
+        return None
+    try:
+        kept = Checkpoint.from_bytes(place.read_bytes())
+        rows, facts = kept.tables[_TABLE], kept.facts
+        settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+        raise ReleaseError(
+            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Put back a copy of "
+            f"{FILE_NAME}. Without it nobody can tell which groups were published, and nothing can be added to them."
+        ) from None
+    return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)

@@ -1,0 +1,43 @@
+"""The terms on which a stream of events is published: checked before it begins, kept, and the same when it goes on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.errors import ParameterError
+from shoal.methods.reposition import Reposition
+from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.read.durations import Duration, parse_duration
+
+
+def check_terms(method: Reposition, published: Sequence[str], known: Sequence[str] | None, file_format: str) -> None:
+    """Refuse what can be seen to be impossible; `published` are the quasi-identifiers and the sensitive column."""
+    if file_format not in ("parquet", "csv"):
+        raise ParameterError("format must be parquet or csv.")
+    if known is not None and len(set(known)) < method.l:
+        raise ParameterError(
+            f"l={method.l} needs at least {method.l} different sensitive values, {len(set(known))} are known."
+        )
+    if taken := {TIME, GROUP, COUNT} & set(published):
+        raise ParameterError(
+            f"Column {min(taken)!r} cannot be published beside the column of that name which every release of events "
+            "has. Rename it."
+        )
+
+
+def read_duration(text: str | None, setting: str) -> Duration | None:
+    """A length of time from its text; none and 0 are none."""
+    return None if text is None or text.strip() == "0" else parse_duration(text, setting)
+
+
+def method_terms(method: Reposition) -> dict[str, Any]:
+    """Parameters of the method as JSON holds them: a function by its values, a mapping by its entries."""
+    return {f.name: _plain(getattr(method, f.name), method.window) for f in dataclasses.fields(method)}
+
+
+def _plain(value: Any, window: int) -> Any:
+    if isinstance(value, Mapping):
+        return sorted([str(key), float(cost)] for key, cost in value.items())
+    return [float(value(d)) for d in range(window)] if callable(value) else value

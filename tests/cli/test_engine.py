@@ -1,0 +1,203 @@
+"""Commands with --engine, and policies with an engine."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from engines.conftest import skip_without_java
+from shoal import load_release, verify
+from shoal.cli.app import run
+from shoal.engines.java import find_java
+
+LOCAL = ["--engine", "local", "--memory", "64MB"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A hundred and twenty series of two days, in a table of Parquet."""
+    rng = np.random.default_rng(3)
+    hours = pl.datetime_range(
+        pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 2, 23), interval="1h", eager=True, time_unit="us"
+    )
+    day = 1 + np.sin(np.arange(48) / 24 * 2 * np.pi)
+    values = np.round(rng.gamma(2.0, 1.0, (120, 1)) * day + rng.gamma(1.0, 0.3, (120, 48)), 3)
+    frame = pl.DataFrame(
+        {
+            "id": np.repeat([f"meter-{i:03}" for i in range(120)], 48),
+            "time": pl.concat([hours] * 120),
+            "value": values.ravel(),
+        }
+    )
+    path = tmp_path_factory.mktemp("tables") / "x.parquet"
+    frame.sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
+    return path
+
+
+POLICY = """
+data: {{path: {table}}}
+adversary: {{knows: {{points: 3}}, targets: 60}}
+require: {{risk: {{at_most: {risk}}}, utility: {{information-loss: {{at_most: {loss}}}}}}}
+method: {{name: microaggregation, k: {{search: [3, 6, 12]}}}}
+search: {{sample: 1.0}}
+release: {{to: out, private: private}}
+engine: {engine}
+"""
+
+
+def write_policy(folder, table, *, risk=0.2, loss=0.9, engine="{name: local, memory: 64MB}"):
+    path = folder / "policy.yaml"
+    path.write_text(POLICY.format(table=table, risk=risk, loss=loss, engine=engine))
+    return path
+
+
+class TestAnonymize:
+    def test_the_release_is_in_parts_and_the_same_as_in_memory(self, table, tmp_path, capsys):
+        given = ["anonymize", str(table), "--k", "4", "--insecure-seed", "1", "--json"]
+        assert run([*given, *LOCAL, "-o", str(tmp_path / "parts")]) == 0
+        parts = json.loads(capsys.readouterr().out)
+        assert run([*given, "-o", str(tmp_path / "memory")]) == 0
+        memory = json.loads(capsys.readouterr().out)
+        assert (tmp_path / "parts" / "data.parquet").is_dir()
+        assert parts["counts"] == memory["counts"]
+        assert parts["guarantees"] == memory["guarantees"]
+        assert parts["utility"]["information-loss"] == memory["utility"]["information-loss"]
+        found = [np.sort(load_release(tmp_path / name).values, axis=0) for name in ("parts", "memory")]
+        assert np.array_equal(*found)
+
+    def test_what_follows_a_release_works_on_parts(self, table, tmp_path, capsys):
+        out, private = str(tmp_path / "out"), str(tmp_path / "private")
+        assert run(["anonymize", str(table), "--k", "4", *LOCAL, "-o", out, "--private", private]) == 0
+        assert "holds: 4, required 4" in capsys.readouterr().out
+        assert run(["verify", out]) == 0
+        assert run(["attack", out, str(table), "--private", private]) == 0
+        assert run(["utility", str(table), out, "--private", private, "--measure", "information-loss"]) == 0
+        assert run(["report", out, "-o", str(tmp_path / "again.html")]) == 0
+        assert run(["query", out, "--range", "2024-01-01T00:00=0..1000"]) == 0
+        capsys.readouterr()
+        page = Path(out, "report.html").read_text()
+        assert "this is drawn from a sample of its rows" in page
+        assert "meter-0" not in page
+        assert "Series of one group are published alike" in page
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            (["--memory", "1GB"], "--memory is for an engine. Give --engine local with it."),
+            (["--master", "local[2]"], "--master is for an engine. Give --engine spark with it."),
+            (["--engine", "dask"], "--engine is local or spark, got 'dask'."),
+            (["--engine", "local", "--master", "local[2]"], "--master is for --engine spark, not for local."),
+            (["--engine", "spark", "--memory", "1GB"], "--memory is for --engine local, not for spark."),
+            (["--engine", "spark", "--conf", "x"], "--conf is a setting of Spark and its value"),
+            (["--engine", "local", "--processes", "0"], "--processes must be a whole number of at least 1."),
+            (["--engine", "local", "--memory", "much"], "memory must be a number of bytes"),
+            (["--engine", "local", "--sql", "select 1"], "Leave out --sql, or --engine."),
+            (["--engine", "local", "--format", "csv"], "A release in parts is of Parquet files."),
+            (["--engine", "local", "--ledger", "x"], "A ledger compares the groups of all releases in memory"),
+        ],
+    )
+    def test_what_cannot_be_is_told_in_a_line(self, table, tmp_path, capsys, options, message):
+        assert run(["anonymize", str(table), "-o", str(tmp_path / "out"), "--k", "4", *options]) == 2
+        assert message in capsys.readouterr().err
+        assert not list(tmp_path.iterdir())
+
+    def test_a_method_for_events_is_refused(self, table, tmp_path, capsys):
+        out = str(tmp_path / "out")
+        assert (
+            run(["anonymize", str(table), "-o", out, *LOCAL, "--method", "reposition", "--l", "2", "--window", "2"])
+            == 2
+        )
+        assert "reposition reads events, which are no series." in capsys.readouterr().err
+
+    def test_a_guarantee_that_does_not_hold_writes_nothing(self, table, tmp_path, capsys):
+        out = str(tmp_path / "out")
+        assert run(["anonymize", str(table), "--k", "4", *LOCAL, "-o", out, "--require", "k-anonymity:k=50"]) == 1
+        assert "k-anonymity does not hold: measured 4, required 50" in capsys.readouterr().err
+        assert not list(tmp_path.iterdir())
+
+
+class TestRun:
+    def test_a_policy_with_an_engine_is_searched_on_a_sample_and_decided_on_all(self, table, tmp_path, capsys):
+        assert run(["run", str(write_policy(tmp_path, table)), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["process"]["chosen"] == {"k": 6}
+        assert told["risk"]["known-points"]["n_targets"] == 60
+        assert (tmp_path / "out" / "data.parquet").is_dir()
+        assert verify(tmp_path / "out").holds
+        assert "information-loss" in told["utility"]
+
+    def test_nothing_is_written_where_no_point_meets_both(self, table, tmp_path, capsys):
+        policy = write_policy(tmp_path, table, risk=0.1, loss=0.0001)
+        assert run(["run", str(policy)]) == 1
+        assert "Nothing was written" in capsys.readouterr().err
+        assert [path.name for path in tmp_path.iterdir()] == ["policy.yaml"]
+
+    def test_the_command_line_goes_before_the_policy(self, table, tmp_path, capsys):
+        policy = write_policy(tmp_path, table, engine="spark")
+        assert run(["run", str(policy), *LOCAL]) == 0
+        assert (tmp_path / "out" / "data.parquet").is_dir()
+
+    @pytest.mark.parametrize(
+        ("engine", "message"),
+        [
+            ("dask", "line 8 (engine: dask): engine"),
+            ("{name: local, master: x}", "master and conf are for spark"),
+            ("{name: spark, memory: 2GB}", "memory and processes are for local"),
+            ("{name: spark, cores: 4}", "engine.cores is no field of a policy"),
+        ],
+    )
+    def test_a_wrong_engine_in_a_policy_is_told_with_its_line(self, table, tmp_path, capsys, engine, message):
+        assert run(["run", str(write_policy(tmp_path, table, engine=engine))]) == 2
+        assert message in capsys.readouterr().err
+
+    def test_other_ways_out_are_refused(self, table, tmp_path, capsys):
+        path = write_policy(tmp_path, table)
+        path.write_text(path.read_text().replace("to: out,", "to: out, model: closed,"))
+        assert run(["run", str(path)]) == 2
+        assert "release.model: closed is made in memory, not on an engine" in capsys.readouterr().err
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+from pyspark.sql import SparkSession
+from parts_examples import repeated_candidate
+from shoal import publish
+from shoal.cli.app import run
+from shoal.engines.java import find_java
+from shoal.engines import Spark
+session = SparkSession.builder.getOrCreate()
+with Spark(session) as engine:
+    publish(repeated_candidate(engine), {out!r}, insecure_seed=2)
+    assert engine.cores == 2
+assert run(["verify", {out!r}, "--engine", "spark"]) == 0
+assert session.range(3).count() == 3, "a session of somebody else's stays open"
+"""
+
+
+def test_a_script_runs_under_spark_submit(tmp_path):
+    submit = Path(sys.executable).with_name("spark-submit")
+    skip_without_java()
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1]), out=str(tmp_path / "out")))
+    settings = ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.ui.enabled=false"]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home)}
+    found = subprocess.run(
+        [str(submit), *settings, str(script)], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert "verdict      holds" in found.stdout
+    assert verify(tmp_path / "out").holds
+
+
+def test_help_and_plain_commands_load_no_engine(tmp_path):
+    program = (
+        "import sys; from shoal.cli.app import run; run(['anonymize', '--help']); "
+        "assert not [name for name in sys.modules if name.startswith(('shoal.engines', 'pyspark'))]"
+    )
+    assert subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL, cwd=tmp_path).returncode == 0
