@@ -5,8 +5,8 @@ Run: make scale, or python benchmarks/scale.py [data] [memory] [1m] [3m] [10m] [
 Without names all parts run one after another. Each runs in a process of its own and puts its figures into
 docs/results/scale.json, from which docs/results/scale.md is written; so parts can be run on different days. Data are
 simulated once, into Parquet files under --data (a folder of the system's temporary one): half-hourly days of a mix of
-meters, 50 000 meters a file, and for `local` random daily profiles of 750 readings. They take 12 GB, and as much again
-while the work runs. `--series` makes all sets smaller, to try things out; such figures are not kept.
+meters, 50 000 meters a file, and for `local` random daily profiles of 750 readings. They take 8 GB, and what the
+work writes aside up to 20 GB more. `--series` makes all sets smaller, to try things out; such figures are not kept.
 
 Baseline of the loss and of the time on a million series: `Microaggregation(k=10, algorithm="mdav").anonymize` in memory
 on the same series, in the same way timed; part `memory`. Spark runs as local[2] with 2 GiB for Java. Sessions are
@@ -16,116 +16,30 @@ started and kernels compiled before the clock runs; reading the files is timed.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import math
-import multiprocessing
 import os
-import platform
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scale_data import FILE, LONG, block_panel, first_files, linked, make_data
+from scale_page import OTHERS, SIZES, K, write_page
+from scale_watch import Disk, Watch, group_figures, memory_group, remove_group
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "docs" / "results"
-K = 10
-FILE = 50_000  # series in a file of data
-SIZES = {"1m": 1_000_000, "3m": 3_000_000, "10m": 10_000_000}
-LONG = 1_000_000, 750  # 6 GB
 LIMIT = 2 * 10**9
 PARTS = ("data", "memory", *SIZES, "local", "nlk", "kp", "page")
-SCHEMA = pa.schema([("id", pa.string()), ("subject", pa.string()), ("row", pa.binary())])
-
-
-# The data
-
-
-def write_days(job: tuple[Path, int, int]) -> None:
-    """Half-hourly days of some meters."""
-    from shoal import simulate
-
-    folder, number, n = job
-    panel = simulate.meters(n, days=1, step="30min", start="2024-01-10", seed=number)
-    write_rows(folder / f"days-{number:04}.parquet", number, np.asarray(panel.values))
-
-
-def write_profiles(job: tuple[Path, int, int]) -> None:
-    """Fifteen half-hourly days: one of 200 profiles, at a level of its own, with noise."""
-    folder, number, n = job
-    rng = np.random.default_rng([7, number])
-    profiles = np.random.default_rng(7).gamma(2.0, 100.0, (200, LONG[1]))
-    values = profiles[rng.integers(200, size=n)] * rng.lognormal(0.0, 0.5, (n, 1))
-    values += rng.normal(0.0, 30.0, values.shape)
-    write_rows(folder / f"profiles-{number:04}.parquet", number, values)
-
-
-def write_rows(path: Path, number: int, values: np.ndarray) -> None:
-    from shoal.engines.rows import pack
-
-    ids = pa.array([f"{number:04}-{i:05}" for i in range(len(values))])
-    table = pa.table([ids, ids, pack(values)], schema=SCHEMA)
-    aside = path.with_name(f".{path.name}")
-    pq.write_table(table, aside, row_group_size=max(1, 2**24 // (8 * values.shape[1])), use_dictionary=False)
-    aside.rename(path)
-
-
-def make_data(folder: Path, n_days: int, n_profiles: int) -> None:
-    """Write what is not there yet, on all cores."""
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
-        for work, name, n, size in (
-            (write_days, "days", n_days, min(FILE, n_days)),
-            (write_profiles, "profiles", n_profiles, min(20_000, n_profiles)),
-        ):
-            own = folder / name
-            own.mkdir(parents=True, exist_ok=True)
-            jobs = [(own, i, min(size, n - i * size)) for i in range(math.ceil(n / size))]
-            there = {file.name for file in own.glob("*.parquet")}
-            pool.map(work, [job for job in jobs if f"{name}-{job[1]:04}.parquet" not in there], chunksize=1)
-
-
-def first_files(folder: Path, n: int) -> list[str]:
-    """As many files as hold n series."""
-    files = sorted((folder / "days").glob("*.parquet"))
-    found, rows = [], 0
-    while rows < n:
-        if len(found) == len(files):
-            sys.exit("There are not enough data. Run: python benchmarks/scale.py data")
-        rows += pq.read_metadata(files[len(found)]).num_rows
-        found.append(str(files[len(found)]))
-    return found
-
-
-@contextmanager
-def linked(files: list[str]) -> Iterator[str]:
-    """A folder with these files only."""
-    with tempfile.TemporaryDirectory() as folder:
-        for file in files:
-            (Path(folder) / Path(file).name).symlink_to(file)
-        yield folder
-
-
-def block_panel(engine: Any, path: str, n: int, n_instants: int) -> Any:
-    from shoal.engines.blocks import BlockPanel, Clock
-
-    return BlockPanel(engine, engine.read(path), Clock(np.arange(n_instants)), n_series=n, n_subjects=n)
-
-
-# What is measured
-
 
 SUMS = pa.schema([("within", pa.float64()), ("square", pa.float64()), ("sums", pa.binary())])
 
@@ -156,55 +70,6 @@ def loss_of(candidate: Any) -> float:
     total = unpack(found["sums"]).sum(axis=0)
     between = float(np.sum(found["square"].to_numpy())) - float((total**2).sum()) / candidate.n_series
     return float(np.sum(found["within"].to_numpy())) / between
-
-
-class Watch:
-    """The largest memory of this process, of Java and of any one Python worker, seen every half second."""
-
-    def __init__(self) -> None:
-        self.java = self.worker = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    @property
-    def driver(self) -> int:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-    def _look(self) -> None:
-        while not self._stop.wait(0.5):
-            for name, size in descendants(os.getpid()):
-                if name == "java":
-                    self.java = max(self.java, size)
-                else:
-                    self.worker = max(self.worker, size)
-
-
-def descendants(root: int) -> list[tuple[str, int]]:
-    """Name and bytes in memory of all processes below one."""
-    children: dict[int, list[int]] = {}
-    facts: dict[int, tuple[str, int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (folder / "stat").read_text()
-        except OSError:
-            continue
-        name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-        facts[int(folder.name)] = name, int(rest[21]) * resource.getpagesize()
-        children.setdefault(int(rest[1]), []).append(int(folder.name))
-    found, waiting = [], list(children.get(root, []))
-    while waiting:
-        own = waiting.pop()
-        found.append(facts[own])
-        waiting += children.get(own, [])
-    return found
 
 
 def timed(work: Any) -> tuple[Any, float]:
@@ -272,9 +137,6 @@ def run_memory(folder: Path, n: int) -> dict[str, Any]:
     }
 
 
-# Memory that is enforced
-
-
 def run_limited(folder: Path, limit: int) -> dict[str, Any]:
     """`Local` on the long panel, in a group of processes that the kernel allows so much memory."""
     group = memory_group(limit)
@@ -287,39 +149,6 @@ def run_limited(folder: Path, limit: int) -> dict[str, Any]:
     finally:
         remove_group(group)
     return {**json.loads(found.stdout), "limit_bytes": limit, "peak_bytes": peak, "failures": failures}
-
-
-def memory_group(limit: int) -> Path | None:
-    """A new control group with a limit, of either version of the interface."""
-    root = Path("/sys/fs/cgroup")
-    old = root / "memory"
-    place = (old if old.is_dir() else root) / f"shoal-scale-{os.getpid()}"
-    try:
-        place.mkdir()
-        (place / ("memory.limit_in_bytes" if old.is_dir() else "memory.max")).write_text(str(limit))
-    except OSError:
-        return None
-    return place
-
-
-def group_figures(group: Path) -> tuple[int, int]:
-    """The most memory that was in use, pages of files included, and how often more was asked for than can be taken
-    back."""
-    old = group / "memory.max_usage_in_bytes"
-    peak = old if old.exists() else group / "memory.peak"
-    control = group / ("memory.oom_control" if old.exists() else "memory.events")
-    lines = [line.split() for line in control.read_text().splitlines()]
-    return int(peak.read_text()), sum(int(line[1]) for line in lines if line[0] == "oom_kill")
-
-
-def remove_group(group: Path) -> None:
-    for _ in range(50):
-        try:
-            group.rmdir()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
 
 
 def run_inside(folder: Path, group: Path) -> dict[str, Any]:
@@ -355,159 +184,12 @@ def run_inside(folder: Path, group: Path) -> dict[str, Any]:
     }
 
 
-class Disk:
-    """The most that lay in a folder, seen every second."""
-
-    def __init__(self, folder: Path) -> None:
-        self.most = 0
-        self._folder = folder
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> Disk:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._stop.wait(1.0):
-            total = 0
-            for file in self._folder.rglob("*.arrow"):
-                try:
-                    total += file.stat().st_size
-                except OSError:
-                    continue
-            self.most = max(self.most, total)
-
-
-# The page
-
-
-def write_page(results: dict[str, Any]) -> str:
-    sections = [
-        "# Scale",
-        "Made by `make scale`; do not edit. What is measured and how is said at the top of `benchmarks/scale.py`.",
-        f"Machine: {os.cpu_count()} cores, Python {platform.python_version()}, numba {version('numba')}, "
-        f"PySpark {version('pyspark')}, PyArrow {version('pyarrow')}.",
-        growth_section(results),
-    ]
-    if "memory" in results and "1m" in results:
-        sections.append(loss_section(results["1m"], results["memory"]))
-    if "local" in results:
-        sections.append(local_section(results["local"]))
-    sections += [other_section(results[name], title) for name, title in OTHERS.items() if name in results]
-    return "\n\n".join(sections) + "\n"
-
-
-OTHERS = {"nlk": "(n, l, k)-anonymity", "kp": "(k, P)-anonymity"}
-
-
-def growth_section(results: dict[str, Any]) -> str:
-    found = [results[name] for name in SIZES if name in results]
-    lines = [
-        "## Microaggregation on Spark, local[2]",
-        "",
-        f"Half-hourly days (48 values), k = {K}, algorithm MDAV, leaves of 50 000 to 100 000, read from Parquet, then "
-        "checked.",
-        "",
-        "| series | leaves | method, s | check, s | both, s | smallest group | driver, MB | Java, MB | live heap, MB | "
-        "largest worker, MB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in found:
-        both = row["method_seconds"] + row["check_seconds"]
-        figures = [f"{row['series']:,}", row["leaves"], round(row["method_seconds"]), round(row["check_seconds"])]
-        figures += [round(both), f"{row['smallest']} ({'holds' if row['holds'] else 'DOES NOT HOLD'})"]
-        figures += [round(row[f"{name}_bytes"] / 1e6) for name in ("driver", "java", "heap", "worker")]
-        lines.append(f"| {' | '.join(map(str, figures))} |")
-    if len(found) > 1:
-        steps = [f"{exponent(a, b):.2f} from {a['series']:,} to {b['series']:,}" for a, b in pairs(found)]
-        lines += ["", f"Time of both grows with the number of series to the power {'; '.join(steps)}."]
-    lines += [
-        "",
-        "Driver: the largest memory of the Python that directs the work. Java: of Spark itself, which here is driver "
-        "and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end.",
-    ]
-    return "\n".join(lines)
-
-
-def pairs(found: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    steps = list(itertools.pairwise(found))
-    return [*steps, (found[0], found[-1])] if len(steps) > 1 else steps
-
-
-def exponent(a: dict[str, Any], b: dict[str, Any]) -> float:
-    seconds = [row["method_seconds"] + row["check_seconds"] for row in (a, b)]
-    return math.log(seconds[1] / seconds[0]) / math.log(b["series"] / a["series"])
-
-
-def loss_section(engine: dict[str, Any], memory: dict[str, Any]) -> str:
-    ratio = engine["loss"] / memory["loss"]
-    return "\n".join(
-        [
-            "## Loss against one machine",
-            "",
-            f"The same {memory['series']:,} series, SSE / SST. Groups on the engine do not cross leaves.",
-            "",
-            "| where | loss | ratio | method, s | check, s |",
-            "|---|---|---|---|---|",
-            f"| in memory, 2 threads | {memory['loss']:.5f} | 1 | {memory['method_seconds']:.0f} | "
-            f"{memory['check_seconds']:.1f} |",
-            f"| Spark, {engine['leaves']} leaves | {engine['loss']:.5f} | {ratio:.4f} | "
-            f"{engine['method_seconds']:.0f} | {engine['check_seconds']:.1f} |",
-        ]
-    )
-
-
-def local_section(row: dict[str, Any]) -> str:
-    return "\n".join(
-        [
-            "## Larger than memory on one machine",
-            "",
-            f"`Local(memory={row['limit_bytes'] / 1e9:g} GB)` in a control group that the kernel allows "
-            f"{row['limit_bytes'] / 1e9:g} GB in all, pages of files included: {row['series']:,} x {LONG[1]} values, "
-            f"{row['panel_bytes'] / 1e9:.1f} GB.",
-            "",
-            "| method, s | check, s | smallest group | leaves | most of the group, GB | of the process, GB | "
-            "scratch files, GB | killed |",
-            "|---|---|---|---|---|---|---|---|",
-            f"| {row['method_seconds']:.0f} | {row['check_seconds']:.0f} | {row['smallest']} "
-            f"({'holds' if row['holds'] else 'DOES NOT HOLD'}) | {row['leaves']} | {row['peak_bytes'] / 1e9:.2f} | "
-            f"{row['process_bytes'] / 1e9:.2f} | {row['scratch_bytes'] / 1e9:.1f} | {row['failures']} |",
-        ]
-    )
-
-
-def other_section(rows: list[dict[str, Any]], title: str) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[cell(row.get(name, "")) for name in names] for row in rows]
-    return "\n".join(
-        [
-            f"## {title}",
-            "",
-            f"| {' | '.join(name.replace('_', ' ') for name in names)} |",
-            "|" + "---|" * len(names),
-            *(f"| {' | '.join(line)} |" for line in cells),
-        ]
-    )
-
-
-def cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def run_other(name: str) -> list[dict[str, Any]]:
-    from dataclasses import asdict, is_dataclass
-    from importlib import import_module
-
-    rows = getattr(import_module(f"scale_{name}"), f"{name}_rows")()
-    return [asdict(row) if is_dataclass(row) else dict(row) for row in rows]
-
-
-# The command
+def run_other(name: str, n: int | None) -> list[dict[str, Any]]:
+    """Rows of a script of its own: workers get what is written in the script that runs, not what it imports."""
+    command = [sys.executable, str(HERE / f"scale_{name}.py"), *([str(n)] if n else []), "--json"]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: list[dict[str, Any]] = json.loads(text.strip().splitlines()[-1])
+    return found
 
 
 def run_alone(part: str, options: argparse.Namespace) -> Any:
@@ -520,7 +202,7 @@ def run_alone(part: str, options: argparse.Namespace) -> Any:
         return run_inside(options.data, options.group)
     if part == "local":
         return run_limited(options.data, options.limit)
-    return run_other(part) if part in OTHERS else run_spark(options.data, n or SIZES[part])
+    return run_other(part, n) if part in OTHERS else run_spark(options.data, n or SIZES[part])
 
 
 def main() -> None:
@@ -532,6 +214,7 @@ def main() -> None:
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     parser.add_argument("--group", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.data = options.data.resolve()
     if options.alone:
         with redirect_stdout(sys.stderr):  # what others print on the way is no result
             found = run_alone(options.alone, options)

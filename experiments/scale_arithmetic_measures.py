@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from shoal import KAnonymity, Microaggregation, simulate
 from shoal.attacks import KnownTotals
-from shoal.engines import Local, anonymize, attack, check, measure, read_blocks
+from shoal.engines import Local, Same, anonymize, attack, check, measure, read_blocks
 from shoal.engines import spark as spark_engine
 from shoal.engines.contract import Blocks
 from shoal.errors import ParameterError
@@ -33,7 +33,7 @@ GROUPING = "microaggregation"
 PER_DAY = 48
 SHARE = spark_engine._SHARE
 """Of an executor's memory: what its Pythons may hold as a whole."""
-_SPARK_ROWS = 600
+_SPARK_ROWS = 1500
 
 
 @dataclass(frozen=True)
@@ -251,6 +251,7 @@ def measure_spark(length: int) -> SparkCosts | None:
         return None
     numbers = pa.table({"number": np.arange(_SPARK_ROWS)})
     with engine:
+        engine.session.sparkContext.addPyFile(__file__)  # workers do not know this folder
         made = engine.map(engine.scatter(numbers, 8), _Make(length), _ROWS)
 
         def seconds(table: spark_engine.SparkTable) -> tuple[float, int]:
@@ -259,17 +260,25 @@ def measure_spark(length: int) -> SparkCosts | None:
             return processor_time() - began, int(np.sum(found["size"].to_numpy()))
 
         seconds(made)  # Java and Python are started once
-        plain, size = min(seconds(made) for _ in range(3))
-        together = engine.together(made, ["number"], _Weigh(), _SIZE)
-        shuffled = min(seconds(together)[0] for _ in range(3))
+        few = engine.scatter(numbers, 8)
+        # Tasks cost something without any rows; only what rows add is carried over.
+        nothing, few_together, plain, together = (
+            min(seconds(table)[0] for _ in range(2))
+            for table in (
+                few,
+                engine.together(few, ["number"], Same(), few.schema),
+                made,
+                engine.together(made, ["number"], Same(), _ROWS),
+            )
+        )
         kept = engine.keep(made)
-        written, read = seconds(kept)[0], min(seconds(kept)[0] for _ in range(3))
+        written, size = seconds(kept)
+        read = min(seconds(kept)[0] for _ in range(2))
         java = engine.session.sparkContext._jvm.System.getProperty("java.version")
-    print(
-        f"Spark, {size / GB:.2f} GB: {plain:.1f} s, shuffled {shuffled:.1f} s, kept {written:.1f} s, read {read:.1f} s"
-    )
-    moved = max(0.0, shuffled - plain)
-    kept_and_read = max(0.0, written - plain + read) / 2
+    print(f"Spark, {size / GB:.2f} GB: {plain:.1f} s, together {together:.1f}, kept {written:.1f}, read {read:.1f}")
+    print(f"Spark, no rows to speak of: {nothing:.1f} s, together {few_together:.1f}")
+    moved = max(0.0, (together - plain) - (few_together - nothing))
+    kept_and_read = max(0.0, (written - plain) + (read - nothing)) / 2
     return SparkCosts(moved / (size / GB), kept_and_read / (size / GB), str(java))
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal import AggregateRule, KAnonymity, Panel
+from shoal.engines import aggregate_rule
 from shoal.engines.aggregate_rule import check as check_rule
 from shoal.engines.blocks import BlockCandidate, BlockPanel, Clock
 from shoal.engines.checks import check
@@ -117,6 +118,15 @@ def test_a_share_at_the_limit_is_decided_exactly(local):
     pair = candidates(local, original, means(original, groups), groups)
     expected = AggregateRule(8, 1 / 8).check(pair[0])
     assert check(AggregateRule(8, 1 / 8), pair[1]).measured == expected.measured
+
+
+def test_too_many_shares_at_the_limit_do_not_hold(local, monkeypatch):
+    monkeypatch.setattr(aggregate_rule, "_MOST_CLOSE", 0)
+    original = Panel(np.full((8, 3), 0.1))
+    groups = np.zeros(8, dtype=np.int64)
+    verdict = check(AggregateRule(8, 1 / 8), candidates(local, original, means(original, groups), groups)[1])
+    assert not verdict.holds
+    assert verdict.note == "1 aggregates are too near to the limit to be decided one by one"
 
 
 def test_two_groups_with_the_same_mean_are_two_aggregates(local):

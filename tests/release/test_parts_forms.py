@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from parts_examples import in_blocks, small_panel
-from shoal import KP, NLK, load_release, publish, verify
+from shoal import KP, NLK, TimeSlicing, load_release, publish, verify
 from shoal.engines import Local
 from shoal.engines.blocks import GROUP, LEVEL, PUBLISHED, WORD, BlockCandidate, BlockPanel, Clock
+from shoal.engines.methods import anonymize
 from shoal.engines.rows import ID, ROW, SUBJECT, pack
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.model import Interval, Risk
 from shoal.release.certificate import Certificate, digest_file
 from shoal.release.parts import release_blocks
 from shoal.release.parts_counts import sizes_of
@@ -171,6 +173,22 @@ def test_envelopes_have_no_keyed_names(local, tmp_path):
     settings = {"summary": "Test.", "pseudonyms": "keyed", "private": tmp_path / "private"}
     with pytest.raises(ParameterError, match="for releases of values, this one is of envelopes"):
         release_blocks(candidate, tmp_path / "out", **settings)
+
+
+def test_slices_have_names_of_their_own_and_the_map_says_whose_they_are(local, tmp_path):
+    panel = small_panel(n=40)
+    candidate = anonymize(TimeSlicing(length="3h"), BlockPanel.of(panel, local))
+    risk = Risk(0.0, Interval(0.0, 0.05), 0.0, Interval(0.0, 0.05), n_targets=9)
+    settings = {"summary": "Test.", "risks": {"test": (risk, "Test.")}, "risk_limit": 0.1}
+    with pytest.raises(ParameterError, match="one row for each series"):
+        release_blocks(candidate, tmp_path / "out", pseudonyms="keyed", private=tmp_path / "private", **settings)
+    written = release_blocks(candidate, tmp_path / "out", private=tmp_path / "private", **settings)
+    counts = written.certificate["counts"]
+    assert (counts["series"], counts["subjects"], counts["instants"]) == (80, 40, 3)
+    who = pl.read_parquet(next((tmp_path / "private").glob("pseudonyms-*")) / "*.parquet")
+    assert sorted(who["id"]) == sorted([*panel.ids, *panel.ids])
+    assert who["pseudonym"].n_unique() == 80
+    assert verify(tmp_path / "out").holds
 
 
 @pytest.mark.parametrize("channels", [("value",), ("kwh", "kvarh")])

@@ -1,0 +1,91 @@
+"""Data of the benchmark of scale: simulated once, in Parquet files with a row of bytes for each series."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+FILE = 50_000  # series in a file of days
+LONG = 1_000_000, 750  # 6 GB
+SCHEMA = pa.schema([("id", pa.string()), ("subject", pa.string()), ("row", pa.binary())])
+
+
+def write_days(job: tuple[Path, int, int]) -> None:
+    """Half-hourly days of some meters."""
+    from shoal import simulate
+
+    folder, number, n = job
+    panel = simulate.meters(n, days=1, step="30min", start="2024-01-10", seed=number)
+    write_rows(folder / f"days-{number:04}.parquet", number, np.asarray(panel.values))
+
+
+def write_profiles(job: tuple[Path, int, int]) -> None:
+    """Fifteen half-hourly days: one of 200 profiles, at a level of its own, with noise."""
+    folder, number, n = job
+    rng = np.random.default_rng([7, number])
+    profiles = np.random.default_rng(7).gamma(2.0, 100.0, (200, LONG[1]))
+    values = profiles[rng.integers(200, size=n)] * rng.lognormal(0.0, 0.5, (n, 1))
+    values += rng.normal(0.0, 30.0, values.shape)
+    write_rows(folder / f"profiles-{number:04}.parquet", number, values)
+
+
+def write_rows(path: Path, number: int, values: np.ndarray) -> None:
+    from shoal.engines.rows import pack
+
+    ids = pa.array([f"{number:04}-{i:05}" for i in range(len(values))])
+    table = pa.table([ids, ids, pack(values)], schema=SCHEMA)
+    aside = path.with_name(f".{path.name}")
+    pq.write_table(table, aside, row_group_size=max(1, 2**24 // (8 * values.shape[1])), use_dictionary=False)
+    aside.rename(path)
+
+
+def make_data(folder: Path, n_days: int, n_profiles: int) -> None:
+    """Write what is not there yet, on all cores."""
+    with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
+        for work, name, n, size in (
+            (write_days, "days", n_days, min(FILE, n_days)),
+            (write_profiles, "profiles", n_profiles, min(20_000, n_profiles)),
+        ):
+            own = folder / name
+            own.mkdir(parents=True, exist_ok=True)
+            jobs = [(own, i, min(size, n - i * size)) for i in range(math.ceil(n / size))]
+            there = {file.name for file in own.glob("*.parquet")}
+            pool.map(work, [job for job in jobs if f"{name}-{job[1]:04}.parquet" not in there], chunksize=1)
+
+
+def first_files(folder: Path, n: int) -> list[str]:
+    """As many files as hold n series."""
+    files = sorted((folder / "days").glob("*.parquet"))
+    found, rows = [], 0
+    while rows < n:
+        if len(found) == len(files):
+            sys.exit("There are not enough data. Run: python benchmarks/scale.py data")
+        rows += pq.read_metadata(files[len(found)]).num_rows
+        found.append(str(files[len(found)]))
+    return found
+
+
+@contextmanager
+def linked(files: list[str]) -> Iterator[str]:
+    """A folder with these files only."""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in files:
+            (Path(folder) / Path(file).name).symlink_to(file)
+        yield folder
+
+
+def block_panel(engine: Any, path: str, n: int, n_instants: int) -> Any:
+    from shoal.engines.blocks import BlockPanel, Clock
+
+    return BlockPanel(engine, engine.read(path), Clock(np.arange(n_instants)), n_series=n, n_subjects=n)
