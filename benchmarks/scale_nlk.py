@@ -39,6 +39,7 @@ QUICK = Limits(without_holes=1, with_holes=0, moves=0)
 CONF = {
     "spark.driver.memory": "3g",
     "spark.sql.shuffle.partitions": "64",
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",  # empty parts are joined: each costs a task
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parent),  # where workers find this file
 }
 

@@ -259,18 +259,17 @@ def measure_spark(length: int) -> SparkCosts | None:
             found = engine.collect(engine.map(table, _Weigh(), _SIZE))
             return processor_time() - began, int(np.sum(found["size"].to_numpy()))
 
-        seconds(made)  # Java and Python are started once
         few = engine.scatter(numbers, 8)
-        # Tasks cost something without any rows; only what rows add is carried over.
-        nothing, few_together, plain, together = (
-            min(seconds(table)[0] for _ in range(2))
-            for table in (
-                few,
-                engine.together(few, ["number"], Same(), few.schema),
-                made,
-                engine.together(made, ["number"], Same(), _ROWS),
-            )
+        tables = (
+            few,
+            engine.together(few, ["number"], Same(), few.schema),
+            made,
+            engine.together(made, ["number"], Same(), _ROWS),
         )
+        for table in tables:
+            seconds(table)  # Java compiles what it sees often, in threads that would count
+        # Tasks cost something without any rows; only what rows add is carried over.
+        nothing, few_together, plain, together = (min(seconds(table)[0] for _ in range(3)) for table in tables)
         kept = engine.keep(made)
         written, size = seconds(kept)
         read = min(seconds(kept)[0] for _ in range(2))

@@ -6,7 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
+from parts_examples import repeated_candidate
 from shoal import NLK, Microaggregation, Panel, publish, read_panel
+from shoal.engines import Local
+from shoal.release import parts_openness
 from shoal.release.openness import ENOUGH_BITS, enough_is_open
 
 
@@ -56,3 +59,12 @@ def test_gaps_and_other_shapes_count_for_nothing():
     gap = np.full((300, 4), np.nan)
     assert not enough_is_open(Panel(gap), Panel(gap))
     assert not enough_is_open(Panel(np.ones((300, 4))), Panel(np.zeros((300, 2))))
+
+
+def test_of_long_series_in_parts_few_are_drawn(monkeypatch):
+    seen = []
+    monkeypatch.setattr(parts_openness, "_SAMPLE_BYTES", 16 * 6 * 20)
+    monkeypatch.setattr(parts_openness, "enough_is_open", lambda before, after: seen.append(before.n_series) or True)
+    with Local() as engine:
+        assert parts_openness.enough_is_open_in(repeated_candidate(engine, n=600))
+    assert 0 < seen[0] < 100

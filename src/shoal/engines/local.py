@@ -132,7 +132,8 @@ class Local:
         for bucket in [*buckets, None]:
             if some and (bucket is None or sum(b.size for b in some) + bucket.size > enough):
                 files = tuple(file for b in some for file in b.files)
-                found.append(SortedPart(files, (*keys, *order), mine.schema, sum(b.size for b in some)))
+                size = sum(b.size for b in some)
+                found.append(SortedPart(files, (*keys, *order), mine.schema, size, self.block_bytes // 4))
                 some = []
             if bucket is not None:
                 some.append(bucket)

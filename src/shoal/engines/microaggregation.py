@@ -89,18 +89,23 @@ class AnonymizeLeaves:
     def __call__(self, blocks: Blocks) -> Blocks:
         """The rows of a leaf with what is published for them, groups one after another."""
         for rows in each_key(blocks, [LEAF]):
-            number = int(rows[LEAF][0].as_py())
-            candidate = self.method.anonymize(self.clock.panel(rows))
-            groups = candidate.private.groups
-            found = rows.select([name for name in rows.column_names if name != LEAF])
-            found = found.append_column(PUBLISHED, pack(candidate.values.reshape(len(groups), -1)))
-            found = found.append_column(GROUP, pa.array(number * _GROUPS_OF_LEAF + groups))
-            if _LIKENESS in self.names:
-                likeness = float(candidate.recipe.figures["largest_likeness"])
-                found = found.append_column(_LIKENESS, pa.array(np.full(len(groups), likeness)))
-            # Equal rows next to each other: a check then moves each of them once.
-            order = pa.array(np.argsort(groups, kind="stable"))
-            yield from found.combine_chunks().take(order).combine_chunks().to_batches()
+            yield self._leaf(rows)
+
+    def _leaf(self, rows: pa.Table) -> pa.RecordBatch:
+        number = int(rows[LEAF][0].as_py())
+        candidate = self.method.anonymize(self.clock.panel(rows))
+        groups = candidate.private.groups
+        # Equal rows next to each other: a check then moves each of them once.
+        order = np.argsort(groups, kind="stable")
+        others = rows.select([name for name in rows.column_names if name not in (LEAF, ROW)])
+        columns = {name: others[name].combine_chunks().take(pa.array(order)) for name in others.column_names}
+        columns[GROUP] = pa.array(number * _GROUPS_OF_LEAF + groups[order])
+        if _LIKENESS in self.names:
+            columns[_LIKENESS] = pa.array(np.full(len(groups), candidate.recipe.figures["largest_likeness"]))
+        # The two large columns by numpy: Arrow would make a copy of each first.
+        columns[ROW] = pack(candidate.private.original.rows[order])
+        columns[PUBLISHED] = pack(candidate.values.reshape(len(groups), -1)[order])
+        return pa.record_batch([columns[name] for name in self.names], names=list(self.names))
 
 
 def _refuse(method: Microaggregation, panel: BlockPanel) -> None:

@@ -19,7 +19,6 @@ from shoal.engines.contract import Blocks, Work
 from shoal.engines.failing import guard
 
 _ROWS_OF_BLOCK = 1 << 16
-_BYTES_OF_BLOCK = 1 << 25
 
 
 class Scratch:
@@ -160,6 +159,7 @@ class SortedPart:
     order: tuple[str, ...]
     schema: pa.Schema
     size: int
+    block_bytes: int
 
     def blocks(self) -> Blocks:
         """All keys at once, that is what the size of a bucket is limited for; the rows block by block."""
@@ -168,7 +168,7 @@ class SortedPart:
             return
         keys = pa.Table.from_batches(pieces).select(list(self.order))
         order = pc.sort_indices(keys, [(name, "ascending") for name in self.order]).to_numpy().astype(np.int64)
-        at_once = max(1, min(_ROWS_OF_BLOCK, _BYTES_OF_BLOCK * len(order) // max(1, self.size)))
+        at_once = max(1, min(_ROWS_OF_BLOCK, self.block_bytes * len(order) // max(1, self.size)))
         starts = np.cumsum([0, *(piece.num_rows for piece in pieces)])
         for first in range(0, len(order), at_once):
             yield _picked(pieces, starts, order[first : first + at_once])

@@ -13,6 +13,7 @@ from shoal.model import Panel
 from shoal.release.openness import enough_is_open
 
 _SAMPLE = 2_000
+_SAMPLE_BYTES = 64 * 2**20  # of long series fewer are drawn; one group of them leaves enough open
 _PAIRS = pa.schema([(ROW, pa.binary()), (PUBLISHED, pa.binary())])
 
 
@@ -27,7 +28,8 @@ def enough_is_open_in(candidate: BlockCandidate) -> bool:
         return False
     if candidate.n_published is not None or candidate.clock.n_channels != panel.clock.n_channels:
         return False
-    share = min(1.0, _SAMPLE / max(1, candidate.n_series))
+    wanted = min(_SAMPLE, _SAMPLE_BYTES // (16 * candidate.clock.n_instants * candidate.clock.n_channels) + 1)
+    share = min(1.0, wanted / max(1, candidate.n_series))
     drawn = panel.engine.collect(panel.engine.map(candidate.table, _WholeGroups(share), _PAIRS))
     if not drawn.num_rows:
         return False
