@@ -10,6 +10,9 @@ from shoal.engines import Local, Spark
 from shoal.engines.java import find_java
 from shoal.errors import ParameterError
 
+# A compiler that does not try hard: the tests are short.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 MASTERS = {"spark": "local[2]", "cluster": "local-cluster[2,1,2048]"}
 
 CONF = {
@@ -17,6 +20,8 @@ CONF = {
     "spark.sql.shuffle.partitions": "3",
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": JAVA,
+    "spark.executor.extraJavaOptions": JAVA,
     # Where work lies that only tests use.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
 }
