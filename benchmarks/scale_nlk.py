@@ -26,7 +26,7 @@ from shoal import NLK, Panel, simulate
 from shoal.engines import Blocks, Engine, Local, Spark
 from shoal.engines.blocks import BlockPanel, Clock
 from shoal.engines.nlk import Limits, anonymize
-from shoal.engines.nlk_check import check
+from shoal.engines.nlk.check import check
 from shoal.engines.rows import SERIES, pack
 from shoal.model import Verdict
 

@@ -27,6 +27,36 @@ CONF = {
 }
 
 
+class _Open:
+    """The Spark engine that is open: tests of several files share it, for Java needs long to start and to get warm.
+
+    A process has one session of Spark at a time.
+    """
+
+    def __init__(self):
+        self.name, self.engine = None, None
+
+    def named(self, name):
+        if name != self.name:
+            self.close()
+            self.engine, self.name = Spark(master=MASTERS[name], conf=CONF), name
+        return self.engine
+
+    def close(self):
+        if self.engine is not None:
+            self.engine.close()
+        self.name, self.engine = None, None
+
+
+OPEN = _Open()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_in_the_end():
+    yield
+    OPEN.close()
+
+
 @pytest.fixture(scope="module", params=["local", "spark", "cluster"])
 def engine(request, tmp_path_factory):
     """Every engine in turn: what a test says of it must hold on all of them."""
@@ -38,8 +68,7 @@ def engine(request, tmp_path_factory):
         assert not list(scratch.iterdir())
         return
     skip_without_java()
-    with Spark(master=MASTERS[request.param], conf=CONF) as found:
-        yield found
+    yield OPEN.named(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +76,13 @@ def local(tmp_path_factory):
     """The engine on this machine, in this process: for what does not depend on the engine."""
     with Local(memory="64MB", scratch=tmp_path_factory.mktemp("scratch")) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def no_session():
+    """For tests that start sessions of their own."""
+    skip_without_java()
+    OPEN.close()
 
 
 def skip_without_java() -> None:

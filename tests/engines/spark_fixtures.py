@@ -1,9 +1,6 @@
-"""Java and Spark for tests of streams."""
+"""Spark for tests of streams."""
 
 import pytest
-
-from shoal.engines.java import find_java
-from shoal.errors import ParameterError
 
 CONF = {
     "spark.default.parallelism": "1",
@@ -14,17 +11,7 @@ CONF = {
 
 
 @pytest.fixture(scope="module")
-def java():
-    """The Java that Spark runs on; tests/install_system_packages.sh installs one where that is possible."""
-    pytest.importorskip("pyspark", reason="PySpark is not installed")
-    try:
-        return find_java()
-    except ParameterError as error:
-        pytest.skip(f"there is no Java for Spark: {error}")
-
-
-@pytest.fixture(scope="module")
-def spark(java):
+def spark(no_session):
     """One session for the tests of a file: starting one takes longer than most of them."""
     from shoal.engines.session import close, session
 

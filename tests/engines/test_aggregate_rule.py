@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shoal import AggregateRule, KAnonymity, Panel
-from shoal.engines import aggregate_rule
-from shoal.engines.aggregate_rule import check as check_rule
 from shoal.engines.blocks import BlockCandidate, BlockPanel, Clock
 from shoal.engines.checks import check
+from shoal.engines.guarantees import aggregate_rule
+from shoal.engines.guarantees.aggregate_rule import check as check_rule
 from shoal.engines.rows import pack
 from shoal.errors import ParameterError
 from shoal.model import Candidate, Private, Recipe

@@ -13,8 +13,8 @@ from shoal import KP, Microaggregation, NoiseAddition, Panel, SamplingWithFictiv
 from shoal.attacks import Denoising, KnownPoints, KnownTotals, Linkage, NearestNeighbour
 from shoal.engines import Local, attacking_links, attacking_targets
 from shoal.engines.attacking import attack
-from shoal.engines.attacking_links import ENTRIES, narrowed
-from shoal.engines.attacking_targets import draw_targets
+from shoal.engines.attacking.links import ENTRIES, narrowed
+from shoal.engines.attacking.targets import draw_targets
 from shoal.engines.blocks import BlockPanel
 from shoal.engines.methods import anonymize
 from shoal.errors import ParameterError

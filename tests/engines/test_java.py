@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engines.spark_fixtures import java
 from shoal.cli.app import run
 from shoal.engines.java import find_java
 from shoal.errors import ParameterError
-
-__all__ = ["java"]
 
 
 def make_java(home, version=None, says=None):
@@ -111,11 +108,13 @@ def test_without_pyspark_the_extra_is_named(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # PySpark leaves its pipe open
-def test_a_session_that_does_not_start_says_with_what_and_leaves_nothing(java, tmp_path, monkeypatch):
+def test_a_session_that_does_not_start_says_with_what_and_leaves_nothing(no_session, tmp_path, monkeypatch):
     from shoal.engines.session import session
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(ParameterError, match=rf"did not start with master 'nowhere\[2\]' on Java {java.version} \("):
+    with pytest.raises(
+        ParameterError, match=rf"did not start with master 'nowhere\[2\]' on Java {find_java().version} \("
+    ):
         session("nowhere[2]")
     assert list(tmp_path.iterdir()) == []
     gc.collect()  # the pipe, here and not in the next test

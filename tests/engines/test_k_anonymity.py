@@ -10,7 +10,7 @@ from shoal import KAnonymity, Panel
 from shoal.engines import Local
 from shoal.engines.blocks import BlockPublished, Clock
 from shoal.engines.checks import check
-from shoal.engines.k_anonymity import group_sizes
+from shoal.engines.guarantees.k_anonymity import group_sizes
 from shoal.engines.rows import pack
 from shoal.model import Envelopes
 

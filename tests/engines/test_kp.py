@@ -12,7 +12,7 @@ from shoal import KP, Panel
 from shoal.engines.blocks import LEVEL, PUBLISHED, WORD, BlockPanel
 from shoal.engines.checks import check
 from shoal.engines.kp import anonymize
-from shoal.engines.kp_cells import Cells, joined, places
+from shoal.engines.kp.cells import Cells, joined, places
 from shoal.engines.methods import anonymize as dispatch
 from shoal.engines.rows import ID, ROW, unpack
 from shoal.errors import ParameterError

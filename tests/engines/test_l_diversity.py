@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal import KP, Panel
 from shoal.engines.blocks import LEVEL, PUBLISHED, WORD, BlockPublished, Clock
 from shoal.engines.checks import check
-from shoal.engines.l_diversity_events import BlockEvents
+from shoal.engines.guarantees.l_diversity_events import BlockEvents
 from shoal.engines.rows import ID, SUBJECT, pack
 from shoal.guarantees import LDiversity
 from shoal.model import Envelopes, EventTables

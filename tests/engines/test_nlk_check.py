@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from naive.nlk import naive_nlk_anonymous
 from shoal import NLK, NLKAnonymity, Panel, simulate
-from shoal.engines import nlk, nlk_check
+from shoal.engines import nlk
 from shoal.engines.blocks import BlockPanel, BlockPublished, Clock
 from shoal.engines.checks import check
 from shoal.engines.local import Local
 from shoal.engines.nlk import Limits
+from shoal.engines.nlk import check as nlk_check
 from shoal.engines.rows import pack
 from shoal.errors import ParameterError
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engines.spark_fixtures import CONF, java, spark
+from engines.spark_fixtures import CONF, spark
 from shoal import LDiversity, Reposition
 from shoal.cli.app import run
 from shoal.engines.structured_streaming import reposition_stream
-from shoal.engines.structured_streaming_keys import folder_name, key_seed
-from shoal.engines.structured_streaming_source import arriving_files
+from shoal.engines.structured_streaming.keys import folder_name, key_seed
+from shoal.engines.structured_streaming.source import arriving_files
 from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.model import EventTables
 from shoal.process import StreamColumns, stream_events
@@ -26,7 +26,7 @@ from shoal.streams import Arrivals, RepositionStream
 from shoal.streams.blocks import Block, Position
 from stream_processes import events
 
-__all__ = ["CONF", "java", "spark"]
+__all__ = ["CONF", "spark"]
 
 PATIENCE = 400
 """Seconds after which a process is taken to hang: on a busy machine Spark alone needs a minute to start."""
@@ -179,7 +179,7 @@ def test_a_batch_that_was_done_but_not_committed_is_done_again_to_the_same_bytes
                 raise OSError("the driver dies when the workers are done")
 
         with monkeypatch.context() as patch:
-            patch.setattr("shoal.engines.structured_streaming_run.Run._hear", fail)
+            patch.setattr("shoal.engines.structured_streaming.run.Run._hear", fail)
             with pytest.raises(InputError, match=r"could not go on with the stream: OSError\. What is published stays"):
                 stream(spark, place / "source", tmp_path, files_per_batch=1)
         numbers = {int(path.name[-12:]) for path in (tmp_path / "keep" / "keys").rglob("state-*")}
@@ -296,7 +296,7 @@ def test_a_stream_goes_on_with_new_files_and_is_finished_once(spark, undisturbed
 def test_a_snapshot_is_never_replaced_by_another(spark, undisturbed, tmp_path, monkeypatch):
     place, _ = undisturbed
     with monkeypatch.context() as patch:
-        patch.setattr("shoal.engines.structured_streaming_run.Run._hear", lambda self, rows: 1 / 0)
+        patch.setattr("shoal.engines.structured_streaming.run.Run._hear", lambda self, rows: 1 / 0)
         with pytest.raises(InputError, match="ZeroDivisionError"):
             stream(spark, place / "source", tmp_path, flush=False)
     published = tmp_path / "out" / "region=east" / "data-00000001.parquet"

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from shoal import Reposition
-from shoal.engines.structured_streaming_keys import KeyFiles, Terms
-from shoal.engines.structured_streaming_work import KEY, MALFORMED, FinishKeys, TakeBatch, raise_told
+from shoal.engines.structured_streaming.keys import KeyFiles, Terms
+from shoal.engines.structured_streaming.work import KEY, MALFORMED, FinishKeys, TakeBatch, raise_told
 from shoal.errors import GuaranteeNotMetError
 
 SECRETS = ["hunter2", "alice", "4711"]

@@ -25,10 +25,10 @@ from shoal.engines.checks import check
 from shoal.engines.methods import anonymize
 from shoal.engines.rows import unpack
 from shoal.engines.techniques import anonymize as technique
-from shoal.engines.techniques_exchange import exchanged
-from shoal.engines.techniques_noise import _signal
-from shoal.engines.techniques_random import random_bits, secret_key
-from shoal.engines.techniques_sums import Steps as Sums
+from shoal.engines.techniques.exchange import exchanged
+from shoal.engines.techniques.noise import _signal
+from shoal.engines.techniques.random import random_bits, secret_key
+from shoal.engines.techniques.sums import Steps as Sums
 from shoal.errors import ParameterError
 from shoal.guarantees import AttackOnly
 from shoal.methods import Steps

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine_work import MarkedLeaves
-from engines.conftest import CONF, MASTERS, skip_without_java
+from engines.conftest import CONF, MASTERS
 from shoal import Microaggregation, simulate
 from shoal.engines import Local, Spark, microaggregation
 from shoal.engines.blocks import BlockPanel
@@ -21,9 +21,8 @@ LEAF = 120
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(no_session):
     """Two executors, each a process of its own with a Python worker below."""
-    skip_without_java()
     with Spark(master=MASTERS["cluster"], conf=CONF) as engine:
         yield engine
 

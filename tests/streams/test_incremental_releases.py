@@ -439,9 +439,10 @@ def test_a_growing_panel_is_refused_by_the_ledger_beside_other_groups_of_the_sam
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        ("--sensitive is about events, microaggregation publishes series", ["--sensitive", "x"]),
-        ("--continue is about events", ["--continue"]),
-        ("--follow is about events", ["--follow"]),
+        ("--sensitive is for streams of events, microaggregation publishes series", ["--sensitive", "x"]),
+        ("--continue is for streams of events", ["--continue"]),
+        ("--follow is for streams of events", ["--follow"]),
+        ("A panel that grows is published in memory", ["--engine", "spark"]),
         ("--every cuts one table. In a folder each table is a stretch", ["--every", "1d"]),
         ("publishes by reposition or microaggregation, got 'kp'", ["--method", "kp"]),
         ("--window", ["--window", "3"]),

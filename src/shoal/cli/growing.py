@@ -45,7 +45,11 @@ def grow(ctx: typer.Context) -> None:
         )
     if foreign := [name for name in given if name not in (*OF_SERIES, *_BOTH) and is_given(ctx, name)]:
         spelling = {"goes_on": "continue"}.get(foreign[0], foreign[0].replace("_", "-"))
-        raise ParameterError(f"--{spelling} is about events, {Microaggregation.name} publishes series. Leave it out.")
+        if spelling == "engine":
+            raise ParameterError("A panel that grows is published in memory, a stretch at a time. Leave --engine out.")
+        raise ParameterError(
+            f"--{spelling} is for streams of events, {Microaggregation.name} publishes series. Leave it out."
+        )
     if given["source"] == "-":
         raise ParameterError("Give a folder with one table per day, or a table that is appended to, as SOURCE.")
     settings: dict[str, Any] = {name: given[name] for name in _READING} | {

@@ -9,11 +9,11 @@ from shoal.errors import ParameterError
 from shoal.model import Guarantee, Verdict
 
 _MODULES = {
-    "k-anonymity": "k_anonymity",
-    "nlk-anonymity": "nlk_check",
-    "kp-anonymity": "kp_check",
-    "l-diversity": "l_diversity",
-    "aggregate-rule": "aggregate_rule",
+    "k-anonymity": "guarantees.k_anonymity",
+    "nlk-anonymity": "nlk.check",
+    "kp-anonymity": "kp.check",
+    "l-diversity": "guarantees.l_diversity",
+    "aggregate-rule": "guarantees.aggregate_rule",
 }
 
 

@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-_SETTINGS = {
-    # Equal rows lie next to each other in what is kept: compressed they take a tenth.
-    "spark.rdd.compress": "true",
-    # What is kept is in as many parts as its size asks for, not in 200: a part costs Python a tenth of a second.
-    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
-}
-"""Of a session of our own; in another they help as well."""
-
 _SHARE = 8  # of an executor's memory, for the rows one Python worker must hold at once; Java has the rest
 _DEFAULT_MEMORY = 2**30  # what Spark gives an executor if nobody says otherwise
 
@@ -101,8 +93,7 @@ class Spark:
     session
         A session that exists, of a notebook or a cluster. It stays open.
     master
-        Where a new session runs, such as "local[2]" or "spark://host:7077". Without it, what spark-submit set, or all
-        cores of this machine.
+        Where a new session runs, such as "local[2]" or "spark://host:7077"; without it on all cores of this machine.
     conf
         Settings of Spark's for a new session.
 
@@ -124,8 +115,7 @@ class Spark:
         conf: Mapping[str, str] | None = None,
     ) -> None:
         self._own = session is None
-        settings = {**_SETTINGS, **(conf or {})}
-        self.session: SparkSession = new_session(master or "local[*]", settings) if session is None else session
+        self.session: SparkSession = new_session(master or "local[*]", conf) if session is None else session
         self._kept: list[DataFrame] = []
         self._shared: list[Any] = []
 

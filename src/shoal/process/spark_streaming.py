@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.engines.session import opened
 from shoal.engines.structured_streaming import reposition_stream
-from shoal.engines.structured_streaming_source import arriving_files
+from shoal.engines.structured_streaming.source import arriving_files
 from shoal.methods.reposition import Reposition
 from shoal.process.steps import Steps, silent
 from shoal.process.streaming import StreamColumns

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.engines.blocks import PUBLISHED, BlockPublished
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.k_anonymity import group_sizes
+from shoal.engines.guarantees.k_anonymity import group_sizes
 from shoal.engines.rows import SUBJECT, unpack
 from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.release.values import Grouped

@@ -1,0 +1,5 @@
+"""Attacks on what lies on an engine."""
+
+from shoal.engines.attacking.attacks import attack
+
+__all__ = ["attack"]

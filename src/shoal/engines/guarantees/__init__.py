@@ -1,0 +1,1 @@
+"""Checks of guarantees that more than one method gives, on an engine."""

@@ -1,0 +1,239 @@
+"""From a row for each series and instant to one row for each series.
+
+First, inside each block, the readings of a series are put together into one segment: its instants and values as bytes.
+So what travels is a few rows for each series rather than one for each reading. Then the segments of a series come
+together, and all series of a block are filled into one array at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks, Shared
+from shoal.engines.reading.static import Entries, one_entry_each
+from shoal.engines.reading.summary import counted
+from shoal.engines.rows import ID, pack
+from shoal.engines.work import starts_of_keys, whole_keys
+from shoal.read.align import Buckets, By
+from shoal.read.cells import gather
+from shoal.read.clock import Clock
+from shoal.read.numbers import NumberColumn
+from shoal.read.series import changed, read_ids
+from shoal.read.tables import plain
+
+INSTANTS = "instants"
+CONFLICTS = "conflicts"
+
+_CELLS = 1 << 20
+"""Filled at once: 8 MiB, whatever the block is."""
+
+
+def values_name(channel: int) -> str:
+    """The column of a segment with the readings of a channel."""
+    return f"values {channel}"
+
+
+def static_name(number: int) -> str:
+    """The column of a segment with a static entry."""
+    return f"static {number}"
+
+
+@dataclass(frozen=True)
+class LongColumns:
+    """Which columns of a long table are what."""
+
+    id: str
+    time: str
+    values: tuple[str, ...]
+    static: tuple[str, ...]
+    timezone: str | None
+
+
+def as_texts(array: Any, column: str) -> pa.Array:
+    """Identifiers as text; missing ones as null."""
+    return pc.cast(read_ids(plain([array])[0], column), pa.string())
+
+
+def numbers_of(block: pa.RecordBatch, column: str) -> NDArray[np.float64]:
+    """The numbers of a column. Where one is text, one is infinite: what follows then finds something to refuse."""
+    reader = NumberColumn(column)
+    found = reader.read(plain([block.column(column)])[0])
+    if reader.n_refused and len(found):
+        found[0] = np.inf
+    return found
+
+
+def segment_schema(n_channels: int, static: tuple[pa.DataType, ...]) -> pa.Schema:
+    """The columns of segments."""
+    return pa.schema(
+        [
+            (ID, pa.string()),
+            (INSTANTS, pa.binary()),
+            *((values_name(c), pa.binary()) for c in range(n_channels)),
+            *((static_name(i), kind) for i, kind in enumerate(static)),
+            (CONFLICTS, pa.int64()),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Put the readings of a series together that are in one block."""
+
+    columns: LongColumns
+    schema: pa.Schema
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """Segments of all blocks."""
+        for block in blocks:
+            if block.num_rows:
+                yield self._segments(block)
+
+    def _segments(self, block: pa.RecordBatch) -> pa.RecordBatch:
+        columns = self.columns
+        ids = as_texts(block.column(columns.id), columns.id).dictionary_encode()
+        codes = ids.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        instants = Clock(columns.time, columns.timezone).read(plain([block.column(columns.time)])[0])
+        readings = [numbers_of(block, name) for name in columns.values]
+        static = [plain([block.column(name)])[0] for name in columns.static]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        if len(starts) > len(ids.dictionary):
+            # A series comes several times in this block: its readings side by side make one segment.
+            order = np.argsort(codes, kind="stable")
+            codes, instants = codes[order], instants[order]
+            readings = [values[order] for values in readings]
+            static = [array.take(pa.array(order)) for array in static]
+            starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        entries = [Entries.of(array, self.schema.field(static_name(i)).type) for i, array in enumerate(static)]
+        found = [one_entry_each(entry, starts) for entry in entries]
+        conflicts = np.zeros(len(starts), dtype=np.int64)
+        for i, (_, conflict) in enumerate(found):
+            conflicts |= conflict.astype(np.int64) << i
+        return pa.record_batch(
+            [
+                ids.dictionary.take(pa.array(codes[starts])),
+                _as_bytes(instants, starts),
+                *(_as_bytes(values, starts) for values in readings),
+                *(array for array, _ in found),
+                pa.array(conflicts),
+            ],
+            schema=self.schema,
+        )
+
+
+def _as_bytes(numbers: NDArray[Any], starts: NDArray[np.int64]) -> pa.Array:
+    """Stretches of 64-bit numbers as one column of bytes, without a loop."""
+    offsets = np.append(starts, len(numbers)).astype(np.int32) * np.int32(8)
+    data = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _of_bytes(column: pa.ChunkedArray, kind: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The numbers of a column of bytes, one after another, and where each row begins."""
+    array = column.combine_chunks()
+    _, bounds, data = array.buffers()
+    offsets = np.frombuffer(bounds, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    numbers = np.frombuffer(data, kind, count=int(offsets[-1] - offsets[0]) // 8, offset=int(offsets[0]))
+    return numbers, (offsets - offsets[0]) // 8
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The instants of the panel, and where a time falls."""
+
+    times: NDArray[np.int64]
+    buckets: Buckets | None = None
+    by: By | None = None
+
+    def positions(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The instant of the panel to which each time belongs."""
+        if self.buckets is not None:
+            places = self.buckets.positions(instants)
+            if len(places) and (places.min() < 0 or places.max() >= len(self.times)):
+                raise changed()
+            return places
+        places = np.minimum(np.searchsorted(self.times, instants), len(self.times) - 1)
+        if np.any(self.times[places] != instants):
+            raise changed()
+        return places
+
+
+@dataclass(frozen=True)
+class Assemble:
+    """Fill the segments of each series into its row. The same rows whatever the order of segments."""
+
+    grid: Shared[Grid]
+    n_channels: int
+    n_static: int
+    schema: pa.Schema
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """Series, some at a time."""
+        for table in whole_keys(blocks, [ID]):
+            yield from self._series(table.combine_chunks())
+
+    def _series(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        grid = self.grid.value
+        firsts = np.flatnonzero(starts_of_keys(table, [ID]))
+        bounds = np.append(firsts, table.num_rows)
+        instants, offsets = _of_bytes(table[INSTANTS], "<i8")
+        readings = [_of_bytes(table[values_name(c)], "<f8")[0] for c in range(self.n_channels)]
+        entries = [Entries.of(table[static_name(i)]) for i in range(self.n_static)]
+        conflicts = table[CONFLICTS].to_numpy()
+        at_once = max(1, _CELLS // (len(grid.times) * self.n_channels))
+        for start in range(0, len(firsts), at_once):
+            first, last = bounds[start], bounds[min(start + at_once, len(firsts))]
+            own = bounds[start : start + at_once + 1]
+            series = np.repeat(np.arange(len(own) - 1), np.diff(offsets[own]))
+            some = slice(int(offsets[first]), int(offsets[last]))
+            values, n_again = fill(grid, series, instants[some], [r[some] for r in readings], len(own) - 1)
+            static = [one_entry_each(entry.slice(first, last), own[:-1] - first) for entry in entries]
+            found = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
+            for i, (_, conflict) in enumerate(static):
+                found |= conflict.astype(np.int64) << i
+            infinite = np.zeros(len(own) - 1, dtype=np.int64)
+            for numbers in readings:
+                infinite += np.bincount(series, weights=np.isinf(numbers[some]), minlength=len(infinite)).astype(int)
+            yield pa.record_batch(
+                [
+                    table[ID].combine_chunks().take(pa.array(own[:-1])),
+                    pack(values),
+                    *(array for array, _ in static),
+                    *counted(values, again=n_again, infinite=infinite, conflicts=found),
+                ],
+                schema=self.schema,
+            )
+
+
+def fill(
+    grid: Grid,
+    series: NDArray[np.int64],
+    instants: NDArray[np.int64],
+    readings: list[NDArray[np.float64]],
+    n_series: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Rows (series, instants x channels) of readings, and how many readings of each series repeat an instant."""
+    n_instants, n_channels = len(grid.times), len(readings)
+    places = series * n_instants + grid.positions(instants)
+    again = np.zeros(n_series, dtype=np.int64)
+    if grid.by is None:
+        values = np.full((n_series * n_instants, n_channels), np.nan)
+        seen = np.zeros(n_series * n_instants, dtype=np.bool_)
+        seen[places] = True
+        for channel, numbers in enumerate(readings):
+            values[places, channel] = numbers
+        again += np.bincount(series, minlength=n_series) - seen.reshape(n_series, -1).sum(axis=1)
+        return values.reshape(n_series, -1), again
+    # In the order of time, equal times by their values: the sums are then the same whatever came first.
+    order = np.lexsort((*reversed(readings), instants, series))
+    cells = gather(grid.by, (n_series, n_instants, n_channels))
+    for channel, numbers in enumerate(readings):
+        cells.add(places[order], instants[order], channel, numbers[order])
+    return cells.finish().reshape(n_series, -1), again

@@ -1,0 +1,166 @@
+"""The first look at a table: its identifiers and times, counted; nothing of it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks, Engine, Table
+from shoal.engines.reading.tally import Counts, Tally, count_distinct, tally
+from shoal.errors import InputError
+from shoal.read.clock import Clock
+from shoal.read.numbers import NumberColumn
+from shoal.read.series import read_ids
+from shoal.read.tables import empty, plain
+
+_MOST_TIMES = 4_000_000
+"""Different times that are held at most; a panel with more of them has no common instants."""
+
+_SKETCH = 64
+"""The smallest hashes of identifiers: enough to know the number of series to about an eighth."""
+
+_TIME, _KIND, _PROBLEM, _HASH, _TOO_MANY, _NO_ID, _ROWS = "time", "kind", "problem", "hash", "too many", "no id", "rows"
+
+
+@dataclass(frozen=True)
+class First:
+    """What the first look found: rows, times, and about how many series."""
+
+    n_rows: int
+    n_about: int
+    """The number of series by their smallest hashes; exact below 64."""
+    clock: Clock | None = None
+    times: NDArray[np.int64] | None = None
+    """All different times, sorted; without `distinct` at least the first and the last."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    id: str
+    time: str | None
+    timezone: str | None
+    distinct: bool
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        found = Tally()
+        clock = None if self.time is None else Clock(self.time, self.timezone)
+        times: list[NDArray[np.int64]] = []
+        n_held = 0
+        hashes = np.empty(0, dtype=np.uint64)
+        for block in blocks:
+            found.add(_ROWS, block.num_rows)
+            try:
+                ids = read_ids(plain([block.column(self.id)])[0], self.id)
+                instants = None if clock is None else clock.read(plain([block.column(self.time)])[0])
+            except InputError as error:  # told at the driver; its words hold no values
+                found.add(f"{_PROBLEM} {error}", 1)
+                continue
+            found.add(_NO_ID, ids.null_count)
+            found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
+            new = pl.Series(pl.from_arrow(pc.unique(ids.drop_null()))).hash(seed=7).to_numpy()
+            hashes = np.union1d(hashes, new)[:_SKETCH]
+            if instants is None or not len(instants):
+                continue
+            times.append(np.unique(instants) if self.distinct else np.array([instants.min(), instants.max()]))
+            n_held += len(times[-1])
+            if n_held > 2 * _MOST_TIMES:
+                times, n_held = [np.unique(np.concatenate(times))], 0
+                if len(times[0]) > _MOST_TIMES:
+                    found.add(_TOO_MANY, 1)
+                    times = [times[0][[0, -1]]]
+        if clock is not None:
+            for name, n in clock.counts().items():
+                found.add(name, n)
+        if times:
+            different = np.unique(np.concatenate(times))
+            found.add_keys(_TIME, different, np.ones(len(different), dtype=np.int64))
+        found.add_keys(_HASH, hashes.view(np.int64), np.ones(len(hashes), dtype=np.int64))
+        yield from found.blocks()
+
+
+def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str | None, *, distinct: bool) -> First:
+    """Count, and refuse what cannot be a panel: no rows, rows without identifier or time, mixed kinds."""
+    counts = tally(engine, table, _Look(id_, time, timezone, distinct))
+    for problem in sorted(what for what in counts if what.startswith(_PROBLEM)):
+        raise InputError(problem.removeprefix(f"{_PROBLEM} "))
+    n_rows = _one(counts, _ROWS)
+    if n_rows == 0:
+        raise empty()
+    if len([what for what in counts if what.startswith(f"{_KIND} ")]) > 1:
+        raise InputError(
+            f"Column {id_!r} holds numbers in one part of the source and text in another. Write them alike."
+        )
+    if n_missing := _one(counts, _NO_ID):
+        raise InputError(
+            f"{n_missing} of {n_rows} rows have no identifier in column {id_!r}. Complete or remove these rows."
+        )
+    n_about = _about(np.array(list(counts[_HASH]), dtype=np.int64).view(np.uint64))
+    if time is None:
+        return First(n_rows, n_about)
+    clock = Clock(time, timezone)
+    clock.take_counts({what: n[0] for what, n in counts.items() if 0 in n})
+    clock.verify()
+    times = np.sort(np.array(list(counts[_TIME]), dtype=np.int64))
+    if distinct and (_TOO_MANY in counts or len(times) > _MOST_TIMES):
+        raise InputError(
+            f"The times of the series do not line up: there are more than {_MOST_TIMES} different ones. Gather them "
+            f"with align='resample:{'1h' if clock.on_clock else 10}' or another step."
+        )
+    return First(n_rows, n_about, clock, times)
+
+
+def _one(counts: Counts, what: str) -> int:
+    return counts.get(what, {}).get(0, 0)
+
+
+def _about(hashes: NDArray[np.uint64]) -> int:
+    """How many there are, by how densely the smallest hashes lie."""
+    smallest = np.sort(hashes)[:_SKETCH]
+    return len(smallest) if len(smallest) < _SKETCH else int((_SKETCH - 1) / (float(smallest[-1]) / 2.0**64))
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The column of identifiers alone, as text."""
+
+    column: str
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            ids = read_ids(plain([block.column(self.column)])[0], self.column)
+            yield pa.record_batch([pc.cast(ids, pa.string())], names=["id"])
+
+
+def count_series(engine: Engine, table: Table, id_: str) -> int:
+    """How many different identifiers there are."""
+    return count_distinct(engine, engine.map(table, _Texts(id_), pa.schema([("id", pa.string())])), "id")
+
+
+def refuse_numbers(engine: Engine, table: Table, columns: tuple[str, ...], labels: tuple[str, ...]) -> None:
+    """Look at every value column once more, and say which holds text or something infinite."""
+    counts = tally(engine, table, _Numbers(columns))
+    for place, label in enumerate(labels):
+        column = NumberColumn(label)
+        column.take_counts({what: n.get(place, 0) for what, n in counts.items()})
+        column.verify()
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    columns: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        readers = [NumberColumn(name) for name in self.columns]
+        for block in blocks:
+            for reader in readers:
+                reader.read(plain([block.column(reader.label)])[0])
+        found = Tally()
+        for place, reader in enumerate(readers):
+            for what, n in reader.counts().items():
+                found.add(what, n, place)
+        yield from found.blocks()

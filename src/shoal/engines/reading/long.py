@@ -1,0 +1,188 @@
+"""A long table on an engine: two readings, the first counts and the second puts the readings of a series together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.engines.contract import Blocks, Engine, Table
+from shoal.engines.local import parquet_files
+from shoal.engines.reading.assembling import (
+    Assemble,
+    Grid,
+    LongColumns,
+    Segments,
+    segment_schema,
+    static_name,
+)
+from shoal.engines.reading.first import First, count_series, look, refuse_numbers
+from shoal.engines.reading.gaps import Instants, Totals, totals
+from shoal.engines.reading.static import as_names, kept_as
+from shoal.engines.reading.summary import HELPERS
+from shoal.engines.rows import ID, ROW, SERIES, SUBJECT
+from shoal.engines.work import Chain
+from shoal.errors import InputError
+from shoal.read.align import Exact, Resample, count_irregular, make_buckets, require_even
+from shoal.read.cells import refuse_sparse
+from shoal.read.clock import Clock
+from shoal.read.columns import Plan
+from shoal.read.numbers import NumberColumn
+from shoal.read.series import read_ids
+from shoal.read.zones import Zone, find_zone
+
+_SUSPECT = 0.02
+"""Filled cells below which the number of series is counted exactly: fewer than 1 % are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """Series in the making: a kept table with counts beside each, and what they have in common."""
+
+    table: Table
+    instants: Instants
+    totals: Totals
+    n_rows: int
+    channels: tuple[str, ...] | None = None
+    zone: Zone | None = None
+
+
+def read_long(engine: Engine, path: str, plan: Plan, align: Exact | Resample, timezone: str | None) -> Read:
+    """Read and pivot a long table."""
+    if plan.id is None or plan.time is None:
+        raise InputError("A long table needs an id and a time column.")
+    columns = LongColumns(
+        plan.id.name,
+        plan.time.name,
+        tuple(column.name for column in plan.values),
+        tuple(column.name for column in plan.static),
+        timezone,
+    )
+    table = engine.read(path, (columns.id, columns.time, *columns.values, *columns.static))
+    refuse_types(table.schema, columns)
+    keys = engine.read(path, (columns.id, columns.time))
+    first = look(engine, keys, columns.id, columns.time, timezone, distinct=isinstance(align, Exact))
+    assert first.clock is not None
+    zone = _zone(path, columns, first.clock)
+    grid = _grid(engine, keys, columns, first, align, zone)
+    kinds = tuple(kept_as(table.schema.field(name).type, name) for name in columns.static)
+    segments = segment_schema(len(columns.values), kinds)
+    plain = pa.schema(
+        [(ID, pa.string()), (ROW, pa.binary()), *((static_name(i), kind) for i, kind in enumerate(kinds)), *HELPERS]
+    )
+    has_subject = plan.subject is not None
+    named = name_schema(columns.static, kinds, has_subject=has_subject)
+    work = Chain(
+        (
+            Assemble(engine.share(grid), len(columns.values), len(kinds), plain),
+            NameStatic(columns.static, has_subject, named),
+        )
+    )
+    parts = engine.map(table, Segments(columns, segments), segments)
+    series = engine.keep(engine.together(parts, [ID], work, named))
+    found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
+    if found.infinite:
+        refuse_numbers(engine, table, columns.values, tuple(f"Column {name!r}" for name in columns.values))
+    refuse_static(columns.static, found)
+    if found.again:
+        raise InputError(
+            f"{found.again} of {first.n_rows} rows are duplicates: they repeat the id and time of another. Gather "
+            "them with align='resample:1h' or another step; if they lie in the hour that the clock shows twice at "
+            "the end of summer time, export times in UTC or with offsets."
+        )
+    refuse_without_subject(plan, found)
+    instants = Instants(grid.times, len(grid.times), len(columns.values), first.clock.on_clock)
+    return Read(series, instants, found, first.n_rows, columns.values, zone)
+
+
+def _zone(path: str, columns: LongColumns, clock: Clock) -> Zone | None:
+    """The zone of the instants. Spark reads all times as of its own; a file of this machine says which it was."""
+    if clock.zone is None or columns.timezone is not None or not Path(path).exists():
+        return clock.zone
+    kind = pq.read_schema(parquet_files(Path(path))[0]).field(columns.time).type
+    return find_zone(kind.tz) if pa.types.is_timestamp(kind) and kind.tz else clock.zone
+
+
+def _grid(
+    engine: Engine, keys: Table, columns: LongColumns, first: First, align: Exact | Resample, zone: Zone | None
+) -> Grid:
+    clock, times = first.clock, first.times
+    assert clock is not None
+    assert times is not None
+    if isinstance(align, Resample):
+        ends = int(times[0]), int(times[-1])
+        buckets = make_buckets(*ends, align.step, on_clock=clock.on_clock, zone=zone)
+        _refuse_sparse(engine, keys, columns, first, buckets.n_buckets)
+        return Grid(buckets.times(), buckets, align.by)
+    if count_irregular(times, on_clock=clock.on_clock, zone=zone):
+        n_series = count_series(engine, keys, columns.id)
+        require_even(times, on_clock=clock.on_clock, zone=zone, n_series=n_series, n_filled=first.n_rows)
+    _refuse_sparse(engine, keys, columns, first, len(times))
+    return Grid(times)
+
+
+def _refuse_sparse(engine: Engine, keys: Table, columns: LongColumns, first: First, n_instants: int) -> None:
+    if first.n_rows < _SUSPECT * first.n_about * n_instants:
+        refuse_sparse(count_series(engine, keys, columns.id), n_instants, first.n_rows)
+
+
+def refuse_types(schema: pa.Schema, columns: LongColumns) -> None:
+    """Refuse columns that cannot be what they are said to be, before anything is read."""
+    read_ids(_nothing(schema, columns.id), columns.id)
+    for name in columns.values:
+        NumberColumn(f"Column {name!r}").read(_nothing(schema, name))
+    for name in columns.static:
+        kept_as(schema.field(name).type, name)
+
+
+def _nothing(schema: pa.Schema, name: str) -> pa.Array:
+    kind = schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.array([], pa.string() if pa.types.is_null(kind) or "view" in str(kind) else kind)
+
+
+def name_schema(static: tuple[str, ...], kinds: tuple[pa.DataType, ...], *, has_subject: bool) -> pa.Schema:
+    """The columns of a panel in the making; of the static ones the first is the subject, if there is one."""
+    further = list(zip(static, kinds, strict=True))[1 if has_subject else 0 :]
+    return pa.schema([*SERIES, *further, *HELPERS])
+
+
+@dataclass(frozen=True)
+class NameStatic:
+    """Give static columns their own names; subjects become texts, and are the ids where there are none."""
+
+    static: tuple[str, ...]
+    has_subject: bool
+    schema: pa.Schema
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The same rows."""
+        for block in blocks:
+            own = {name: block.column(static_name(i)) for i, name in enumerate(self.static)}
+            subject = as_names(block.column(static_name(0))) if self.has_subject else block.column(ID)
+            if self.has_subject:
+                del own[self.static[0]]
+            own[SUBJECT] = subject
+            columns = [own[name] if name in own else block.column(name) for name in self.schema.names]
+            yield pa.record_batch(columns, schema=self.schema)
+
+
+def refuse_static(static: tuple[str, ...], found: Totals) -> None:
+    """Refuse static columns that change within a series."""
+    for name, n_conflicts in zip(static, found.conflicts, strict=True):
+        if n_conflicts:
+            raise InputError(
+                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column "
+                "must have one value per series. Leave it out, or give it as value=."
+            )
+
+
+def refuse_without_subject(plan: Plan, found: Totals) -> None:
+    """Refuse series of nobody."""
+    if found.no_subject and plan.subject is not None:
+        raise InputError(
+            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. "
+            "Complete it, or rename it if it is no subject."
+        )
