@@ -54,7 +54,10 @@ def growth_section(results: dict[str, Any]) -> str:
         lines.append(f"| {' | '.join(map(str, figures))} |")
     if len(found) > 1:
         steps = [f"{exponent(a, b):.2f} from {a['series']:,} to {b['series']:,}" for a, b in pairs(found)]
-        lines += ["", f"Time of both grows with the number of series to the power {'; '.join(steps)}."]
+        lines += [
+            "",
+            f"Time of both grows with the number of series to the power {'; '.join(steps)}. Wanted: at most 1.1.",
+        ]
     lines += [
         "",
         "Driver: the largest memory of the Python that directs the work. Java: of Spark itself, which here is driver "
@@ -87,6 +90,8 @@ def loss_section(engine: dict[str, Any], memory: dict[str, Any]) -> str:
             f"{memory['check_seconds']:.1f} |",
             f"| Spark, {engine['leaves']} leaves | {engine['loss']:.5f} | {ratio:.4f} | "
             f"{engine['method_seconds']:.0f} | {engine['check_seconds']:.1f} |",
+            "",
+            f"Wanted: at most 3 % above one machine; it is {100 * (ratio - 1):.1f} %.",
         ]
     )
 

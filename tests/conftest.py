@@ -1,10 +1,12 @@
 """What several rooms' tests share."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # Seeded, and without a deadline: the first call of a kernel compiles it.
 settings.register_profile("shoal", deadline=None, derandomize=True)
@@ -13,14 +15,18 @@ settings.load_profile("shoal")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Where tests run in several processes, those of a file stay together, and those on one engine."""
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        on = "callspec" in vars(item) and item.callspec.params.get("engine")
-        group = f"on-{on}" if on and file.startswith("tests/engines/") else file
-        item.add_marker(pytest.mark.xdist_group(group))
+class ByEngine(LoadScopeScheduling):
+    """Where tests run in several processes, those of a file stay together, and of all files those on one engine."""
+
+    def _split_scope(self, nodeid):
+        file, _, test = nodeid.partition("::")
+        on = re.search(r"\[(?:.*-)?(spark|cluster)(?:-.*)?\]$", test) if "engines" in file else None
+        return f"on {on[1]}" if on else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByEngine(config, log)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from shoal.engines.contract import Blocks
 from shoal.engines.microaggregation import AnonymizeLeaves
 from shoal.engines.rows import pack
 from shoal.errors import ParameterError
+from shoal.release.parts_writing import WriteParts
 
 NUMBERS = pa.schema([("n", pa.int64())])
 COUNTED = pa.schema([("key", pa.string()), ("n", pa.int64())])
@@ -81,14 +82,33 @@ class Fail:
             yield block.append_column("wrong", pa.array([int(f"secret-{block['n'][0]}")]))
 
 
+def marked(blocks: Blocks, marks: str) -> Blocks:
+    """Slowly, and each block leaves a mark with the number of its process."""
+    for rows in blocks:
+        (Path(marks) / f"{os.getpid()}-{uuid4().hex}").touch()
+        time.sleep(0.3)
+        yield rows
+
+
+def _marks() -> str:
+    return os.environ["SHOAL_TEST_MARKS"]
+
+
 @dataclass(frozen=True)
 class MarkedLeaves(AnonymizeLeaves):
-    """The work on leaves, slowly, and each leaf leaves a mark with the number of its process."""
+    """The work on leaves, with a mark for each leaf."""
 
-    marks: str = field(default_factory=lambda: os.environ["SHOAL_TEST_MARKS"])
+    marks: str = field(default_factory=_marks)
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        for rows in super().__call__(blocks):
-            (Path(self.marks) / f"{os.getpid()}-{uuid4().hex}").touch()
-            time.sleep(0.3)
-            yield rows
+        yield from marked(super().__call__(blocks), self.marks)
+
+
+@dataclass(frozen=True)
+class MarkedParts(WriteParts):
+    """The writing of parts, with a mark for each part."""
+
+    marks: str = field(default_factory=_marks)
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        yield from marked(super().__call__(blocks), self.marks)

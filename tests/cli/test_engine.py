@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from engines.conftest import skip_without_java
+from engines.sessions import skip_without_java
 from shoal import load_release, verify
 from shoal.cli.app import run
 from shoal.engines.java import find_java
@@ -165,33 +165,44 @@ class TestRun:
 SCRIPT = """
 import sys
 sys.path.insert(0, {tests!r})
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from parts_examples import repeated_candidate
 from shoal import publish
 from shoal.cli.app import run
-from shoal.engines.java import find_java
 from shoal.engines import Spark
-session = SparkSession.builder.getOrCreate()
-with Spark(session) as engine:
+with Spark(conf={{"spark.rdd.compress": "false"}}) as engine:
+    context = engine.session.sparkContext
+    assert (context.master, context.appName) == ("local[3]", "nightly"), "as it was submitted"
+    given = context.getConf()
+    assert given.get("spark.rdd.compress") == "false"
+    assert given.get("spark.sql.session.timeZone") == "UTC", "ours, where nothing is said"
+    assert given.get("spark.executorEnv.OMP_NUM_THREADS") == "2", "theirs, where something is"
     publish(repeated_candidate(engine), {out!r}, insecure_seed=2)
-    assert engine.cores == 2
+assert SparkContext._active_spark_context is None
+assert run(["verify", {out!r}, "--engine", "spark"]) == 0
+assert run(["verify", {out!r}, "--engine", "spark", "--master", "local[2]"]) == 2, "not where it was submitted"
+session = SparkSession.builder.getOrCreate()
 assert run(["verify", {out!r}, "--engine", "spark"]) == 0
 assert session.range(3).count() == 3, "a session of somebody else's stays open"
 """
 
 
-def test_a_script_runs_under_spark_submit(tmp_path):
+def test_a_script_runs_where_spark_submit_said(tmp_path):
     submit = Path(sys.executable).with_name("spark-submit")
     skip_without_java()
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=str(Path(__file__).parents[1]), out=str(tmp_path / "out")))
-    settings = ["--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.ui.enabled=false"]
+    settings = ["--master", "local[3]", "--name", "nightly"]
+    for setting in ("sql.shuffle.partitions=2", "ui.enabled=false", "executorEnv.OMP_NUM_THREADS=2"):
+        settings += ["--conf", f"spark.{setting}"]
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home)}
     found = subprocess.run(
         [str(submit), *settings, str(script)], capture_output=True, text=True, env=environment, cwd=tmp_path
     )
-    assert found.returncode == 0, found.stderr[-2000:]
-    assert "verdict      holds" in found.stdout
+    assert found.returncode == 0, found.stdout  # spark-submit hands on a script's errors there as well
+    assert found.stdout.count("verdict      holds") == 2
+    assert "spark-submit was given the master local[3], local[2] is asked for here." in found.stdout
     assert verify(tmp_path / "out").holds
 
 

@@ -136,23 +136,23 @@ def test_two_groups_with_the_same_mean_are_two_aggregates(local):
     assert (found.holds, found.measured) == (False, 2)
 
 
-def test_one_subject_that_grows_breaks_the_rule(local):
+def test_one_subject_that_grows_breaks_the_rule(engine):
     original = some_panel(60, 1)
     groups = np.arange(60) % 2
-    assert check(AggregateRule(15, 0.15), candidates(local, original, means(original, groups), groups)[1]).holds
+    assert check(AggregateRule(15, 0.15), candidates(engine, original, means(original, groups), groups)[1]).holds
     grown = original.values.copy()
     grown[7] *= 40.0
     original = Panel(grown)
-    pair = candidates(local, original, means(original, groups), groups)
+    pair = candidates(engine, original, means(original, groups), groups)
     assert not assert_same_verdict(AggregateRule(15, 0.15), *pair).holds
 
 
-def test_one_changed_cell_makes_an_aggregate_of_one(local):
+def test_one_changed_cell_makes_an_aggregate_of_one(engine):
     original = some_panel(60, 1)
     groups = np.arange(60) % 2
     published = means(original, groups)
     published[11, 2] += 0.5
-    found = assert_same_verdict(AggregateRule(15, 0.15), *candidates(local, original, published, groups))
+    found = assert_same_verdict(AggregateRule(15, 0.15), *candidates(engine, original, published, groups))
     assert (found.holds, found.measured) == (False, 1)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engines.spread_out import named, spread_out
 from shoal import KP, Microaggregation, NoiseAddition, Panel, SamplingWithFictives, TimeAggregation, simulate
 from shoal.attacks import Denoising, KnownPoints, KnownTotals, Linkage, NearestNeighbour
-from shoal.engines import Local, attacking_links, attacking_targets
+from shoal.engines import Local
 from shoal.engines.attacking import attack
 from shoal.engines.attacking.links import ENTRIES, narrowed
 from shoal.engines.attacking.targets import draw_targets
@@ -80,9 +80,9 @@ def test_every_attack_finds_the_same_of_groups_of_noise_and_among_fictive_series
         assert everybody.n_targets == 120 - everybody.n_left_out
 
 
-def test_subjects_with_several_series_are_found_by_any_of_them(local):
+def test_subjects_with_several_series_are_found_by_any_of_them(engine):
     candidate = Microaggregation(k=5).anonymize(with_subjects(households()))
-    blocks = spread_out(candidate, local)
+    blocks = spread_out(candidate, engine)
     for method in ATTACKS[:6]:
         found = same_as_in_memory(method, candidate, blocks, targets=20)
         assert found.n_targets == 40  # all series of twenty subjects
@@ -134,11 +134,11 @@ def test_ties_and_gaps_are_counted_as_in_memory(data):
         same_as_in_memory(method, candidate, blocks)
 
 
-def test_originals_of_absent_subjects_are_left_out_and_counted(local):
+def test_originals_of_absent_subjects_are_left_out_and_counted(engine):
     panel = with_subjects(households(20, 2))
     rows = [0, 2, 3, 5, -1]  # of the first three subjects something is published, and one series is nobody's
     candidate = as_published(panel, Panel(panel.values[[0, 2, 3, 5, 9]], times=panel.times), rows)
-    found = same_as_in_memory(KnownTotals(), candidate, spread_out(candidate, local))
+    found = same_as_in_memory(KnownTotals(), candidate, spread_out(candidate, engine))
     assert (found.n_targets, found.n_left_out) == (6, 14)
 
 
@@ -147,20 +147,20 @@ def test_neither_blocks_nor_pieces_change_the_risk(monkeypatch):
     method = KnownPoints(4, noise=0.05)
     found = []
     for parts, cells in ((1, 4_000_000), (7, 4_000_000), (3, 500)):
-        monkeypatch.setattr(attacking_targets, "CELLS", cells)
-        monkeypatch.setattr(attacking_links, "CELLS", cells)
+        monkeypatch.setattr("shoal.engines.attacking.targets.CELLS", cells)
+        monkeypatch.setattr("shoal.engines.attacking.links.CELLS", cells)
         with Local() as engine:
             found.append(attack(method, spread_out(candidate, engine, parts=parts), targets=20))
     assert found[0] == found[1] == found[2]
 
 
-def test_every_published_series_is_a_candidate(local):
+def test_every_published_series_is_a_candidate(engine):
     panel = households(40, 3)
     same = panel.values.copy()
     same[17] = same[3]  # a stranger published exactly like target 3, in another block
     candidate = as_published(panel, Panel(same, times=panel.times))
-    alone = attack(KnownPoints(10, scale="same"), spread_out(as_published(panel, panel), local, parts=40))
-    found = attack(KnownPoints(10, scale="same"), spread_out(candidate, local, parts=40))
+    alone = attack(KnownPoints(10, scale="same"), spread_out(as_published(panel, panel), engine, parts=40))
+    found = attack(KnownPoints(10, scale="same"), spread_out(candidate, engine, parts=40))
     assert alone.success == 1.0
     assert found.success == pytest.approx((38 + 1 / 2 + 0) / 40)
 
@@ -247,7 +247,7 @@ def test_warping_refuses_channels_gaps_and_other_cycles(local):
 
 
 def test_more_targets_than_fit_are_refused_with_their_number(local, monkeypatch):
-    monkeypatch.setattr(attacking_targets, "MOST_COLLECTED", 10 * 48 * 8)
+    monkeypatch.setattr("shoal.engines.attacking.targets.MOST_COLLECTED", 10 * 48 * 8)
     blocks = spread_out(Microaggregation(k=5).anonymize(households(30, 2)), local)
     with pytest.raises(ParameterError, match=r"30 targets are more than fit in one place.* at most 10 with targets="):
         attack(KnownTotals(), blocks)

@@ -1,9 +1,6 @@
 """Java is found, or a message says what to install."""
 
 import gc
-import os
-import stat
-from pathlib import Path
 
 import pytest
 
@@ -118,32 +115,3 @@ def test_a_session_that_does_not_start_says_with_what_and_leaves_nothing(no_sess
         session("nowhere[2]")
     assert list(tmp_path.iterdir()) == []
     gc.collect()  # the pipe, here and not in the next test
-
-
-class TestFoldersOfSessions:
-    """What Spark writes aside holds raw data."""
-
-    @pytest.fixture(autouse=True)
-    def temporary(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    def test_they_are_for_their_owner_alone(self):
-        from shoal.engines.session import _Folder
-
-        folder = _Folder.make("local")
-        assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
-        folder.remove()
-        assert not folder.path.exists()
-
-    def test_those_of_dead_processes_are_swept_and_those_in_use_are_not(self, tmp_path):
-        from shoal.engines.session import _Folder
-
-        dead, alive = _Folder.make("local"), _Folder.make("local")
-        os.close(dead.lock)  # as the end of a process would
-        (dead.path / "raw").write_text("secret")
-        other = _Folder.make("local")
-        assert not dead.path.exists()
-        assert alive.path.exists()
-        alive.remove()
-        other.remove()
-        assert list(Path(tmp_path).iterdir()) == []

@@ -88,23 +88,23 @@ def test_rows_that_share_a_hash_are_still_compared(local, monkeypatch):
     assert group_sizes(published(local, values)) == {1: 1, 3: 1, 4: 14}
 
 
-def test_equal_bytes_at_other_instants_are_other_rows(local):
+def test_equal_bytes_at_other_instants_are_other_rows(engine):
     values = [[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [2.0, 1.0]]
-    assert group_sizes(published(local, values)) == {2: 2}
+    assert group_sizes(published(engine, values)) == {2: 2}
 
 
-def test_one_subject_with_many_rows_is_one(local):
+def test_one_subject_with_many_rows_is_one(engine):
     values = np.zeros((6, 3))
-    verdict = check(KAnonymity(2), published(local, values, subjects=["a"] * 6))
+    verdict = check(KAnonymity(2), published(engine, values, subjects=["a"] * 6))
     assert (verdict.holds, verdict.measured) == (False, 1)
-    assert check(KAnonymity(6, per="series"), published(local, values, subjects=["a"] * 6)).holds
+    assert check(KAnonymity(6, per="series"), published(engine, values, subjects=["a"] * 6)).holds
 
 
-def test_words_tell_envelopes_apart_as_in_memory(local):
+def test_words_tell_envelopes_apart_as_in_memory(engine):
     low, high = np.zeros((6, 2)), np.ones((6, 2))
     words, levels = ["ab", "ab", "ab", "ba", "ba", "ba"], [2, 2, 3, 3, 3, 3]
     ends = np.stack([low, high], axis=2)
-    what = published(local, ends, form="envelopes", level=levels, word=words)
+    what = published(engine, ends, form="envelopes", level=levels, word=words)
     in_memory = Envelopes(low=low, high=high, patterns=tuple(words), levels=np.array(levels), times=np.arange(2))
     for k in (2, 3):
         found, expected = check(KAnonymity(k), what), KAnonymity(k).check(in_memory)

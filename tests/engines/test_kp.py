@@ -203,9 +203,9 @@ def test_small_and_odd_panels_keep_their_guarantee(local, n, length, p, k, steps
         assert published.n_series == n
 
 
-def test_series_of_bad_leaves_can_be_recycled_in_several_places(local):
+def test_series_of_bad_leaves_can_be_recycled_in_several_places(engine):
     panel = panel_of(np.random.default_rng(3).exponential(size=(3000, 4)))
-    blocks = BlockPanel.of(panel, local)
+    blocks = BlockPanel.of(panel, engine)
     method = KP(k=8, p=4, words="own")
     whole = anonymize(method, blocks, block=300)
     several = anonymize(method, blocks, block=300, most_recycled=4)
@@ -229,12 +229,12 @@ def test_millions_of_equal_series_are_cut_by_their_names(local):
     assert (unpack(rows[PUBLISHED])[of_zeros] == 0.0).all()
 
 
-def test_only_chosen_instants_are_published(local):
+def test_only_chosen_instants_are_published(engine):
     panel = panel_of(walks(900))
     method = KP(k=6, p=3, envelope_instants="0:3", pattern_instants="2:6")
-    found = anonymize(method, BlockPanel.of(panel, local), block=100)
+    found = anonymize(method, BlockPanel.of(panel, engine), block=100)
     published = published_of(found)
-    whole = published_of(anonymize(KP(k=6, p=3), BlockPanel.of(panel, local), block=100))
+    whole = published_of(anonymize(KP(k=6, p=3), BlockPanel.of(panel, engine), block=100))
     assert_array_equal(published.values, whole.values[:, :3])
     assert published.patterns == tuple(word[2:6] for word in whole.patterns)
     assert_array_equal(found.clock.times, panel.times[:3])

@@ -130,16 +130,16 @@ def test_a_coarser_release_is_compared_at_the_instants_of_the_originals(asked, l
     same_as_in_memory(asked, candidate, spread_out(candidate, local))
 
 
-def test_fictive_series_are_not_compared_with_anybody(local):
+def test_fictive_series_are_not_compared_with_anybody(engine):
     candidate = SamplingWithFictives().anonymize(households(days=4))
-    assert measure(NormalizedDivergence(), spread_out(candidate, local)).value == 0.0
-    assert measure(DivergenceClasses(), spread_out(candidate, local)).value == 1.0
+    assert measure(NormalizedDivergence(), spread_out(candidate, engine)).value == 0.0
+    assert measure(DivergenceClasses(), spread_out(candidate, engine)).value == 1.0
 
 
-def test_envelopes_are_measured_by_their_width_their_middle_and_their_word(local):
+def test_envelopes_are_measured_by_their_width_their_middle_and_their_word(engine):
     panel = households(120, days=1)
     method = KP(k=8, p=3, pattern_instants=tuple(range(0, 24, 2)))
-    candidate, blocks = method.anonymize(panel), anonymize(method, BlockPanel.of(panel, local))
+    candidate, blocks = method.anonymize(panel), anonymize(method, BlockPanel.of(panel, engine))
     for asked in (ValueLoss(), PatternLoss(), InformationLoss(), NormalizedDivergence()):
         same_as_in_memory(asked, candidate, blocks)
 
@@ -159,10 +159,10 @@ def test_the_score_does_not_depend_on_blocks(data):
     assert found[0] == found[1]
 
 
-def test_an_offset_common_to_all_costs_no_digits(local):
+def test_an_offset_common_to_all_costs_no_digits(engine):
     small = np.random.default_rng(4).normal(size=(40, 6))
     lost = [
-        measure(InformationLoss(), spread_out(as_published(named(Panel(x)), Panel(y)), local)).value
+        measure(InformationLoss(), spread_out(as_published(named(Panel(x)), Panel(y)), engine)).value
         for x, y in ((small, np.round(small)), (small + 2.0**40, np.round(small) + 2.0**40))
     ]
     # Adding 2^40 rounds the values themselves to 2^-12; nothing else may be lost.

@@ -144,24 +144,24 @@ def test_neither_blocks_nor_memory_nor_processes_change_anything(tmp_path):
     assert len(set(found)) == 1
 
 
-def test_gaps_are_counted_and_covered_as_in_memory(local):
+def test_gaps_are_counted_and_covered_as_in_memory(engine):
     panel = shuffled(days(300, missing=0.1))
     method = Microaggregation(k=K, algorithm="mdav")
-    found = anonymize(method, BlockPanel.of(panel, local))
+    found = anonymize(method, BlockPanel.of(panel, engine))
     expected = method.anonymize(by_id(panel))
     assert found.values().tobytes() == expected.values.tobytes()
     assert expected.recipe.figures["cells_withheld"] > 0
     assert expected.recipe.figures.items() <= found.recipe.figures.items()
-    divided = anonymize(method, BlockPanel.of(panel, local), leaf=50)
+    divided = anonymize(method, BlockPanel.of(panel, engine), leaf=50)
     missing = np.isnan(divided.values()), np.isnan(by_id(panel).values)
     assert divided.recipe.figures["cells_withheld"] == int((missing[0] & ~missing[1]).sum())
     assert divided.recipe.figures["gaps_covered"] == int((missing[1] & ~missing[0]).sum())
 
 
-def test_subjects_are_never_split_across_leaves_and_groups_count_them(local):
+def test_subjects_are_never_split_across_leaves_and_groups_count_them(engine):
     panel = persons()
     method = Microaggregation(k=K, algorithm="mdav")
-    blocks = BlockPanel.of(panel, local, parts=7)
+    blocks = BlockPanel.of(panel, engine, parts=7)
     found = anonymize(method, blocks, leaf=40)
     groups, subjects = found.groups(), by_id(panel).subject_codes
     assert found.recipe.figures["leaves"] >= 4
@@ -173,14 +173,14 @@ def test_subjects_are_never_split_across_leaves_and_groups_count_them(local):
     assert whole.values().tobytes() == method.anonymize(by_id(panel)).values.tobytes()
 
 
-def test_a_subject_in_two_strata_is_counted_in_both(local):
+def test_a_subject_in_two_strata_is_counted_in_both(engine):
     panel = persons(200, per=4)
     tariff = np.array(["day", "night"])[np.random.default_rng(1).integers(0, 2, panel.n_series)]
     panel = Panel(panel.values, ids=panel.ids, subjects=panel.subjects, attributes={"tariff": tariff})
     method = Microaggregation(k=K, algorithm="mdav", within="tariff")
-    found = anonymize(method, BlockPanel.of(panel, local))
+    found = anonymize(method, BlockPanel.of(panel, engine))
     assert found.values().tobytes() == method.anonymize(by_id(panel)).values.tobytes()
-    divided = anonymize(method, BlockPanel.of(panel, local), leaf=30)
+    divided = anonymize(method, BlockPanel.of(panel, engine), leaf=30)
     groups, ordered = divided.groups(), by_id(panel)
     assert divided.recipe.figures["leaves"] > 4
     for group in np.unique(groups):
@@ -188,12 +188,12 @@ def test_a_subject_in_two_strata_is_counted_in_both(local):
         assert len(np.unique(ordered.subject_codes[groups == group])) >= K
 
 
-def test_small_strata_are_refused_or_joined_as_in_memory(local):
+def test_small_strata_are_refused_or_joined_as_in_memory(engine):
     panel = days(200)
     rng = np.random.default_rng(2)
     zone = np.array([f"z{i}" for i in rng.choice(7, 200, p=[0.5, 0.3, 0.14, 0.02, 0.02, 0.01, 0.01])], dtype=object)
     panel = shuffled(Panel(panel.values, ids=panel.ids, attributes={"zone": zone.astype(str)}))
-    blocks = BlockPanel.of(panel, local)
+    blocks = BlockPanel.of(panel, engine)
     with pytest.raises(ParameterError) as in_memory:
         Microaggregation(k=8, within="zone").anonymize(by_id(panel))
     with pytest.raises(ParameterError, match="strata of 'zone' have fewer than k=8 subjects") as caught:
@@ -205,12 +205,12 @@ def test_small_strata_are_refused_or_joined_as_in_memory(local):
     assert same_partition(found.groups(), expected.private.groups)
 
 
-def test_missing_entries_of_an_attribute_are_one_stratum(local):
+def test_missing_entries_of_an_attribute_are_one_stratum(engine):
     panel = days(60)
     zone = np.where(np.arange(60) % 3 == 0, np.nan, np.arange(60) % 2)
     panel = Panel(panel.values, ids=panel.ids, attributes={"zone": zone})
     method = Microaggregation(k=K, within="zone")
-    found = anonymize(method, BlockPanel.of(panel, local))
+    found = anonymize(method, BlockPanel.of(panel, engine))
     assert found.recipe.figures["leaves"] == 3
     assert found.values().tobytes() == method.anonymize(by_id(panel)).values.tobytes()
 

@@ -99,10 +99,10 @@ def test_small_panels_are_split_further_by_one_worker_as_in_memory(engine, rng, 
     assert_as_in_memory(NLK(n=2, l=5, k=4, strategy=strategy), with_ids(rng.gamma(2.0, size=(40, 12))), engine)
 
 
-def test_several_channels_of_a_small_panel_are_as_in_memory(local, rng):
+def test_several_channels_of_a_small_panel_are_as_in_memory(engine, rng):
     panel = Panel(rng.normal(size=(30, 6, 2)), ids=sorted(f"m{i}" for i in range(30)), channels=("a", "b"))
     for strategy in ("optimal", "cluster"):
-        candidate = anonymize(NLK(n=3, l=5, k=4, strategy=strategy), BlockPanel.of(shuffled(panel), local))
+        candidate = anonymize(NLK(n=3, l=5, k=4, strategy=strategy), BlockPanel.of(shuffled(panel), engine))
         assert_array_equal(candidate.values(), NLK(n=3, l=5, k=4, strategy=strategy).anonymize(panel).values)
 
 
@@ -118,13 +118,13 @@ def test_blocks_and_processes_make_no_difference(tmp_path, rng):
         assert_array_equal(other, found[0])
 
 
-def test_the_candidate_keeps_originals_attributes_and_groups(local, rng):
+def test_the_candidate_keeps_originals_attributes_and_groups(engine, rng):
     values = rng.gamma(2.0, size=(120, 8))
     ids = sorted(f"m{i}" for i in range(120))
     panel = Panel(values, ids=ids, attributes={"tariff": np.array([f"t{i % 3}" for i in range(120)])})
     method = NLK(n=3, l=6, k=4)
-    candidate = anonymize(method, BlockPanel.of(shuffled(panel), local))
-    rows = local.collect(candidate.table).sort_by("id")
+    candidate = anonymize(method, BlockPanel.of(shuffled(panel), engine))
+    rows = engine.collect(candidate.table).sort_by("id")
     assert rows["id"].to_pylist() == ids
     assert rows["tariff"].to_pylist() == panel.attributes["tariff"].tolist()
     assert_array_equal(np.frombuffer(b"".join(rows["row"].to_pylist())).reshape(values.shape), values)
@@ -183,7 +183,7 @@ def test_refusals_are_those_in_memory(local, panel, settings):
 
 @pytest.mark.parametrize("strategy", ["mth", "mil"])
 def test_splits_judged_by_a_large_panel_are_refused(local, monkeypatch, strategy):
-    monkeypatch.setattr(nlk, "ONE_PART", 100)
+    monkeypatch.setattr("shoal.engines.nlk.method.ONE_PART", 100)
     with pytest.raises(
         ParameterError, match=f"strategy '{strategy}' judges each split by the whole panel: on an engine"
     ):
@@ -191,7 +191,7 @@ def test_splits_judged_by_a_large_panel_are_refused(local, monkeypatch, strategy
 
 
 def test_several_channels_of_a_large_panel_are_refused(local, monkeypatch):
-    monkeypatch.setattr(nlk, "ONE_PART", 100)
+    monkeypatch.setattr("shoal.engines.nlk.method.ONE_PART", 100)
     with pytest.raises(
         ParameterError, match="is for one channel where there are more than 100 values; the panel has 2"
     ):

@@ -174,12 +174,12 @@ def test_gathered_readings_are_those_of_read_panel_up_to_the_last_digit(local, t
     assert_same(blocks, read_panel(tmp_path / "x.parquet", **chosen), exact=by not in ("mean", "sum"))
 
 
-def test_gathered_readings_do_not_depend_on_the_order_of_rows(local, tmp_path):
+def test_gathered_readings_do_not_depend_on_the_order_of_rows(engine, tmp_path):
     frame = long_table(share=0.7)
     found = []
     for seed in range(3):
         frame.sample(fraction=1.0, shuffle=True, seed=seed).write_parquet(tmp_path / "x.parquet", row_group_size=111)
-        found.append(read_blocks(local, tmp_path / "x.parquet", align="resample:5h:mean", missing="keep").panel())
+        found.append(read_blocks(engine, tmp_path / "x.parquet", align="resample:5h:mean", missing="keep").panel())
     assert found[0].digest() == found[1].digest() == found[2].digest()
 
 
@@ -337,10 +337,10 @@ def test_csv_and_frames_are_refused(local, tmp_path):
         read_blocks(local, long_table(3))
 
 
-def test_a_static_entry_of_another_kind_is_refused(local, tmp_path):
+def test_a_static_entry_of_another_kind_is_refused(engine, tmp_path):
     long_table(3).with_columns(area=pl.lit(b"x")).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(InputError, match="Column 'area' holds entries that an engine does not carry"):
-        read_blocks(local, tmp_path / "x.parquet", quasi="area")
+        read_blocks(engine, tmp_path / "x.parquet", quasi="area")
 
 
 def test_digests_are_left_out_where_that_is_asked_for(local, tmp_path):

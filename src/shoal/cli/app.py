@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import traceback
 import warnings
@@ -68,7 +69,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit."""
     # Libraries warn with lines of source; what a user must know is in our own messages.
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _interrupt(*_: object) -> None:
+    """As by a key: what lies aside, raw data among it, is removed on the way out."""
+    raise KeyboardInterrupt
 
 
 def run(arguments: list[str]) -> int:

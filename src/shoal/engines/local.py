@@ -6,8 +6,6 @@ import itertools
 import multiprocessing
 import os
 import pickle
-import shutil
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +18,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shoal.engines.aside import Aside
 from shoal.engines.contract import MOST_COLLECTED, Shared, Table, Work, refuse_large
 from shoal.engines.failing import WorkFailedError, told
 from shoal.engines.parts import FilePart, MappedPart, ParquetPart, Part, RowsPart, Scratch, SortedPart, write_part
@@ -81,7 +80,7 @@ class Local:
         self.processes = processes
         self.block_bytes = max(2**20, self.memory // _SHARE // processes)
         self._parent = None if scratch is None else Path(scratch)
-        self._folder: Path | None = None
+        self._aside: Aside | None = None
         self._n_folders = 0
         self._pool: ProcessPoolExecutor | None = None
 
@@ -176,9 +175,9 @@ class Local:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._aside is not None:
+            self._aside.remove()
+            self._aside = None
 
     def __enter__(self) -> Local:
         return self
@@ -244,10 +243,10 @@ class Local:
             ) from None
 
     def _new_scratch(self) -> Scratch:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="shoal-", dir=self._parent))  # mode 0700: it holds raw data
+        if self._aside is None:
+            self._aside = Aside.make("shoal-local-", self._parent)
         self._n_folders += 1
-        return Scratch(self._folder / str(self._n_folders))
+        return Scratch(self._aside.path / str(self._n_folders))
 
     def _parts_of(self, file: Path, columns: tuple[str, ...] | None) -> list[ParquetPart]:
         try:
@@ -343,8 +342,11 @@ def _mine(table: Table) -> LocalTable:
 
 def parquet_files(path: Path) -> list[Path]:
     """The Parquet files of a path, in the order of their names."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    files = [file for file in files if file.is_file() and not file.name.startswith((".", "_"))]
+    files = [path] if path.is_file() else []
+    if path.is_dir():
+        # As Spark does: `_temporary` is what a job has not finished.
+        found = (file for file in sorted(path.rglob("*.parquet")) if file.is_file())
+        files = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
     if not files:
         raise InputError("There is no Parquet file at the path given.")
     return files

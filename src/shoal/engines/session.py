@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import atexit
-import fcntl
 import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from shoal.engines.aside import Aside
 from shoal.engines.java import Java, find_java
 from shoal.errors import ParameterError
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PREFIX = "shoal-spark-"
-_LOCK = "lock"
 
 _LOG = """\
 status = error
@@ -47,7 +44,7 @@ _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENB
 """One thread in each Python of a worker: Spark starts one per core, and more would wait for each other."""
 
 
-def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> SparkSession:
+def session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
     """A Spark session of our own; `close` ends it.
 
     Arrow is on, the clock is UTC, Spark's pages are off, and Python on the workers is this one. On one machine what
@@ -59,6 +56,7 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
     ----------
     master
         Where it runs: `local[2]` is two threads of this machine; `spark://...`, `yarn` and `k8s://...` are clusters.
+        Without it where spark-submit said, and in other programs on all cores of this machine.
     conf
         Settings of Spark by name; they go before ours.
     """
@@ -69,15 +67,21 @@ def session(master: str = "local[*]", conf: Mapping[str, str] | None = None) -> 
             f"A Spark session with master {running.sparkContext.master} runs in this process already. Use that one, or "
             "stop it first."
         )
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # so spark-submit tells a program where its Java is
+        return _submitted(master, conf or {})
+    master = "local[*]" if master is None else master
     java = find_java()
     os.environ["JAVA_HOME"] = str(java.home)
     if on_one_machine(master):
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = _Folder.make(master)
+    folder = Aside.make(_PREFIX)
     try:
-        spark = _start(master, _settings(master, conf or {}, folder), java, folder)
+        log = folder.path / "log4j2.properties"
+        log.write_text(_LOG)
+        settings = _settings(master, conf or {}, folder.path, f"-Dlog4j2.configurationFile=file:{log}")
+        spark = _start(master, settings, java, folder.path / "spark.log")
     except BaseException:
         folder.remove()
         raise
@@ -102,7 +106,7 @@ def opened(master: str | None = None, conf: Mapping[str, str] | None = None) -> 
     """
     running = _running()
     if running is None:
-        spark = session("local[*]" if master is None else master, conf)
+        spark = session(master, conf)
         try:
             yield spark
         finally:
@@ -136,25 +140,48 @@ def on_one_machine(master: str) -> bool:
     return master == "local" or master.startswith(("local[", "local-cluster["))
 
 
-def _settings(master: str, conf: Mapping[str, str], folder: _Folder) -> dict[str, str]:
-    java = f"-Dlog4j2.configurationFile=file:{folder.log}"
+_EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Equal rows lie next to each other in what is kept: compressed they take a tenth.
+    "spark.rdd.compress": "true",
+    # What is kept is in as many parts as its size asks for, not in 200: a part costs Python a tenth of a second.
+    "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
+    **{f"spark.executorEnv.{name}": "1" for name in _THREADS},
+}
+"""Settings of every session that is started here."""
+
+
+def _submitted(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    """The session that spark-submit prepared; what was given to it goes before ours."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._ensure_initialized()  # or its settings are not known yet
+    given = dict(SparkConf().getAll())
+    if master is not None and given.get("spark.master", master) != master:
+        raise ParameterError(
+            f"spark-submit was given the master {given['spark.master']}, {master} is asked for here. Leave it out here."
+        )
+    builder = SparkSession.builder
+    for name, value in {**_EVERYWHERE, **given, **conf}.items():
+        builder = builder.config(name, value)
+    with quiet():
+        return builder.getOrCreate()
+
+
+def _settings(master: str, conf: Mapping[str, str], folder: Path, java: str) -> dict[str, str]:
     settings = {
         "spark.app.name": "shoal",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Equal rows lie next to each other in what is kept: compressed they take a tenth.
-        "spark.rdd.compress": "true",
-        # What is kept is in as many parts as its size asks for, not in 200: a part costs Python a tenth of a second.
-        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
-        **{f"spark.executorEnv.{name}": "1" for name in _THREADS},
+        **_EVERYWHERE,
     }
     if on_one_machine(master):
         # Nobody else needs to reach it; and names of machines do not always resolve.
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        settings |= {"spark.local.dir": str(folder.path), "spark.sql.warehouse.dir": str(folder.path / "warehouse")}
-        java += f" -Djava.io.tmpdir={folder.path}"
+        settings |= {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+        java += f" -Djava.io.tmpdir={folder}"
         settings["spark.executor.extraJavaOptions"] = java
     settings["spark.driver.extraJavaOptions"] = java
     settings |= conf
@@ -164,13 +191,13 @@ def _settings(master: str, conf: Mapping[str, str], folder: _Folder) -> dict[str
     return settings
 
 
-def _start(master: str, settings: Mapping[str, str], java: Java, folder: _Folder) -> SparkSession:
+def _start(master: str, settings: Mapping[str, str], java: Java, log_file: Path) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
     conf = SparkConf(loadDefaults=False).setMaster(master).setAll(list(settings.items()))
     try:
-        with quiet(), (folder.path / "spark.log").open("w") as log:
+        with quiet(), log_file.open("w") as log:
             from pyspark.sql import SparkSession
 
             if SparkContext._gateway is None:  # else somebody stopped his session, and PySpark kept the Java
@@ -217,65 +244,16 @@ def _end_java() -> None:
             process.wait()
 
 
-@dataclass(frozen=True)
-class _Folder:
-    """A temporary folder for its owner alone, locked while it is in use."""
-
-    path: Path
-    lock: int
-    master: str
-
-    @classmethod
-    def make(cls, master: str) -> _Folder:
-        """A new one; those of processes that died without removing theirs are removed."""
-        _sweep()
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        # Locked before it has its name, so that nobody finds it unlocked.
-        lock = os.open(path / "new", os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (path / "new").rename(path / _LOCK)
-        folder = cls(path, lock, master)
-        folder.log.write_text(_LOG)
-        return folder
-
-    @property
-    def log(self) -> Path:
-        """The settings of Spark's log."""
-        return self.path / "log4j2.properties"
-
-    def remove(self) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
-        os.close(self.lock)
-
-
-_FOLDERS: dict[str, _Folder] = {}
+_FOLDERS: dict[str, Aside] = {}
 """The folder of each session that was begun here, by the id of its application."""
 
 
-def _remove(name: str, folder: _Folder) -> None:
+def _remove(name: str, folder: Aside) -> None:
     """Remove what a session wrote aside, and what the executors of local-cluster wrote into Spark's own folder."""
     from pyspark.find_spark_home import _find_spark_home
 
     folder.remove()
-    if folder.master.startswith("local-cluster["):
-        shutil.rmtree(Path(_find_spark_home()) / "work" / name, ignore_errors=True)
-
-
-def _sweep() -> None:
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
-        try:
-            if path.parent.is_symlink() or path.parent.stat().st_uid != os.getuid():
-                continue
-            lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-        except OSError:
-            continue  # gone meanwhile, or not ours
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path.parent, ignore_errors=True)
-        except BlockingIOError:
-            pass
-        finally:
-            os.close(lock)
+    shutil.rmtree(Path(_find_spark_home()) / "work" / name, ignore_errors=True)
 
 
 @atexit.register

@@ -93,7 +93,8 @@ class Spark:
     session
         A session that exists, of a notebook or a cluster. It stays open.
     master
-        Where a new session runs, such as "local[2]" or "spark://host:7077"; without it on all cores of this machine.
+        Where a new session runs, such as "local[2]" or "spark://host:7077"; without it where spark-submit said, or else
+        on all cores of this machine.
     conf
         Settings of Spark's for a new session.
 
@@ -115,7 +116,7 @@ class Spark:
         conf: Mapping[str, str] | None = None,
     ) -> None:
         self._own = session is None
-        self.session: SparkSession = new_session(master or "local[*]", conf) if session is None else session
+        self.session: SparkSession = new_session(master, conf) if session is None else session
         self._kept: list[DataFrame] = []
         self._shared: list[Any] = []
 
@@ -131,7 +132,7 @@ class Spark:
         if str(self.session.sparkContext.master).startswith("local["):
             memory, workers = settings.get("spark.driver.memory"), self.cores
         else:
-            memory, workers = settings.get("spark.executor.memory"), int(settings.get("spark.executor.cores", "1"))
+            memory, workers = settings.get("spark.executor.memory"), self._cores_of_executor()
         return max(2**24, _as_bytes(memory) // _SHARE // max(1, workers))
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> SparkTable:
@@ -221,6 +222,16 @@ class Spark:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _cores_of_executor(self) -> int:
+        context = self.session.sparkContext
+        if cores := context.getConf().get("spark.executor.cores"):
+            return int(cores)
+        if not str(context.master).startswith("spark://"):
+            return 1
+        # There an executor takes all cores of its machine. The driver is in the list as well.
+        machines = int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+        return max(1, self.cores // max(1, machines))
 
     def _table(self, frame: DataFrame) -> SparkTable:
         from pyspark.sql.pandas.types import to_arrow_schema

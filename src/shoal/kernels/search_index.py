@@ -27,11 +27,12 @@ from shoal.kernels.lanes import (
     promising_boxes,
     row_sum,
 )
-from shoal.kernels.leaves import BLOCK, FIRST, SECOND_BLOCK, Leaves, Place
+from shoal.kernels.leaves import BLOCK, FIRST, SECOND_BLOCK, Leaves, Place, beyond_first
 
 _EARLY_ROWS = 96  # rows looked at first, apart from those wanted, to know early how near is near
 _EARLY_FAR = 32  # and how far is far
 _EARLY_LEAVES = 8  # leaves looked at next
+_TOGETHER = 64  # leaves whose rows are sifted before any is looked at: what is found in them sifts the next better
 _HUGE = 2**31 - 1  # above all squared distances
 _MARGIN = 1.0 + 1e-9  # more than what float64 loses in a sum of squares
 
@@ -252,42 +253,47 @@ def find_candidates(
             n_picked += int((near_enough | far_enough) & (not done))  # no branch: it could not be foreseen
         if turn == 2:
             near_done, far_done = near_now, far_now
-        n_kept = 0
-        for p in range(n_picked):
-            i = picked[p]
-            leaf = listed[i]
-            mask = leaves.there[leaf]
-            if leaves.second.shape[0] > 0:
-                mask &= continue_sums(leaves.second, leaf * SECOND_BLOCK, at.second, room.sums, i, near, far)
-            picked[n_kept], room.masks[n_kept] = i, mask
-            n_kept += int(mask != 0)
-        for p in range(n_kept):
-            i, mask = picked[p], room.masks[p]
-            while mask != 0:
-                slot = lowest(mask)
-                mask &= mask - 1
-                place = listed[i] * WIDTH + slot
-                value = int(room.sums[i * WIDTH + slot])
-                if value > near and wanted_far == 0:  # nearer ones were found since the mask was made
-                    continue
-                if leaves.rest.shape[0] > 0:
-                    value += row_sum(leaves.rest, place * STRIDE, at.rest, 1)
-                elif leaves.full.shape[0] > 0:
-                    width = at.full.shape[0]
-                    value = row_sum(leaves.full, leaves.rows[place] * width, at.full, width // STRIDE)
-                if value >= last_far:
-                    room.far[n_far], room.far_values[n_far] = leaves.rows[place], value
-                    n_far += 1
-                    if _insert(best_far, -value) and best_far[wanted_far - 1] < _HUGE:
-                        edge = np.sqrt(-best_far[wanted_far - 1]) - last_error
-                        far, last_far = int(max(edge - error, 0.0) ** 2), int(max(edge - last_error, 0.0) ** 2)
-                if value <= last_near and leaves.rows[place] != own:
-                    room.near[n_near], room.near_values[n_near] = leaves.rows[place], value
-                    n_near += 1
-                    if _insert(best, value) and best[wanted - 1] < _HUGE:
-                        edge = np.sqrt(best[wanted - 1]) + last_error
-                        near = int(min((edge + error) ** 2 + 1.0, _HUGE - 1.0))
-                        last_near = int(min((edge + last_error) ** 2 + 1.0, _HUGE - 1.0))
+        for start in range(0, n_picked, _TOGETHER):
+            n_kept = start
+            for p in range(start, min(start + _TOGETHER, n_picked)):
+                i = picked[p]
+                leaf = listed[i]
+                mask = leaves.there[leaf]
+                if leaves.second.shape[0] > 0:
+                    mask &= continue_sums(leaves.second, leaf * SECOND_BLOCK, at.second, room.sums, i, near, far)
+                picked[n_kept], room.masks[n_kept] = i, mask
+                n_kept += int(mask != 0)
+            for p in range(start, n_kept):
+                i, mask = picked[p], room.masks[p]
+                while mask != 0:
+                    slot = lowest(mask)
+                    mask &= mask - 1
+                    place = listed[i] * WIDTH + slot
+                    value = int(room.sums[i * WIDTH + slot])
+                    if value > near and wanted_far == 0:  # nearer ones were found since the mask was made
+                        continue
+                    if leaves.second.shape[0] == 0:  # no second step has sifted the rows: each by its own first step
+                        here, there = beyond_first(leaves, place), int(at.first[FIRST - 1])
+                        if value + (here - there) ** 2 > near and value + (here + there) ** 2 < far:
+                            continue
+                    if leaves.rest.shape[0] > 0:
+                        value += row_sum(leaves.rest, place * STRIDE, at.rest, 1)
+                    elif leaves.full.shape[0] > 0:
+                        width = at.full.shape[0]
+                        value = row_sum(leaves.full, leaves.rows[place] * width, at.full, width // STRIDE)
+                    if value >= last_far:
+                        room.far[n_far], room.far_values[n_far] = leaves.rows[place], value
+                        n_far += 1
+                        if _insert(best_far, -value) and best_far[wanted_far - 1] < _HUGE:
+                            edge = np.sqrt(-best_far[wanted_far - 1]) - last_error
+                            far, last_far = int(max(edge - error, 0.0) ** 2), int(max(edge - last_error, 0.0) ** 2)
+                    if value <= last_near and leaves.rows[place] != own:
+                        room.near[n_near], room.near_values[n_near] = leaves.rows[place], value
+                        n_near += 1
+                        if _insert(best, value) and best[wanted - 1] < _HUGE:
+                            edge = np.sqrt(best[wanted - 1]) + last_error
+                            near = int(min((edge + error) ** 2 + 1.0, _HUGE - 1.0))
+                            last_near = int(min((edge + last_error) ** 2 + 1.0, _HUGE - 1.0))
     # Limits have tightened since the first of them were let in.
     kept_near = kept_far = 0
     for i in range(n_near):
@@ -314,11 +320,10 @@ def keep_near(
     best = np.full(wanted + 1, _HUGE)
     for i in range(n):
         _insert(best, room.near_values[i])
-    farthest = 0.0
-    for i in range(n):
-        if room.near_values[i] <= best[wanted - 1]:
-            farthest = max(farthest, exact_distance(x[room.near[i]], x[centre]))
-    limit = (np.sqrt(farthest) * scale * _MARGIN + error) ** 2 + 1.0
+    nearest = room.near[:n][room.near_values[:n] <= best[wanted - 1]]
+    distances = np.empty(nearest.shape[0])
+    measure(x, nearest, x[centre], distances)
+    limit = (np.sqrt(distances.max()) * scale * _MARGIN + error) ** 2 + 1.0
     n_kept = 0
     for i in range(n):
         room.near[n_kept] = room.near[i]

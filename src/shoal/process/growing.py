@@ -127,7 +127,8 @@ class _Place:
     def settle(self, growth: Growth) -> None:
         """Look what became of a release that was announced when a process ended."""
         for left in self.private.glob(".pseudonyms-*.partial"):
-            left.unlink()
+            if left.is_file():  # folders of this name are of runs on an engine
+                left.unlink()
         if growth.announced is None:
             return
         certificate = self._digest(growth.announced)

@@ -43,7 +43,8 @@ def stream_events_on_spark(
     key
         The column whose values are kept apart.
     master, conf
-        Where Spark runs, and its settings; without them the session of this process, or all cores of this machine.
+        Where Spark runs, and its settings; without them the session of this process or of spark-submit, or
+        all cores of this machine.
     """
     with opened(master, conf) as spark:
         wanted = [columns.time, *columns.quasi, columns.sensitive, *([] if columns.id is None else [columns.id]), key]

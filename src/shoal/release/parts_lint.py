@@ -157,10 +157,8 @@ def _sizes(written: WrittenRelease) -> Finding | None:
     named = {guarantee.name for guarantee in written.guarantees}
     if written.candidate.form == "values" and "nlk-anonymity" in named:
         return None
-    found = written.counts.group_sizes
-    sizes = np.repeat(np.array([int(size) for size in found], dtype=np.int64), list(found.values()))
     return judge_sizes(
-        sizes,
+        {int(size): n for size, n in written.counts.group_sizes.items()},
         written.crowd.size,
         alone_is_usual=written.candidate.form == "values" and not named & OF_WHOLE_SERIES,
         disjoint=written.disjoint,

@@ -37,6 +37,7 @@ from shoal.engines.kp.cells import Cells
 from shoal.engines.kp.subgroups import BOX, LEAD, PLACE, SIZE, places_of, with_subgroup
 from shoal.engines.kp.words import only, stretches
 from shoal.engines.rows import ID, unpack
+from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.kernels.exact_sums import add_columns, no_sums, totals
 from shoal.kernels.kp_floor import floors, nearest
 
@@ -125,7 +126,9 @@ def look_near(engine: Engine, table: Table, sample: Sample, cells: Cells, k: int
     targets = sample.first(_MOST_TARGETS)
     boxes = engine.share(np.ascontiguousarray(targets.boxes[:, :, instants]))
     work = _LookNear(boxes, engine.share(cells), k, tuple(instants.tolist()))
-    rows = engine.collect(engine.map(only(engine, table, (LEAD, SIZE, BOX, PLACE)), work, _FOUND))
+    found = engine.map(only(engine, table, (LEAD, SIZE, BOX, PLACE)), work, _FOUND)
+    # Merged where they are: of every part there are up to k entries for each target.
+    rows = engine.collect(engine.together(found, ["what"], _Merge(k), _FOUND, order=["width"]))
     what, width, found = (rows[name].to_numpy() for name in ("what", "width", "rows"))
     in_cell = np.zeros(cells.n_cells, dtype=np.int64)
     np.add.at(in_cell, -2 - what[what < -1], found[what < -1])
@@ -213,6 +216,27 @@ class _LookNear:
             np.concatenate([[n_subgroups], in_cell[seen], rows[listed]]),
         ]
         yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_FOUND)
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """Counts added up; of each target the nearest entries that make k rows together."""
+
+    k: int
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for table in whole_keys(blocks, ["what"]):
+            what, rows = table["what"].to_numpy(), table["rows"].to_numpy()
+            starts = np.flatnonzero(starts_of_keys(table, ["what"]))
+            lengths = np.diff(np.append(starts, len(what)))
+            before = np.cumsum(rows) - rows
+            kept = before - np.repeat(before[starts], lengths) < self.k
+            counted = what < 0
+            kept[counted] = False
+            kept[starts] = True
+            rows = np.where(counted, np.repeat(np.add.reduceat(rows, starts), lengths), rows)
+            merged = [pa.array(what), table["width"].combine_chunks(), pa.array(rows)]
+            yield pa.RecordBatch.from_arrays(merged, schema=_FOUND).filter(pa.array(kept))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from shoal.engines.blocks import PUBLISHED, BlockPublished
 from shoal.engines.contract import Table, Work
 from shoal.engines.nlk.judging import (
+    ALL,
     CODE,
     COUNTED,
     CROWDS,
@@ -42,6 +43,7 @@ from shoal.engines.nlk.judging import (
     MostSeries,
     Rule,
     Sum,
+    Unite,
     subject_codes,
 )
 from shoal.engines.nlk.turning import INSTANT, RANGE, Layout, joined, lengths_of, turned
@@ -135,11 +137,10 @@ class _Check:
     def _neighbours(self, suspects: NDArray[np.int64]) -> NDArray[np.int64]:
         """Who shares a value with a suspect at some instant, suspects included."""
         marked = self._turned(Mark(self.rule, self.engine.share(suspects)), MARKED)
-        n = self.layout.n_series
-        members = np.zeros(-(-n // 8), dtype=np.uint8)
-        for row in self.engine.collect(marked)[MEMBERS].to_pylist():
-            members |= np.frombuffer(row, np.uint8)
-        return np.flatnonzero(np.unpackbits(members, count=n))
+        united = self.engine.collect(
+            self.engine.together(marked, [ALL], Unite(), MARKED), most=self.layout.n_series + 64
+        )
+        return np.flatnonzero(np.unpackbits(joined(united[MEMBERS], np.uint8), count=self.layout.n_series))
 
     def _gathered(self, chosen: NDArray[np.int64] | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Labels and group sizes (series, instants) of the chosen series, or of all."""

@@ -21,7 +21,7 @@ from shoal.engines.work import each_key, starts_of_keys, whole_keys
 from shoal.kernels.nlk_labels import Groups, instant_labels, make_groups
 
 COUNTS, FIRST, MOST, SUSPECTS, N_SERIES = "counts", "first", "most", "suspects", "n_series"
-MEMBERS, LABELS, CROWDS, CODE = "members", "labels", "crowds", "code"
+ALL, MEMBERS, LABELS, CROWDS, CODE = "all", "members", "labels", "crowds", "code"
 
 COUNTED = pa.schema([(RANGE, pa.int32()), (FIRST, pa.int32()), (COUNTS, pa.binary())])
 """Of each series of a range: at how many instants of a part its group is below k."""
@@ -31,7 +31,7 @@ SUMMED = pa.schema(
 )
 """Of a range: its number of series, the largest count, and the places and counts of the series that have too many."""
 
-MARKED = pa.schema([(MEMBERS, pa.binary())])
+MARKED = pa.schema([(ALL, pa.int32()), (MEMBERS, pa.binary())])
 GATHERED = pa.schema([(INSTANT, pa.int32()), (LABELS, pa.binary()), (CROWDS, pa.binary())])
 """Labels and group sizes of some series at an instant."""
 
@@ -123,7 +123,26 @@ class Mark:
             with_suspects[instant.labels[suspects]] = True
             members |= with_suspects[instant.labels]
         if members is not None:
-            yield pa.RecordBatch.from_arrays([pa.array([np.packbits(members).tobytes()], pa.binary())], schema=MARKED)
+            yield _marked(np.packbits(members))
+
+
+@dataclass(frozen=True)
+class Unite:
+    """The members of all parts: a bit for each series takes too much to come to the driver once per part."""
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """One row of MARKED."""
+        members: NDArray[np.uint8] | None = None
+        for block in blocks:
+            for row in block.column(MEMBERS):
+                some = np.frombuffer(row.as_buffer(), np.uint8)
+                members = some.copy() if members is None else members | some
+        if members is not None:
+            yield _marked(members)
+
+
+def _marked(members: NDArray[np.uint8]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([0], pa.int32()), pa.array([members.tobytes()])], schema=MARKED)
 
 
 @dataclass(frozen=True)

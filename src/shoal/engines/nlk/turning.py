@@ -27,6 +27,7 @@ from shoal.engines.blocks import chances
 from shoal.engines.contract import Blocks, Engine, Shared, Table, Work
 from shoal.engines.rows import ID, unpack
 from shoal.engines.work import each_key
+from shoal.errors import ParameterError
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -42,6 +43,7 @@ _SHARE = 8  # of what a worker may hold, for one range: it is turned, and comes 
 _PARTS_PER_CORE = 4
 _LEAST_SERIES = 64  # of a range, where there is a choice
 _IDS_PER_RANGE = 256  # of the sample
+_MOST_IDS = 200_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def turned(
 
 def _splitters(engine: Engine, table: Table, layout: Layout) -> list[str]:
     """Ids at which ranges begin."""
-    share = _IDS_PER_RANGE * layout.n_ranges / layout.n_series
+    share = min(_IDS_PER_RANGE * layout.n_ranges, _MOST_IDS) / layout.n_series
     drawn = engine.collect(engine.map(table, _DrawIds(share), pa.schema([(ID, pa.string())])))
     ids = sorted(drawn[ID].to_pylist())
     cuts = (ids[i * len(ids) // layout.n_ranges] for i in range(1, layout.n_ranges) if ids)
@@ -179,6 +181,8 @@ def as_rows(values: NDArray[Any]) -> pa.Array:
 def as_slices(values: NDArray[Any], lengths: Sequence[int] | NDArray[Any]) -> pa.Array:
     """One row of bytes for each of the stretches of so many values (or rows of values), one after another."""
     flat = np.ascontiguousarray(values)
+    if flat.nbytes >= 2**31:
+        raise ParameterError("Rows of (n, l, k) are above 2 GiB at once. Give the engine less memory or more cores.")
     size = flat.nbytes // max(1, len(flat))
     offsets = np.concatenate([[0], np.cumsum(np.asarray(lengths, dtype=np.int64) * size)]).astype(np.int32)
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(flat)])

@@ -107,12 +107,13 @@ def _with_originals(method: Steps, panel: BlockPanel, last: BlockCandidate) -> T
     n_cuts = sum(step.name == "time-slicing" for step in method.steps)
     engine = panel.engine
     names = [ID, SUBJECT, ROW, PUBLISHED, GROUP]
-    plain = pa.schema([*SERIES, (PUBLISHED, pa.binary()), (GROUP, pa.int64())])
+    of_group = last.table.schema.field(GROUP)  # a number, or for (n, l, k) one for each instant
+    plain = pa.schema([*SERIES, (PUBLISHED, pa.binary()), of_group])
     if n_cuts:
         parts = plain.append(pa.field(OF, pa.string()))
         return engine.keep(engine.map(engine.map(last.table, Columns(tuple(names)), plain), _Of(n_cuts), parts))
     both = plain.append(pa.field(_SIDE, pa.int64()))
-    originals = engine.map(engine.map(panel.table, Columns((ID, SUBJECT, ROW)), SERIES), _Original(), both)
+    originals = engine.map(engine.map(panel.table, Columns((ID, SUBJECT, ROW)), SERIES), _Original(of_group.type), both)
     found = engine.map(engine.map(last.table, Columns(tuple(names)), plain), _Made(), both)
     return engine.keep(engine.together(engine.concat([originals, found]), [ID], _Join(), plain, order=[_SIDE]))
 
@@ -132,10 +133,12 @@ class _Of:
 
 @dataclass(frozen=True)
 class _Original:
+    group: pa.DataType
+
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:
             n = block.num_rows
-            nothing = [pa.array([b""] * n, pa.binary()), pa.array(np.zeros(n, dtype=np.int64))]
+            nothing = [pa.array([b""] * n, pa.binary()), pa.nulls(n, self.group)]
             yield pa.record_batch(
                 [*block.columns, *nothing, pa.array(np.zeros(n, dtype=np.int64))],
                 names=[ID, SUBJECT, ROW, PUBLISHED, GROUP, _SIDE],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,22 +35,24 @@ def group_sizes(written: Written) -> Finding | None:
         return None
     alone_is_usual = isinstance(published, Panel) and not named & OF_WHOLE_SERIES
     disjoint = not isinstance(published, EventTables) and _disjoint(written)
-    return judge_sizes(_sizes(written), crowd.size, alone_is_usual=alone_is_usual, disjoint=disjoint)
+    sizes, times = np.unique(_sizes(written), return_counts=True)
+    groups = dict(zip(sizes.tolist(), times.tolist(), strict=True))
+    return judge_sizes(groups, crowd.size, alone_is_usual=alone_is_usual, disjoint=disjoint)
 
 
-def judge_sizes(sizes: NDArray[np.int64], crowd: int, *, alone_is_usual: bool, disjoint: bool) -> Finding | None:
-    """The finding about groups of these sizes; disjoint: nobody is in two, so that sizes can be subtracted."""
-    small = 0 if alone_is_usual else int((sizes < crowd).sum())
+def judge_sizes(groups: Mapping[int, int], crowd: int, *, alone_is_usual: bool, disjoint: bool) -> Finding | None:
+    """The finding about so many groups of each size; disjoint: nobody is in two, so that sizes can be subtracted."""
+    small = 0 if alone_is_usual else sum(n for size, n in groups.items() if size < crowd)
     rest = 0
     if disjoint:
-        left = int(sizes.sum() - sizes.max())
+        left = sum(size * n for size, n in groups.items()) - max(groups)
         rest = left if left < crowd else 0
     if not small and not rest:
         return None
     found = [
         f"{n} {words}"
         for n, words in (
-            (small, f"of {len(sizes)} published groups have fewer than {crowd}"),
+            (small, f"of {sum(groups.values())} published groups have fewer than {crowd}"),
             (rest, "subject(s) stand out, because all others are in one group"),
         )
         if n
