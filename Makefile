@@ -38,7 +38,7 @@ check: setup
 	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 test: setup system check
-	$(BIN)/pytest --numprocesses auto --dist loadscope
+	$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

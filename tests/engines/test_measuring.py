@@ -20,9 +20,9 @@ from shoal import (
     TimeSlicing,
     simulate,
 )
-from shoal.engines import Local, measuring
+from shoal.engines import Local
 from shoal.engines.blocks import BlockPanel
-from shoal.engines.measuring import measure, note
+from shoal.engines.measuring import measure, measures, note
 from shoal.engines.methods import anonymize
 from shoal.engines.summing import PIECE, add_up
 from shoal.errors import ParameterError
@@ -218,7 +218,7 @@ def test_what_is_sampled_says_so_and_draws_whole_groups(local):
     same_as_in_memory(ForecastError(), candidate, blocks)
     asked = Prediction(sample=30, above=0.4)
     assert note(asked, blocks) == "estimated from at most 30 of 90 series, whole groups, drawn with seed 0"
-    drawn = measuring._sample(blocks, measuring._pairs(blocks, unfolded=True), measuring._draw(asked, blocks))
+    drawn = measures._sample(blocks, measures._pairs(blocks, unfolded=True), measures._draw(asked, blocks))
     sizes = np.unique(drawn[1].values, axis=0, return_counts=True)[1]
     assert drawn[0].n_series <= 30
     assert sizes.min() >= 5
@@ -226,7 +226,7 @@ def test_what_is_sampled_says_so_and_draws_whole_groups(local):
 
 
 def test_of_long_series_fewer_are_drawn(local, monkeypatch):
-    monkeypatch.setattr(measuring, "MOST_COLLECTED", 10 * 16 * 48)
+    monkeypatch.setattr(measures, "MOST_COLLECTED", 10 * 16 * 48)
     blocks = spread_out(Microaggregation(k=5).anonymize(households(30, days=2)), local)
     assert note(CorrelationLoss(), blocks) == "estimated from at most 10 of 30 series, drawn with seed 0"
     assert 0.0 < measure(CorrelationLoss(), blocks).value <= 2.0
