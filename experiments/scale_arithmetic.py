@@ -162,7 +162,7 @@ def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: f
         f"{_size(2 * planned * row_bytes)} |",
         f"| leaves | about {given.meters / (1.5 * planned):,.0f} |",
         f"| targets of the attack, in every Python worker | {_size(given.targets * row_bytes)} |",
-        "| driver | a sample of at most 128 MiB, targets, plans and counts: the same for any number of meters |",
+        "| driver | a sample of at most 320 MiB, targets, plans and counts: the same for any number of meters |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]
 
