@@ -206,6 +206,18 @@ def test_a_script_runs_where_spark_submit_said(tmp_path):
     assert verify(tmp_path / "out").holds
 
 
+def test_spark_publishes_by_command_what_the_other_engine_does(table, tmp_path, capsys):
+    skip_without_java()
+    options = ["anonymize", str(table), "--k", "6", "--insecure-seed", "5"]
+    spark = ["--engine", "spark", "--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
+    command = [sys.executable, "-m", "shoal", *options, *spark, "-o", "spark"]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert run([*options, *LOCAL, "-o", str(tmp_path / "local")]) == 0
+    parts = [sorted((tmp_path / name / "data.parquet").iterdir()) for name in ("spark", "local")]
+    assert [path.read_bytes() for path in parts[0]] == [path.read_bytes() for path in parts[1]]
+
+
 def test_help_and_plain_commands_load_no_engine(tmp_path):
     program = (
         "import sys; from shoal.cli.app import run; run(['anonymize', '--help']); "

@@ -2,12 +2,14 @@
 
 import pytest
 
+from engines.sessions import JAVA
+
 CONF = {
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": JAVA,
 }
-"""Few parts and a compiler that does not try hard: the tests have little data and are short."""
+"""Few parts: the tests have little data and are short."""
 
 
 @pytest.fixture(scope="module")

@@ -109,6 +109,10 @@ def test_parquet_files_are_read_with_the_columns_asked_for(engine, tmp_path):
         pq.write_table(rows, tmp_path / f"part-{i}.parquet", row_group_size=40)
     assert sorted(engine.collect(engine.read(str(tmp_path)))["n"].to_pylist()) == list(range(300))
     assert engine.read(str(tmp_path), ["key"]).schema.names == ["key"]
+    unfinished = tmp_path / "_temporary" / "0"
+    unfinished.mkdir(parents=True)
+    pq.write_table(rows, unfinished / "part-3.parquet")
+    assert engine.collect(engine.read(str(tmp_path))).num_rows == 300, "what a job has not finished is no data"
     with pytest.raises(InputError, match="no column 'absent'"):
         engine.read(str(tmp_path), ["absent"])
     with pytest.raises(InputError, match="There is no Parquet file at the path given"):

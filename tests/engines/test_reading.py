@@ -309,10 +309,11 @@ def test_a_table_with_a_row_for_each_instant_is_refused_with_the_way_out(local, 
         read_blocks(local, tmp_path / "x.parquet", layout="wide", time="time")
 
 
-def test_names_that_the_panel_uses_are_refused(local, tmp_path):
-    long_table(3).rename({"area": "group"}).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(ParameterError, match="Column 'group' has a name that the panel uses itself"):
-        read_blocks(local, tmp_path / "x.parquet", quasi="group")
+@pytest.mark.parametrize("name", ["group", "Leaf", "n place"])
+def test_names_that_the_panel_uses_are_refused(local, tmp_path, name):
+    long_table(3).rename({"area": name}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ParameterError, match=f"Column '{name}' has a name that the panel uses itself"):
+        read_blocks(local, tmp_path / "x.parquet", quasi=name)
 
 
 def test_numbers_in_one_file_and_text_in_another_are_refused(local, tmp_path):

@@ -113,6 +113,15 @@ def test_days_that_come_one_by_one_give_the_same_as_all_at_once(capsys):
     assert contents(Path("out2")) == contents(Path("out"))
 
 
+def test_what_a_killed_run_on_an_engine_left_in_the_private_folder_is_no_hindrance(capsys):
+    write_days(Path("days"))
+    Path("keep").mkdir(mode=0o700)
+    Path("keep/.pseudonyms-0a.partial").mkdir()
+    Path("keep/.pseudonyms-0b.partial").touch()
+    assert figures(capsys)["releases"] == 3
+    assert [path.name for path in Path("keep").glob(".pseudonyms-*")] == [".pseudonyms-0a.partial"]
+
+
 def test_the_same_command_again_writes_nothing(capsys):
     write_days(Path("days"))
     grow()
