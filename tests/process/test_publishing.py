@@ -17,10 +17,22 @@ def day_panel(rng, n=60, **changes):
 def test_publish_writes_a_release_with_report_and_figures(tmp_path, rng):
     release = publish(Microaggregation(k=5).anonymize(day_panel(rng)), tmp_path / "out")
     assert sorted(p.name for p in release.path.iterdir()) == ["data.parquet", "release.json", "report.html"]
-    assert release.certificate["method"]["summary"] == "Replace every series by the mean of at least k similar ones."
+    assert (
+        release.certificate["method"]["summary"]
+        == "Replace every series by the mean, or another aggregate, of at least k similar ones."
+    )
     assert 0.0 < release.certificate["utility"]["information-loss"]["value"] < 1.0
     assert release.certificate["figures"]["crowd"] == 5
     assert load_release(tmp_path / "out").certificate == json.loads((tmp_path / "out" / "release.json").read_text())
+    assert verify(tmp_path / "out").holds
+
+
+def test_findings_that_the_publisher_accepted_are_in_the_report(tmp_path, rng):
+    panel = day_panel(rng)
+    late = Panel(panel.values, times=panel.times + np.timedelta64(433, "s"))
+    release = publish(Microaggregation(k=5).anonymize(late), tmp_path / "out", accept=["timestamp-phase"])
+    assert release.certificate["accepted"] == ["timestamp-phase"]
+    assert "let these findings pass: timestamp-phase." in (tmp_path / "out" / "report.html").read_text()
     assert verify(tmp_path / "out").holds
 
 

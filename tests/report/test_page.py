@@ -14,7 +14,7 @@ from shoal.model import Panel
 from shoal.report import page as page_module
 from shoal.report import render, summarise
 from shoal.report.plots import MAX_BARS, group_bars
-from shoal.report.words import every, file_size, may_conclude, may_not_conclude, moment, number, percent, plural
+from shoal.report.words import every, file_size, marked, moment, number, percent, plural
 
 EVIL = "<script>alert('x')</script>\"'&</style></noscript><img src=x onerror=alert(1)>"
 
@@ -376,21 +376,8 @@ def test_numbers_are_written_as_people_write_them():
     assert [moment(t) for t in ("2024-02-03T04:05:06", 17)] == ["3 February 2024, 04:05:06", "17"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["k-anonymity", "(n, l, k)-anonymity", "(k, P)-anonymity", "l-diversity", "15/15", "differential-privacy"],
-)
-def test_every_guarantee_says_what_it_does_and_does_not_promise(name):
-    unknown = may_conclude({"name": "another"}), may_not_conclude({"name": "another"})
-    guarantee = {"name": name, "parameters": {"n": 5, "l": 10, "k": 8, "p": 3}}
-    assert may_conclude(guarantee) != unknown[0]
-    assert may_not_conclude(guarantee) != unknown[1]
-    assert may_conclude({"name": name, "parameters": None})
-
-
-def test_a_crowd_of_series_is_not_called_a_crowd_of_subjects():
-    (line,) = may_conclude({"name": "k-anonymity", "parameters": {"k": 5, "per": "series"}})
-    assert "Several of them may belong to one subject" in line
+def test_marked_words_are_escaped_first():
+    assert marked("**a <b>** and `x & y`") == "<b>a &lt;b&gt;</b> and <code>x &amp; y</code>"
 
 
 def test_findings_that_were_let_pass_are_said():

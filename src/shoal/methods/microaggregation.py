@@ -38,7 +38,7 @@ LARGEST_LIKENESS = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Microaggregation:
-    """Replace every series by the mean of at least `k` similar ones.
+    """Replace every series by the mean, or another aggregate, of at least `k` similar ones.
 
     Groups are formed on features of the series; every member of a group is published as the group's aggregate of the
     originals. Aims at KAnonymity(k), counted in subjects. By default groups come from MDAV-generic on the raw values:

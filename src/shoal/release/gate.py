@@ -168,7 +168,9 @@ def release_candidate(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
             )
         findings = lint(Written(partial, candidate, found, guarantees, names, began))
-        final = settle(findings, accept, partial, final)
+        if accepted := settle(findings, accept):
+            # Once more, so that the report names them too.
+            final = write_certificate(draft.model_copy(update={"accepted": accepted}), partial, page)
         if agreement is not None and private is not None:
             # Before it is in place: a copy that cannot be known again must not leave.
             keep_copy(Path(private), partial, agreement, final.files[tables[0].name].sha256)

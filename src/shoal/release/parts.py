@@ -158,7 +158,9 @@ def release_blocks(
                 counts=counts,
             )
         )
-        final = settle(found, accept, partial, final)
+        if accepted := settle(found, accept):
+            # Once more, so that the report names them too.
+            final = write_certificate(draft.model_copy(update={"accepted": accepted}), partial, page)
     if kept is not None and map_folder is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
         keep_map(map_folder, final)

@@ -1,4 +1,4 @@
-"""Plain words: numbers as people write them, and what the guarantees let a reader conclude."""
+"""Plain words: numbers, times and settings as people write them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
+
+from markupsafe import Markup, escape
 
 _LONGEST = 240
 _UNITS = {
@@ -117,89 +119,12 @@ def entry(value: Any) -> str:
     return clipped(json.dumps(value, default=str, ensure_ascii=False))
 
 
-def may_conclude(guarantee: Mapping[str, Any]) -> list[str]:
-    """What a guarantee that holds lets a reader rely on."""
-    parameters = guarantee.get("parameters")
-    settings: Mapping[str, Any] = parameters if isinstance(parameters, Mapping) else {}
-    k = number(settings.get("k", "k"))
-    crowd = f"{k} subjects that look exactly alike. Somebody who knows all original readings of one subject still "
-    crowd += "cannot tell which of them is that subject."
-    if settings.get("per") == "series":
-        crowd = f"{k} series that look exactly alike. Several of them may belong to one subject."
-    known = {
-        "k-anonymity": [f"Behind every published series stand at least {crowd}"],
-        "sequence-anonymity": [
-            f"Somebody who compares it with all other releases of its sequence still finds nobody in a crowd below {k}."
-        ],
-        "nlk-anonymity": [
-            f"Somebody who knows {plural(settings.get('n', 'n'), 'reading')} of a subject cannot pin down "
-            f"{number(settings.get('l', 'l'))} of them or more in a crowd below {k}."
-        ],
-        "kp-anonymity": [
-            f"Every published range is shared by at least {k} series, and every pattern inside it by at least "
-            f"{number(settings.get('p', 'P'))}."
-        ],
-        "l-diversity": [
-            f"In no published group does one sensitive value make up more than 1 in {number(settings.get('l', 'l'))}."
-        ],
-        "aggregate-rule": [
-            "Every published figure is a sum or mean over many subjects, and no single subject dominates it."
-        ],
-        "differential-privacy": [
-            "The readings of any one subject change the odds of every published result by no more than the stated "
-            "factor, whatever else anybody knows."
-        ],
-        "none": ["That the attacks named here, run by the publisher, succeeded no more often than the figures say."],
-    }
-    return known.get(_plain(guarantee.get("name")), ["The statement of the guarantee above, word for word."])
+def together(names: Sequence[str]) -> str:
+    """Several in one clause: `a, b and c`."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
-def may_not_conclude(guarantee: Mapping[str, Any]) -> list[str]:
-    """What a guarantee leaves open even when it holds."""
-    known = {
-        "k-anonymity": [
-            "That a published series is the reading of any one subject. It is common to a whole group.",
-            "That nothing can be learned about a subject. k-anonymity hides who is who in a group, not what all its "
-            "members have in common.",
-            "That it withstands somebody who already knows nearly all members of a group. It is not differential "
-            "privacy.",
-        ],
-        "sequence-anonymity": [
-            "That every series is of somebody who was there: who has no readings, or has left, is published as his "
-            "group.",
-            "That nothing can be learned from other releases of the same people, outside the sequence.",
-        ],
-        "nlk-anonymity": [
-            "That no reading is published as it was measured: a few of every series are, and where a group had equal "
-            "readings, these are.",
-            "That it withstands somebody who knows more readings of a subject than the guarantee assumes.",
-        ],
-        "kp-anonymity": [
-            "That a reading lay anywhere particular inside a published range.",
-            "That nothing can be learned about a subject: what all series of a range have in common is published.",
-        ],
-        "l-diversity": [
-            "That a sensitive value belongs to any one record of its group.",
-            "That the members of a group differ much: values count as different however near they are, so about how "
-            "large a number is, or what its values have in common, may be the same for all of them.",
-            "That it withstands somebody who can rule out sensitive values from knowledge of their own.",
-        ],
-        "aggregate-rule": [
-            "Anything about one subject inside an aggregate.",
-            "That two aggregates may safely be subtracted from each other where their members overlap.",
-        ],
-        "none": [
-            "That anything is promised. Somebody who knows more, or tries something else, may achieve more.",
-            "That the figures can be checked from the release: they are the publisher's.",
-        ],
-        "differential-privacy": [
-            "That a published figure is exact: noise was added on purpose.",
-            "That nothing can be learned about people in general. It limits what is learned from one subject's data.",
-        ],
-    }
-    return known.get(_plain(guarantee.get("name")), ["Anything the statement of the guarantee does not say."])
-
-
-def _plain(name: Any) -> str:
-    """Guarantees by one spelling: `(n, l, k)-anonymity` is `nlk-anonymity`."""
-    return {"15/15": "aggregate-rule"}.get(str(name), re.sub(r"[(), ]", "", str(name).lower()))
+def marked(text: str) -> Markup:
+    """A sentence with `code` and **strong** words as HTML, everything else escaped."""
+    safe = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(escape(text)))
+    return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", safe))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.release.certificate import FILE_NAME, Certificate
 from shoal.release.lint import file_metadata, gaps, group_sizes, identifiers, phase, precision, row_order
 from shoal.release.lint.finding import Finding
 from shoal.release.lint.written import Written
@@ -33,8 +31,8 @@ def check_accepted(accept: Sequence[str]) -> None:
         raise ParameterError(f"There is no finding {unknown[0]!r} to accept. Findings are: {', '.join(RULES)}.")
 
 
-def settle(findings: Sequence[Finding], accept: Sequence[str], folder: Path, certificate: Certificate) -> Certificate:
-    """Refuse a release with findings, unless all are accepted; these are put on record in its certificate."""
+def settle(findings: Sequence[Finding], accept: Sequence[str]) -> tuple[str, ...]:
+    """Refuse a release with findings, unless all are accepted; their names, for the record."""
     open_ones = [finding for finding in findings if finding.name not in accept]
     if open_ones:
         others = f" ({len(open_ones) - 1} more: {', '.join(f.name for f in open_ones[1:])})" if open_ones[1:] else ""
@@ -42,8 +40,4 @@ def settle(findings: Sequence[Finding], accept: Sequence[str], folder: Path, cer
             f"The lint found {open_ones[0]} Or accept it by name: --accept {open_ones[0].name}.{others} "
             "Nothing was written."
         )
-    if not findings:
-        return certificate
-    final = certificate.model_copy(update={"accepted": tuple(f.name for f in findings)}).sealed()
-    (folder / FILE_NAME).write_bytes(final.as_bytes())
-    return final
+    return tuple(finding.name for finding in findings)

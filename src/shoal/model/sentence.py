@@ -1,0 +1,36 @@
+"""Something that may be said about a release, beside the condition under which it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Facts = TypeVar("Facts")
+
+
+@dataclass(frozen=True)
+class Sentence(Generic[Facts]):
+    """A sentence and when it may be said.
+
+    Every room that speaks about releases keeps its sentences in one file, `sentences.py`. For each of them a test holds
+    a release about which it must not be said.
+
+    Parameters
+    ----------
+    name
+        What the sentence is about; what it is called in tests, and its heading where it has one.
+    when
+        Whether it is true of a release.
+    says
+        Its words.
+    """
+
+    name: str
+    when: Callable[[Facts], bool]
+    says: Callable[[Facts], str]
+
+
+def said(sentences: Iterable[Sentence[Facts]], facts: Facts) -> list[str]:
+    """What of these may be said, in their order."""
+    return [sentence.says(facts) for sentence in sentences if sentence.when(facts)]

@@ -1,0 +1,399 @@
+"""What a guarantee that holds lets a reader conclude and what not, each sentence beside its condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shoal.model.sentence import Sentence
+from shoal.report import words
+from shoal.report.facts import Facts, is_finite
+
+Said = Sentence[Facts]
+
+KNOWN = (
+    "k-anonymity",
+    "sequence-anonymity",
+    "nlk-anonymity",
+    "kp-anonymity",
+    "l-diversity",
+    "aggregate-rule",
+    "differential-privacy",
+    "none",
+)
+"""The guarantees about which there is more to say than their statement."""
+
+
+def _is(*names: str) -> Callable[[Facts], bool]:
+    return lambda facts: facts.name in names
+
+
+def _number(facts: Facts, name: str) -> str:
+    return words.number(facts.settings.get(name, name))
+
+
+def _crowd(facts: Facts) -> str:
+    """What a crowd is counted in."""
+    return "series" if facts.settings.get("per") == "series" else "subjects"
+
+
+def _has_attributes(facts: Facts) -> bool:
+    return bool(facts.columns.get("sensitive"))
+
+
+def _by_subject(facts: Facts) -> bool:
+    return facts.settings.get("per") != "series"
+
+
+# Who can check a guarantee.
+WHO_CAN_CHECK = (
+    Said(
+        "anyone",
+        lambda f: f.anyone and f.form != "profiles" and not _hidden_subjects(f) and f.name != "sequence-anonymity",
+        lambda f: (
+            "**Anyone can check this** without seeing an original: `shoal verify FOLDER` measures it again on the "
+            "published values."
+        ),
+    ),
+    Said(
+        "sequence",
+        lambda f: f.anyone and f.name == "sequence-anonymity" and not _hidden_subjects(f),
+        lambda f: (
+            "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder that "
+            "holds them."
+        ),
+    ),
+    Said(
+        "counts of profiles",
+        lambda f: f.anyone and f.form == "profiles",
+        lambda f: (
+            "**Anyone can check this as far as the profiles count themselves**: `shoal verify FOLDER`. That these "
+            "counts are true was checked by the publisher, who has the originals."
+        ),
+    ),
+    Said(
+        "crowd of series",
+        lambda f: f.anyone and f.form != "profiles" and _hidden_subjects(f),
+        lambda f: (
+            "**Anyone can check this in series, but not in subjects.** Some subjects have several series, and the "
+            "release does not say which: `shoal verify FOLDER` counts series. The publisher counted subjects."
+        ),
+    ),
+    Said(
+        "mechanism",
+        lambda f: f.name == "differential-privacy",
+        lambda f: (
+            "**Nobody can check this on published values.** It is true by the way the publisher drew the noise. `shoal "
+            "verify FOLDER` adds up the stated accounting."
+        ),
+    ),
+    Said(
+        "attacks",
+        lambda f: f.name == "none",
+        lambda f: (
+            "**There is nothing to check**: no promise is made. The publisher ran the attacks below with the "
+            "originals at hand."
+        ),
+    ),
+    Said(
+        "publisher",
+        lambda f: not f.anyone and f.name not in ("differential-privacy", "none"),
+        lambda f: (
+            "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
+            "whether the files are those of this certificate, not whether this guarantee holds."
+        ),
+    ),
+)
+
+
+def _hidden_subjects(facts: Facts) -> bool:
+    """Whether a crowd of subjects is promised that only the publisher can count."""
+    return facts.has_several_series and _by_subject(facts)
+
+
+MAY = (
+    Said(
+        "crowd of subjects",
+        lambda f: f.name == "k-anonymity" and _by_subject(f) and f.form != "profiles",
+        lambda f: (
+            f"Behind every published series stand at least {_number(f, 'k')} subjects whose published readings are "
+            "exactly alike."
+        ),
+    ),
+    Said(
+        "profile",
+        lambda f: f.name == "k-anonymity" and f.form == "profiles",
+        lambda f: f"Behind every published profile stand at least {_number(f, 'k')} subjects.",
+    ),
+    Said(
+        "who is who",
+        lambda f: (
+            f.name == "k-anonymity"
+            and _by_subject(f)
+            and f.form == "values"
+            and not _has_attributes(f)
+            and f.pseudonyms == "random"
+        ),
+        lambda f: (
+            "Someone who has this release and knows all original readings of one subject still cannot tell which of "
+            "them is that subject."
+        ),
+    ),
+    Said(
+        "crowd of series",
+        lambda f: f.name == "k-anonymity" and not _by_subject(f),
+        lambda f: (
+            f"Behind every published series stand at least {_number(f, 'k')} series that look exactly alike. Several "
+            "of them may belong to one subject."
+        ),
+    ),
+    Said(
+        "sequence",
+        _is("sequence-anonymity"),
+        lambda f: (
+            "Someone who compares it with all other releases of its sequence still finds nobody in a crowd below "
+            f"{_number(f, 'k')}."
+        ),
+    ),
+    Said(
+        "known readings",
+        _is("nlk-anonymity"),
+        lambda f: (
+            f"Someone who knows {words.plural(f.settings.get('n', 'n'), 'reading')} of a series cannot pin down "
+            f"{_number(f, 'l')} of them or more in a crowd below {_number(f, 'k')} {_crowd(f)}."
+        ),
+    ),
+    Said(
+        "ranges",
+        _is("kp-anonymity"),
+        lambda f: (
+            f"Every published range is shared by series of at least {_number(f, 'k')} subjects, and every pattern "
+            f"inside it by at least {_number(f, 'p')}."
+        ),
+    ),
+    Said(
+        "sensitive values",
+        _is("l-diversity"),
+        lambda f: f"In no published group does one sensitive value make up more than 1 in {_number(f, 'l')}.",
+    ),
+    Said(
+        "aggregates",
+        _is("aggregate-rule"),
+        lambda f: (
+            f"Every published figure is taken over at least {_number(f, 'size')} subjects, none with more than "
+            f"{_share(f)} of the total over {'that instant' if f.settings.get('per') == 'instant' else 'the period'}."
+        ),
+    ),
+    Said(
+        "noise for subjects",
+        lambda f: f.name == "differential-privacy" and f.settings.get("unit") != "reading",
+        lambda f: (
+            "The readings of any one subject change the odds of every published result by no more than the stated "
+            "factor, whatever else anybody knows."
+        ),
+    ),
+    Said(
+        "noise for readings",
+        lambda f: f.name == "differential-privacy" and f.settings.get("unit") == "reading",
+        lambda f: (
+            "Any single reading changes the odds of every published result by no more than the stated factor, whatever "
+            "else anybody knows."
+        ),
+    ),
+    Said(
+        "attacks",
+        _is("none"),
+        lambda f: "That the attacks named here, run by the publisher, succeeded no more often than the figures say.",
+    ),
+    Said(
+        "word for word",
+        lambda f: f.name not in KNOWN,
+        lambda f: "The statement of the guarantee above, word for word.",
+    ),
+)
+
+
+def _share(facts: Facts) -> str:
+    share = facts.settings.get("share")
+    return words.percent(float(share)) if share is not None and is_finite(share) else "the stated share"
+
+
+MAY_NOT = (
+    Said(
+        "one subject's reading",
+        _is("k-anonymity"),
+        lambda f: "That a published series is the reading of any one subject. It is common to a whole group.",
+    ),
+    Said(
+        "nothing learned",
+        _is("k-anonymity"),
+        lambda f: (
+            "That nothing can be learned about a subject. k-anonymity hides who is who in a group, not what all its "
+            "members have in common."
+        ),
+    ),
+    Said(
+        "insiders",
+        _is("k-anonymity"),
+        lambda f: (
+            "That it withstands someone who already knows nearly all members of a group. It is not differential "
+            "privacy."
+        ),
+    ),
+    Said(
+        "everybody was there",
+        _is("sequence-anonymity"),
+        lambda f: (
+            "That every series is of someone who was there: those who have no readings, or have left, are published as "
+            "their group is."
+        ),
+    ),
+    Said(
+        "outside the sequence",
+        _is("sequence-anonymity"),
+        lambda f: "That nothing can be learned from other releases of the same people, outside the sequence.",
+    ),
+    Said(
+        "as measured",
+        _is("nlk-anonymity"),
+        lambda f: (
+            "That no reading is published as it was measured: a reading alone in its group is, and where a group had "
+            "equal readings, these are."
+        ),
+    ),
+    Said(
+        "more known readings",
+        _is("nlk-anonymity"),
+        lambda f: "That it withstands someone who knows more readings of a subject than the guarantee assumes.",
+    ),
+    Said(
+        "inside a range",
+        _is("kp-anonymity"),
+        lambda f: "That a reading lay anywhere particular inside a published range.",
+    ),
+    Said(
+        "common range",
+        _is("kp-anonymity"),
+        lambda f: (
+            "That nothing can be learned about a subject: what all series of a range have in common is published."
+        ),
+    ),
+    Said(
+        "whose value",
+        _is("l-diversity"),
+        lambda f: "That a sensitive value belongs to any one record of its group.",
+    ),
+    Said(
+        "similar values",
+        _is("l-diversity"),
+        lambda f: (
+            "That the members of a group differ much: values count as different however near they are, so about how "
+            "large a number is, or what its values have in common, may be the same for all of them."
+        ),
+    ),
+    Said(
+        "values ruled out",
+        _is("l-diversity"),
+        lambda f: "That it withstands someone who can rule out sensitive values from knowledge of their own.",
+    ),
+    Said(
+        "one in an aggregate",
+        _is("aggregate-rule"),
+        lambda f: "Anything about one subject inside an aggregate.",
+    ),
+    Said(
+        "differences",
+        _is("aggregate-rule"),
+        lambda f: "That two aggregates may safely be subtracted from each other where their members overlap.",
+    ),
+    Said(
+        "no promise",
+        _is("none"),
+        lambda f: "That anything is promised. Someone who knows more, or tries something else, may achieve more.",
+    ),
+    Said(
+        "publisher's figures",
+        _is("none"),
+        lambda f: "That the figures can be checked from the release: they are the publisher's.",
+    ),
+    Said(
+        "noisy figures",
+        _is("differential-privacy"),
+        lambda f: "That a published figure is exact: noise was added on purpose.",
+    ),
+    Said(
+        "people in general",
+        lambda f: f.name == "differential-privacy" and f.settings.get("unit") != "reading",
+        lambda f: (
+            "That nothing can be learned about people in general. It limits what is learned from one subject's data."
+        ),
+    ),
+    Said(
+        "habits",
+        lambda f: f.name == "differential-privacy" and f.settings.get("unit") == "reading",
+        lambda f: (
+            "That a subject's habits are hidden: one reading is protected, what all readings of a subject have in "
+            "common is not."
+        ),
+    ),
+    Said(
+        "anything else",
+        lambda f: f.name not in KNOWN,
+        lambda f: "Anything the statement of the guarantee does not say.",
+    ),
+)
+
+MAY_OF_THE_RELEASE = (
+    Said(
+        "figures",
+        lambda f: bool(_shown(f)),
+        lambda f: f"{words.together(_shown(f)).capitalize()}, as closely as the figures below show.",
+    ),
+)
+
+
+def _shown(facts: Facts) -> list[str]:
+    nouns = {"duration": "totals", "profile": "typical curves", "bands": "the spread between subjects"}
+    return [noun for kind, noun in nouns.items() if kind in facts.shown]
+
+
+MAY_NOT_OF_THE_RELEASE = (
+    Said(
+        "keyed releases together",
+        lambda f: f.pseudonyms == "keyed" and not f.promises("sequence-anonymity"),
+        lambda f: (
+            "That it protects as well beside another release made with the same key. The two can be joined series by "
+            "series, and crowds shrink to those who are alike in both."
+        ),
+    ),
+    Said(
+        "fixed seed",
+        lambda f: f.pseudonyms == "insecure",
+        lambda f: "That the order of rows and their names hide anything: they follow from a seed that can be guessed.",
+    ),
+    Said(
+        "published attributes",
+        lambda f: f.form != "events" and _has_attributes(f),
+        lambda f: "That rows which look alike in their readings look alike in the other published columns too.",
+    ),
+    Said(
+        "suppressed events",
+        lambda f: f.counted("suppressed") > 0,
+        lambda f: (
+            "How frequent each value was: suppression takes away the frequent ones first, so shares and ranks of "
+            "values may differ from those of the originals."
+        ),
+    ),
+    Said(
+        "suppressed series",
+        lambda f: f.counted("series_suppressed") > 0,
+        lambda f: "That everybody who was in the input is in the release: some series were suppressed.",
+    ),
+    Said(
+        "true series",
+        lambda f: f.counted("series_fictive") > 0,
+        lambda f: "That a published series belongs to somebody: some are fictive, and it is not said which.",
+    ),
+)
+
+BY_GUARANTEE = {"who can check": WHO_CAN_CHECK, "may": MAY, "may not": MAY_NOT}
+BY_RELEASE = {"may": MAY_OF_THE_RELEASE, "may not": MAY_NOT_OF_THE_RELEASE}

@@ -1,0 +1,394 @@
+"""Every sentence the report says about a release, beside the condition under which it is true.
+
+Sentences about one guarantee, what it lets a reader conclude, are in `conclusions`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.model.sentence import Sentence
+from shoal.report import words
+from shoal.report.facts import MOST_ROWS, Facts, is_finite, listed, mapping
+
+Said = Sentence[Facts]
+
+
+def _many(facts: Facts) -> bool:
+    """A row per series, under a pseudonym."""
+    return facts.form not in ("profiles", "events")
+
+
+# What is published, in counts.
+PUBLISHED = (
+    Said(
+        "series",
+        lambda f: "series" in f.counts and f.form != "profiles" and not f.counted("series_fictive"),
+        lambda f: (
+            f"{words.plural(f.counts['series'], 'series')} of {words.plural(f.counts.get('subjects'), 'subject')}"
+            f"{_instants(f)}."
+        ),
+    ),
+    Said(
+        "fictive series",
+        lambda f: "series" in f.counts and f.counted("series_fictive") > 0,
+        lambda f: (
+            f"{words.plural(f.counts['series'], 'series')}, of which {words.number(f.counted('series_fictive'))} are "
+            f"fictive: nobody is behind them{_instants(f)}."
+        ),
+    ),
+    Said(
+        "profiles",
+        lambda f: f.form == "profiles" and "groups" in f.counts,
+        lambda f: (
+            f"{words.plural(f.counts['groups'], 'group profile')} of "
+            f"{words.plural(f.counts.get('subjects'), 'subject')}{_instants(f)}."
+        ),
+    ),
+    Said(
+        "events",
+        lambda f: "events" in f.counts,
+        lambda f: (
+            f"{words.plural(f.counts['events'], 'event')} in {words.plural(f.counts.get('snapshots'), 'snapshot')}."
+        ),
+    ),
+    Said(
+        "period",
+        lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
+        lambda f: (
+            f"From {words.moment(f.time['first'])} to {words.moment(f.time['last'])}"
+            + (f", time zone {words.clipped(f.time['timezone'], 60)}." if f.time.get("timezone") else ".")
+        ),
+    ),
+    Said(
+        "channels",
+        lambda f: f.counts.get("channels") not in (None, 1),
+        lambda f: f"{words.plural(f.counts['channels'], 'channel')}.",
+    ),
+    Said(
+        "nothing missing",
+        lambda f: f.counts.get("missing") == 0 and "events" not in f.counts,
+        lambda f: "No published reading is missing.",
+    ),
+    Said(
+        "missing",
+        lambda f: is_finite(f.counts.get("missing")) and f.counts["missing"] > 0,
+        lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
+    ),
+)
+
+
+def _instants(facts: Facts) -> str:
+    step = f", one {words.every(facts.time['step'])}" if facts.time.get("step") else ""
+    return f", {words.plural(facts.counts.get('instants'), 'instant')} each{step}"
+
+
+# What reading did to the input before anything else.
+INPUT = (
+    Said(
+        "dropped",
+        lambda f: bool(_dropped(f)),
+        lambda f: f"Gaps made the publisher drop {' and '.join(_dropped(f))} of the input.",
+    ),
+    Said(
+        "interpolated",
+        lambda f: bool(f.reading.get("readings_interpolated")),
+        lambda f: (
+            f"{words.plural(f.reading['readings_interpolated'], 'reading')} inside short gaps "
+            f"{'was' if f.reading['readings_interpolated'] == 1 else 'were'} interpolated."
+        ),
+    ),
+)
+
+
+def _dropped(facts: Facts) -> list[str]:
+    nouns = {"series_dropped": "series", "instants_dropped": "instant"}
+    return [words.plural(facts.reading[name], noun) for name, noun in nouns.items() if facts.reading.get(name)]
+
+
+COLUMNS = (
+    Said(
+        "columns",
+        lambda f: bool(f.columns),
+        lambda f: (
+            ("No column" if not f.columns.get("withheld") else words.plural(f.columns["withheld"], "column"))
+            + f" of the input {'was' if f.columns.get('withheld') in (None, 0, 1) else 'were'} held back. Published: "
+            + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
+            + "."
+        ),
+    ),
+)
+
+# What became of the identifiers of the input.
+IDENTIFIERS = (
+    Said(
+        "random",
+        lambda f: _many(f) and f.pseudonyms == "random" and not f.is_copy,
+        lambda f: "They were replaced by fresh random pseudonyms, and the rows were shuffled.",
+    ),
+    Said(
+        "recipient's own",
+        lambda f: _many(f) and f.pseudonyms in ("random", "keyed") and f.is_copy,
+        lambda f: "They were replaced by pseudonyms that no other recipient's copy has.",
+    ),
+    Said(
+        "keyed",
+        lambda f: _many(f) and f.pseudonyms == "keyed" and not f.is_copy,
+        lambda f: "They were replaced by pseudonyms made with a secret key.",
+    ),
+    Said(
+        "joined by key",
+        lambda f: _many(f) and f.pseudonyms == "keyed",
+        lambda f: (
+            f"In every release made with the same key{' for this recipient' if f.is_copy else ''} a series has the "
+            "same pseudonym: anyone who holds two of them can join them, with or without the key."
+        ),
+    ),
+    Said(
+        "insecure",
+        lambda f: f.form != "events" and f.pseudonyms == "insecure",
+        lambda f: (
+            "They were replaced by pseudonyms from a fixed seed, as tests use it. Anyone who guesses the seed can undo "
+            "the shuffling."
+        ),
+    ),
+    Said(
+        "profiles",
+        lambda f: f.form == "profiles" and f.pseudonyms == "random",
+        lambda f: "They were left out: a row stands for a whole group, under a fresh random name, in random order.",
+    ),
+    Said(
+        "events",
+        lambda f: f.form == "events",
+        lambda f: "They were left out, and the rows were sorted by what they hold: their order tells nothing.",
+    ),
+)
+
+# What the method did.
+METHOD = (
+    Said(
+        "summary",
+        lambda f: bool(f.method.get("summary")),
+        lambda f: words.clipped(f.method["summary"], 400),
+    ),
+    Said(
+        "parameters",
+        lambda f: bool(_used(f)),
+        lambda f: f"Here {_used(f)}.",
+    ),
+    Said(
+        "groups",
+        # Where nothing is promised, rows that happen to be equal are no groups of the method.
+        lambda f: f.counts.get("groups") is not None and not f.promises("none"),
+        lambda f: f"This made {words.plural(f.counts['groups'], 'group')}{_over(f)}{_members(f)}.",
+    ),
+    Said(
+        "perturbed",
+        lambda f: f.counted("sensitive_perturbed") > 0,
+        lambda f: f"{_entries(f.counted('sensitive_perturbed'))} to a number near the true one.",
+    ),
+    Said(
+        "exchanged",
+        lambda f: f.counted("sensitive_exchanged") > 0,
+        lambda f: (
+            f"{_entries(f.counted('sensitive_exchanged'))} by exchange between subjects: each value occurs as often as "
+            "before, but not with the same subjects."
+        ),
+    ),
+    Said(
+        "moved",
+        lambda f: bool(_moved(f)),
+        lambda f: (
+            f"{words.plural(sum(_moved(f).values()), 'event')} moved to a later snapshot, at most "
+            f"{max((int(d) for d in _moved(f) if str(d).isdigit()), default=0)} further on."
+        ),
+    ),
+    Said(
+        "suppressed",
+        lambda f: f.counted("suppressed") > 0,
+        lambda f: (
+            f"{words.plural(f.counted('suppressed'), 'event')} found no place and "
+            f"{'was' if f.counted('suppressed') == 1 else 'were'} suppressed."
+        ),
+    ),
+    Said(
+        "series suppressed",
+        lambda f: f.counted("series_suppressed") > 0,
+        lambda f: (
+            f"{words.plural(f.counted('series_suppressed'), 'series')} found no group and "
+            f"{'was' if f.counted('series_suppressed') == 1 else 'were'} suppressed."
+        ),
+    ),
+    Said(
+        "bound",
+        lambda f: is_finite(_bound(f)),
+        lambda f: (
+            f"The loss is at most {words.percent(float(_bound(f)))} above the least that groups of k to 2k − 1 "
+            "neighbouring values with as many series left alone can have."
+        ),
+    ),
+    Said(
+        "alone",
+        lambda f: f.counted("cells_alone") > 0,
+        lambda f: (
+            f"{words.plural(f.counted('cells_alone'), 'reading')} "
+            f"{'is' if f.counted('cells_alone') == 1 else 'are'} alone in a group, and so published as measured."
+        ),
+    ),
+)
+
+
+def _used(facts: Facts) -> str:
+    # What was not asked for is not worth a sentence; the table at the end has it all.
+    return settings({k: v for k, v in mapping(facts.method.get("parameters")).items() if v not in (None, False)})
+
+
+def settings(parameters: Any) -> str:
+    """Parameters in words, at most eight of them."""
+    return ", ".join(f"per {value}" if key == "per" else f"{key} = {value}" for key, value in pairs(parameters)[:8])
+
+
+def pairs(found: Any) -> list[tuple[str, str]]:
+    """Names and entries of a part of the certificate, as text."""
+    entries = list(mapping(found).items())
+    rows = [(words.clipped(key, 80).replace("_", " "), words.entry(value)) for key, value in entries[:MOST_ROWS]]
+    if len(entries) > MOST_ROWS:
+        rows.append(("…", f"{words.number(len(entries) - MOST_ROWS)} more in release.json"))
+    return rows
+
+
+def _over(facts: Facts) -> str:
+    whole = "snapshots" if "snapshots" in facts.counts else "instants"
+    return f" over all {whole}" if facts.counts.get("grouped") == "instants" else ""
+
+
+def _members(facts: Facts) -> str:
+    smallest, largest = facts.counts.get("smallest_group"), facts.counts.get("largest_group")
+    if smallest is None:
+        return ""
+    to = f" to {words.number(largest)}" if largest != smallest else ""
+    return f" of {words.number(smallest)}{to} member{'s' * (largest != 1)}"
+
+
+def _entries(count: int) -> str:
+    return "1 sensitive entry was changed" if count == 1 else f"{words.number(count)} sensitive entries were changed"
+
+
+def _moved(facts: Facts) -> dict[str, Any]:
+    moved = mapping(mapping(facts.method.get("figures")).get("moved"))
+    return {distance: n for distance, n in moved.items() if distance != "0" and is_finite(n)}
+
+
+def _bound(facts: Facts) -> Any:
+    return mapping(facts.method.get("figures")).get("at_most_above_best")
+
+
+SIDE_CHANNELS = (
+    Said(
+        "accepted",
+        lambda f: bool(listed(f.certificate.get("accepted"))),
+        lambda f: (
+            "The publisher let these findings pass: "
+            + ", ".join(words.clipped(name, 60) for name in listed(f.certificate.get("accepted"))[:20])
+            + "."
+        ),
+    ),
+)
+
+# Who checked what, and how.
+CHECK = (
+    Said(
+        "published values",
+        lambda f: bool(_named(f, "anyone")),
+        lambda f: (
+            f"{words.together(_named(f, 'anyone'))} {'was' if len(_named(f, 'anyone')) == 1 else 'were'} checked on "
+            "what is published, not on what the method says about itself."
+        ),
+    ),
+    Said(
+        "originals",
+        lambda f: f.promises("aggregate-rule"),
+        lambda f: "aggregate-rule was checked with the originals, which only the publisher has.",
+    ),
+    Said(
+        "mechanism",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: (
+            "differential-privacy cannot be seen in published values: it rests on how the noise was drawn. The "
+            "accounting of that was added up."
+        ),
+    ),
+    Said(
+        "attacks only",
+        lambda f: f.promises("none"),
+        lambda f: "Nothing is promised, so nothing could be checked. Attacks were run and held against a limit.",
+    ),
+)
+
+
+def _named(facts: Facts, who: str) -> list[str]:
+    names = [words.clipped(g.get("name", ""), 80) for g in facts.guarantees if g.get("checked_by") == who]
+    return list(dict.fromkeys(names))
+
+
+# What being in a group means.
+ALIKE = (
+    Said("profiles", lambda f: f.form == "profiles", lambda f: "A group is published as one row."),
+    Said(
+        "events",
+        lambda f: f.form == "events",
+        lambda f: "Groups are formed in each snapshot, and counted over all of them.",
+    ),
+    Said(
+        "instants",
+        lambda f: f.form == "values" and f.counts.get("grouped") == "instants",
+        lambda f: "Groups are formed at each instant, and counted over all of them: members are published alike there.",
+    ),
+    Said(
+        "series",
+        lambda f: f.form == "values" and f.counts.get("grouped") != "instants",
+        lambda f: "Series of one group are published alike.",
+    ),
+    Said(
+        "envelopes",
+        lambda f: f.form == "envelopes",
+        lambda f: "Series of one group have the same published ranges; their patterns may differ.",
+    ),
+)
+
+CLOCK = (
+    Said(
+        "zone",
+        lambda f: _axis(f).get("kind") in ("clock", "time") and bool(_axis(f).get("timezone")),
+        lambda f: f"Clock times in {words.clipped(_axis(f)['timezone'], 60)}.",
+    ),
+)
+
+
+def _axis(facts: Facts) -> Any:
+    return mapping(facts.figures.get("axis"))
+
+
+AGGREGATES = (
+    Said(
+        "crowd",
+        lambda f: bool(f.shown) and is_finite(f.figures.get("crowd")) and is_finite(f.figures.get("largest_share")),
+        lambda f: (
+            "Aggregates only: every point drawn of the originals is taken over at least "
+            f"{words.number(f.figures['crowd'])} subjects, none of whom makes up more than "
+            f"{words.percent(f.figures['largest_share'])} of it. Other points are left out."
+        ),
+    ),
+    Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing of the originals is drawn here."),
+)
+
+STEPS = {
+    "Published": PUBLISHED,
+    "Input": INPUT,
+    "Columns": COLUMNS,
+    "Identifiers": IDENTIFIERS,
+    "Method": METHOD,
+    "Side channels": SIDE_CHANNELS,
+    "Check": CHECK,
+}
+"""What was done, in the order it is told."""

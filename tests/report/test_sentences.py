@@ -1,0 +1,82 @@
+"""What the report says about each kind of release, and what it must not say about it."""
+
+import pytest
+
+from release_samples import publish_kinds
+from report.said import SAID_OF_PLAIN, THE_OTHERS
+from shoal.report import render, words
+from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
+from shoal.report.facts import Facts
+from shoal.report.page import facts_of
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS
+
+OF_THE_RELEASE = {
+    **STEPS,
+    "groups": ALIKE,
+    "clock": CLOCK,
+    "aggregates": AGGREGATES,
+    **{f"reader {section}": sentences for section, sentences in BY_RELEASE.items()},
+}
+EVERY = {
+    f"{section}: {sentence.name}": sentence
+    for section, sentences in (*OF_THE_RELEASE.items(), *BY_GUARANTEE.items())
+    for sentence in sentences
+}
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    return publish_kinds(tmp_path_factory.mktemp("kinds"))
+
+
+def names_said(certificate):
+    facts = facts_of(certificate)
+    found = {
+        f"{section}: {s.name}" for section, sentences in OF_THE_RELEASE.items() for s in sentences if s.when(facts)
+    }
+    for guarantee in facts.guarantees:
+        about = facts.about(guarantee)
+        found |= {f"{section}: {s.name}" for section, some in BY_GUARANTEE.items() for s in some if s.when(about)}
+    return found
+
+
+def test_nothing_else_is_said_about_any_kind_of_release(certificates):
+    assert names_said(certificates["plain"]) == SAID_OF_PLAIN
+    assert set(certificates) == {"plain", *THE_OTHERS}
+    for kind, (more, less) in THE_OTHERS.items():
+        said = names_said(certificates[kind])
+        assert (said - SAID_OF_PLAIN, SAID_OF_PLAIN - said) == (more, less), kind
+
+
+def test_every_sentence_has_a_release_of_which_it_is_said_and_one_of_which_it_is_not(certificates):
+    said = {kind: names_said(certificate) for kind, certificate in certificates.items()}
+    ever, always = set.union(*said.values()), set.intersection(*said.values())
+    unknown = names_said({"guarantees": [{"name": "another"}]})
+    assert set(EVERY) - ever == unknown & {"may: word for word", "may not: anything else"}
+    # These quote the certificate, and are absent where it has nothing to quote.
+    assert always == {"Method: parameters", "Method: summary", "Columns: columns", "Published: period"}
+    assert not always & unknown
+
+
+@pytest.mark.parametrize(
+    "kind", ["keyed", "several series", "gaps", "suppressed events", "noise", "profiles", "events", "parts"]
+)
+def test_the_page_says_these_sentences_and_none_of_the_others(certificates, kind):
+    certificate = certificates[kind]
+    page, facts = render(certificate), facts_of(certificate)
+    for name, sentence in EVERY.items():
+        about = [facts.about(g) for g in facts.guarantees] if name.split(":")[0] in BY_GUARANTEE else [facts]
+        texts = {str(words.marked(sentence.says(f))) for f in about if sentence.when(f)}
+        # Without curves there is nothing drawn to speak of.
+        if texts and not (name == "aggregates: nothing of the originals" and not certificate["figures"]):
+            assert any(text in page for text in texts), name
+        elif not texts and (fixed := fixed_words(sentence)):
+            assert fixed not in page, name
+
+
+def fixed_words(sentence):
+    """The sentence, where its words do not depend on the release."""
+    try:
+        return str(words.marked(sentence.says(Facts({}))))
+    except (KeyError, TypeError, ValueError):
+        return None
