@@ -4,9 +4,9 @@ import pytest
 
 from release_samples import publish_kinds
 from report.said import SAID_OF_PLAIN, THE_OTHERS
+from shoal.release.facts import Facts
 from shoal.report import render, words
 from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
-from shoal.report.facts import Facts
 from shoal.report.page import facts_of
 from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS
 

@@ -23,7 +23,10 @@ import jinja2
 import numpy as np
 
 from shoal.errors import ParameterError
+from shoal.model.sentence import said
 from shoal.release.certificate import AGREEMENT_FILE, Certificate
+from shoal.release.facts import Facts
+from shoal.release.sentences import MAY_CONCLUDE, MAY_NOT_CONCLUDE, WHO_CAN_CHECK
 
 _LONGEST = 500
 
@@ -92,10 +95,7 @@ def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
     """The text of the agreement, filled from what is agreed and from the certificate."""
     counts, time = certificate.counts, certificate.time
     data_file = next(name for name in certificate.files if name.startswith("data."))
-    words = {
-        "anyone": "Whoever has the folder can check it with `shoal verify`.",
-        "publisher": "It cannot be seen in the files; it is the publisher's word.",
-    }
+    facts = Facts(certificate.as_dict())
     return _template().render(
         recipient=_plain(agreement.recipient),
         purpose=_plain(agreement.purpose),
@@ -106,9 +106,15 @@ def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
         content=f"{counts.series} series of {counts.subjects} subjects in {counts.groups} groups, {time.first} to "
         f"{time.last}, made by {certificate.method.name}. What is promised about them:",
         guarantees=[
-            {"name": part.name, "statement": part.statement, "checked": words[part.checked_by]}
-            for part in certificate.guarantees
+            {
+                "name": part["name"],
+                "statement": part["statement"],
+                "checked": " ".join(said(WHO_CAN_CHECK, facts.about(part))),
+            }
+            for part in facts.guarantees
         ],
+        may=said(MAY_CONCLUDE, facts),
+        may_not=said(MAY_NOT_CONCLUDE, facts),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.model.sentence import Sentence
+from shoal.release.facts import Facts, is_finite
+from shoal.release.sentences import WHO_CAN_CHECK
 from shoal.report import words
-from shoal.report.facts import Facts, is_finite
 
 Said = Sentence[Facts]
 
@@ -40,80 +41,10 @@ def _has_attributes(facts: Facts) -> bool:
     return bool(facts.columns.get("sensitive"))
 
 
-def _by_subject(facts: Facts) -> bool:
-    return facts.settings.get("per") != "series"
-
-
-# Who can check a guarantee.
-WHO_CAN_CHECK = (
-    Said(
-        "anyone",
-        lambda f: f.anyone and f.form != "profiles" and not _hidden_subjects(f) and f.name != "sequence-anonymity",
-        lambda f: (
-            "**Anyone can check this** without seeing an original: `shoal verify FOLDER` measures it again on the "
-            "published values."
-        ),
-    ),
-    Said(
-        "sequence",
-        lambda f: f.anyone and f.name == "sequence-anonymity" and not _hidden_subjects(f),
-        lambda f: (
-            "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder that "
-            "holds them."
-        ),
-    ),
-    Said(
-        "counts of profiles",
-        lambda f: f.anyone and f.form == "profiles",
-        lambda f: (
-            "**Anyone can check this as far as the profiles count themselves**: `shoal verify FOLDER`. That these "
-            "counts are true was checked by the publisher, who has the originals."
-        ),
-    ),
-    Said(
-        "crowd of series",
-        lambda f: f.anyone and f.form != "profiles" and _hidden_subjects(f),
-        lambda f: (
-            "**Anyone can check this in series, but not in subjects.** Some subjects have several series, and the "
-            "release does not say which: `shoal verify FOLDER` counts series. The publisher counted subjects."
-        ),
-    ),
-    Said(
-        "mechanism",
-        lambda f: f.name == "differential-privacy",
-        lambda f: (
-            "**Nobody can check this on published values.** It is true by the way the publisher drew the noise. `shoal "
-            "verify FOLDER` adds up the stated accounting."
-        ),
-    ),
-    Said(
-        "attacks",
-        lambda f: f.name == "none",
-        lambda f: (
-            "**There is nothing to check**: no promise is made. The publisher ran the attacks below with the "
-            "originals at hand."
-        ),
-    ),
-    Said(
-        "publisher",
-        lambda f: not f.anyone and f.name not in ("differential-privacy", "none"),
-        lambda f: (
-            "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
-            "whether the files are those of this certificate, not whether this guarantee holds."
-        ),
-    ),
-)
-
-
-def _hidden_subjects(facts: Facts) -> bool:
-    """Whether a crowd of subjects is promised that only the publisher can count."""
-    return facts.has_several_series and _by_subject(facts)
-
-
 MAY = (
     Said(
         "crowd of subjects",
-        lambda f: f.name == "k-anonymity" and _by_subject(f) and f.form != "profiles",
+        lambda f: f.name == "k-anonymity" and f.counts_subjects and f.form != "profiles",
         lambda f: (
             f"Behind every published series stand at least {_number(f, 'k')} subjects whose published readings are "
             "exactly alike."
@@ -128,7 +59,7 @@ MAY = (
         "who is who",
         lambda f: (
             f.name == "k-anonymity"
-            and _by_subject(f)
+            and f.counts_subjects
             and f.form == "values"
             and not _has_attributes(f)
             and f.pseudonyms == "random"
@@ -140,7 +71,7 @@ MAY = (
     ),
     Said(
         "crowd of series",
-        lambda f: f.name == "k-anonymity" and not _by_subject(f),
+        lambda f: f.name == "k-anonymity" and not f.counts_subjects,
         lambda f: (
             f"Behind every published series stand at least {_number(f, 'k')} series that look exactly alike. Several "
             "of them may belong to one subject."

@@ -15,9 +15,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from jinja2.utils import htmlsafe_json_dumps
 
 from shoal.model.sentence import said
+from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report import words
 from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
-from shoal.report.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part

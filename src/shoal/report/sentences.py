@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.model.sentence import Sentence
+from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report import words
-from shoal.report.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 
 Said = Sentence[Facts]
 

@@ -1,4 +1,4 @@
-"""A certificate as the report's sentences ask about it: whatever is absent, or of another type, is empty."""
+"""A certificate as sentences ask about it: whatever is absent, or of another type, is empty."""
 
 from __future__ import annotations
 
@@ -79,6 +79,11 @@ class Facts:
         """Whether a subject has more than one row, so that a crowd of rows is not one of subjects."""
         series, subjects = (self.counts.get(name) for name in ("series", "subjects"))
         return bool(is_finite(series) and is_finite(subjects) and subjects < series)  # type: ignore[operator]
+
+    @property
+    def counts_subjects(self) -> bool:
+        """Whether the guarantee asks for a crowd of subjects, not of rows."""
+        return self.settings.get("per") != "series"
 
     @property
     def anyone(self) -> bool:

@@ -1,0 +1,130 @@
+"""Every sentence that a release says about itself outside the report, beside the condition under which it is true."""
+
+from __future__ import annotations
+
+from shoal.model.sentence import Sentence
+from shoal.release.facts import Facts
+
+Said = Sentence[Facts]
+
+# Who can check a guarantee.
+WHO_CAN_CHECK = (
+    Said(
+        "anyone",
+        lambda f: f.anyone and f.form != "profiles" and not _hidden_subjects(f) and f.name != "sequence-anonymity",
+        lambda f: (
+            "**Anyone can check this** without seeing an original: `shoal verify FOLDER` measures it again on the "
+            "published values."
+        ),
+    ),
+    Said(
+        "sequence",
+        lambda f: f.anyone and f.name == "sequence-anonymity" and not _hidden_subjects(f),
+        lambda f: (
+            "**Anyone who has all releases of the sequence can check this**: `shoal verify FOLDER`, on the folder that "
+            "holds them."
+        ),
+    ),
+    Said(
+        "counts of profiles",
+        lambda f: f.anyone and f.form == "profiles",
+        lambda f: (
+            "**Anyone can check this as far as the profiles count themselves**: `shoal verify FOLDER`. That these "
+            "counts are true was checked by the publisher, who has the originals."
+        ),
+    ),
+    Said(
+        "crowd of series",
+        lambda f: f.anyone and f.form != "profiles" and _hidden_subjects(f),
+        lambda f: (
+            "**Anyone can check this in series, but not in subjects.** Some subjects have several series, and the "
+            "release does not say which: `shoal verify FOLDER` counts series. The publisher counted subjects."
+        ),
+    ),
+    Said(
+        "mechanism",
+        lambda f: f.name == "differential-privacy",
+        lambda f: (
+            "**Nobody can check this on published values.** It is true by the way the publisher drew the noise. `shoal "
+            "verify FOLDER` adds up the stated accounting."
+        ),
+    ),
+    Said(
+        "attacks",
+        lambda f: f.name == "none",
+        lambda f: (
+            "**There is nothing to check**: no promise is made. The publisher ran the attacks below with the "
+            "originals at hand."
+        ),
+    ),
+    Said(
+        "publisher",
+        lambda f: not f.anyone and f.name not in ("differential-privacy", "none"),
+        lambda f: (
+            "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
+            "whether the files are those of this certificate, not whether this guarantee holds."
+        ),
+    ),
+)
+
+
+def _hidden_subjects(facts: Facts) -> bool:
+    """Whether a crowd of subjects is promised that only the publisher can count."""
+    return facts.has_several_series and facts.counts_subjects
+
+
+# What the text of an agreement says beyond what is agreed.
+MAY_CONCLUDE = (
+    Said(
+        "figures",
+        lambda f: bool(f.certificate.get("utility")),
+        lambda f: (
+            "Statements about groups and about all of the subjects together, as far as the utility figures in "
+            "`release.json` carry them."
+        ),
+    ),
+    Said(
+        "no figures",
+        lambda f: not f.certificate.get("utility"),
+        lambda f: (
+            "Statements about groups and about all of the subjects together. `release.json` has no figures that say "
+            "how far these carry."
+        ),
+    ),
+    Said(
+        "guarantees",
+        lambda f: not f.promises("none"),
+        lambda f: "That the guarantees above held for these files when they were written.",
+    ),
+    Said(
+        "attacks",
+        lambda f: f.promises("none"),
+        lambda f: "That the attacks named in `release.json` succeeded no more often than it says.",
+    ),
+)
+
+MAY_NOT_CONCLUDE = (
+    Said(
+        "group",
+        lambda f: f.promises("k-anonymity") or f.form == "profiles",
+        lambda f: "That a published row is the reading of a certain person or household. It stands for a group.",
+    ),
+    Said(
+        "row",
+        lambda f: not f.promises("k-anonymity") and f.form != "profiles",
+        lambda f: "That a published row is the reading of a certain person or household.",
+    ),
+    Said(
+        "nothing learned",
+        lambda f: not f.promises("none"),
+        lambda f: (
+            "That nothing at all can be learned about anybody: the guarantees say what is protected, and nothing else "
+            "is promised."
+        ),
+    ),
+    Said(
+        "no promise",
+        lambda f: f.promises("none"),
+        lambda f: "That anything is promised about what can be learned about anybody.",
+    ),
+)
