@@ -340,6 +340,29 @@ def test_the_weaker_form_is_asked_for_by_name(tmp_path):
     release(by_series, tmp_path / "out")
     outcome = verify(tmp_path / "out")
     assert outcome.holds
+    assert outcome.words == "holds"
+    assert outcome.notes == ("the promise counts series, of which subjects have several: a crowd may be one subject's",)
+
+
+def test_what_the_folder_does_not_show_is_not_said_to_hold(tmp_path):
+    candidate = Microaggregation(k=K).anonymize(small_panel(subjects=np.repeat(np.arange(7), 2)))
+    release(candidate, tmp_path / "out")
+    outcome = verify(tmp_path / "out")
+    assert outcome.holds
+    assert outcome.not_judged == ("k-anonymity in subjects",)
+    assert outcome.words == "holds as far as the folder shows; not judged: k-anonymity in subjects"
+    ((name, verdict),) = outcome.verdicts
+    assert (name, verdict.outcome, verdict.holds) == ("k-anonymity", "not judged", False)
+    assert verdict.note.startswith("subjects cannot be told apart here; counted in series it holds: measured ")
     assert outcome.notes == (
-        "several series belong to one subject; from here the crowd is counted in series, not in subjects",
+        "14 series are of 7 subjects, and the folder does not say which belong together: that crowds are as large in "
+        "subjects is the publisher's word",
     )
+
+
+def test_profiles_carry_the_number_of_their_subjects(tmp_path):
+    panel = small_panel(subjects=np.repeat(np.arange(7), 2))
+    release(Microaggregation(k=K, form="profiles").anonymize(panel), tmp_path / "out")
+    outcome = verify(tmp_path / "out")
+    assert outcome.words == "holds"
+    assert not outcome.notes

@@ -126,6 +126,7 @@ def test_a_recipient_is_told_that_there_is_nothing_to_check(out):
     outcome = verify(out)
     assert outcome.holds
     assert outcome.verdicts == ()
+    assert outcome.words == "the files are intact; not judged: what attacks achieve, as no guarantee is promised"
     (note,) = outcome.notes
     assert note == (
         "none: judged by attack only. There is nothing to check here: the publisher's attacks succeeded for up to "
@@ -250,6 +251,7 @@ class TestScopes:
         outcome = verify(tmp_path / "out")
         assert outcome.holds
         assert [name for name, _ in outcome.verdicts] == ["k-anonymity"]
+        assert outcome.words == "holds as far as the folder shows; not judged: aggregate-rule"
         (kept,) = (pl.read_parquet(p) for p in (tmp_path / "keep").glob("pseudonyms-*.parquet"))
         assert kept["pseudonym"].to_list()[-4:] == [""] * 4
         assert pl.read_parquet(tmp_path / "out" / "data.parquet").columns == ["group", "count", "time", "mean", "total"]

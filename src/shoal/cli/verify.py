@@ -45,17 +45,18 @@ def verify(
                 "release": str(folder),
                 **({"releases": [release.name for release in several]} if several else {}),
                 "holds": outcome.holds,
+                "not_judged": list(outcome.not_judged),
                 "findings": list(outcome.findings),
-                "guarantees": [{"name": name, **asdict(verdict)} for name, verdict in outcome.verdicts],
+                "guarantees": [
+                    {"name": name, "holds": verdict.holds, **asdict(verdict)} for name, verdict in outcome.verdicts
+                ],
                 "notes": list(outcome.notes),
             }
         )
     else:
         what = ("releases", f"{len(several)} in {folder}") if several else ("release", str(folder))
-        rows = [what, ("verdict", "holds" if outcome.holds else "DOES NOT HOLD")]
-        for name, verdict in outcome.verdicts:
-            state = "holds" if verdict.holds else "does not hold"
-            rows.append((name, f"{state}: measured {verdict.measured}, required {verdict.required}"))
+        rows = [what, ("verdict", outcome.words)]
+        rows += [(name, verdict.words) for name, verdict in outcome.verdicts]
         rows += [("finding", finding) for finding in outcome.findings]
         rows += [("note", note) for note in outcome.notes]
         print_table(rows)

@@ -100,7 +100,7 @@ class AggregateRule:
             smallest = fewest_subjects(amounts, numbers, len(subjects))
             if smallest is not None and smallest < self.size:
                 return Verdict(
-                    holds=False,
+                    "does not hold",
                     measured=smallest,
                     required=int(self.size),
                     witness=int(members[0]),
@@ -110,8 +110,8 @@ class AggregateRule:
             if largest > worst_share:
                 worst_row, worst_share = int(members[0]), largest
         holds = worst_share <= self.share
-        return Verdict(
-            holds=holds,
+        return Verdict.of(
+            holds,
             measured=worst_share,
             required=float(self.share),
             witness=None if holds else worst_row,
@@ -121,7 +121,7 @@ class AggregateRule:
         )
 
     def _unknown(self, why: str) -> Verdict:
-        return Verdict(holds=False, measured=None, required=int(self.size), note=why)
+        return Verdict("not judged", measured=None, required=int(self.size), note=why)
 
     def largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
         """The largest share, by exact arithmetic where it is too close to the limit for floating point."""

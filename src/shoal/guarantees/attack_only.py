@@ -23,10 +23,10 @@ class AttackOnly:
     --------
     >>> from shoal.model import Interval, Risk
     >>> found = Risk(0.04, Interval(0.02, 0.08), 0.01, Interval(0.0, 0.03), n_targets=200)
-    >>> AttackOnly().judge({"known-points": found}, 0.09)
-    Verdict(holds=True, measured=0.08, required=0.09, witness=None, note="upper end of the interval of 'known-points'")
-    >>> AttackOnly().judge({}, 0.09).holds
-    False
+    >>> AttackOnly().judge({"known-points": found}, 0.09).words
+    'holds: measured 0.08, required 0.09'
+    >>> AttackOnly().judge({}, 0.09).words
+    'not judged: no risk was measured'
 
     References
     ----------
@@ -64,8 +64,8 @@ class AttackOnly:
             return _unknown(float(limit), "no risk was measured")
         worst = max(risks, key=lambda name: risks[name].interval.high)
         measured = float(risks[worst].interval.high)
-        return Verdict(
-            holds=measured <= limit,
+        return Verdict.of(
+            measured <= limit,
             measured=measured,
             required=float(limit),
             note=f"upper end of the interval of {worst!r}",
@@ -79,4 +79,4 @@ def check_limit(limit: Any) -> None:
 
 
 def _unknown(required: float, why: str) -> Verdict:
-    return Verdict(holds=False, measured=None, required=required, note=why)
+    return Verdict("not judged", measured=None, required=required, note=why)

@@ -136,13 +136,13 @@ class DifferentialPrivacy:
             return self._not(self.total, "a query cost more than the accounting says")
         holds = self._exact_total() <= Fraction(self.epsilon)
         note = "true by mechanism; the accounting adds up" if holds else "more than the budget was spent"
-        return Verdict(holds=holds, measured=self.total, required=float(self.epsilon), note=note)
+        return Verdict.of(holds, measured=self.total, required=float(self.epsilon), note=note)
 
     def _exact_total(self) -> Fraction:
         return sum((Fraction(entry.epsilon) for entry in self.accounting), Fraction(0))
 
     def _not(self, measured: float | None, why: str) -> Verdict:
-        return Verdict(holds=False, measured=measured, required=float(self.epsilon), note=why)
+        return Verdict("does not hold", measured=measured, required=float(self.epsilon), note=why)
 
 
 def check_epsilon(name: str, epsilon: Any) -> None:

@@ -33,7 +33,7 @@ class KAnonymity:
     --------
     >>> from shoal import KAnonymity, Panel
     >>> KAnonymity(2).check(Panel([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]]))
-    Verdict(holds=False, measured=1, required=2, witness=2, note='')
+    Verdict(outcome='does not hold', measured=1, required=2, witness=2, note='')
 
     References
     ----------
@@ -77,8 +77,8 @@ class KAnonymity:
             subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)
             sizes = crowd_sizes(published_classes(panel), subjects)
         row = int(sizes.argmin())
-        return Verdict(
-            holds=bool(sizes[row] >= self.k),
+        return Verdict.of(
+            bool(sizes[row] >= self.k),
             measured=int(sizes[row]),
             required=int(self.k),
             witness=None if sizes[row] >= self.k else row,

@@ -89,7 +89,7 @@ class KPAnonymity:
             by_envelope = by_pattern = crowd_sizes(published_classes(found), found.subject_codes)
         row = int(by_envelope.argmin())
         if by_envelope[row] < self.k:
-            return Verdict(False, int(by_envelope[row]), int(self.k), row, "an envelope has too few subjects")
+            return Verdict("does not hold", int(by_envelope[row]), int(self.k), row, "an envelope has too few subjects")
         row = int(by_pattern.argmin())
         holds = bool(by_pattern[row] >= self.p)
         note = (
@@ -97,7 +97,7 @@ class KPAnonymity:
             if holds
             else "a pattern has too few subjects inside its envelope"
         )
-        return Verdict(holds, int(by_pattern[row]), int(self.p), None if holds else row, note)
+        return Verdict.of(holds, int(by_pattern[row]), int(self.p), None if holds else row, note)
 
 
 def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:

@@ -87,13 +87,15 @@ class LDiversity:
         found = what_is_published(published)
         if isinstance(found, Profiles) or not found.sensitive:
             return Verdict(
-                False, None, int(self.l), None, "no sensitive column is published, so there is none to judge"
+                "not judged", None, int(self.l), None, "no sensitive column is published, so there is none to judge"
             )
         classes = pattern_classes(found) if isinstance(found, Envelopes) else published_classes(found)
         verdicts = [self._judge(name, column, classes, found.subject_codes) for name, column in found.sensitive.items()]
         judged = [verdict for verdict in verdicts if verdict is not None]
         if not judged:
-            return Verdict(False, None, int(self.l), None, "no sensitive value is published, so there is none to judge")
+            return Verdict(
+                "not judged", None, int(self.l), None, "no sensitive value is published, so there is none to judge"
+            )
         return min(judged, key=lambda verdict: (verdict.holds, verdict.measured))
 
     def _judge_events(self, tables: EventTables) -> Verdict:
@@ -105,10 +107,10 @@ class LDiversity:
         measured = int(groups.sizes[least]) * _DIGITS // int(groups.largest[least]) / _DIGITS
         if holds:
             return Verdict(
-                True, measured, int(self.l), None, "size of a group over its most frequent value, at the least"
+                "holds", measured, int(self.l), None, "size of a group over its most frequent value, at the least"
             )
         note = groups.note or "one sensitive value has too large a share of a group"
-        return Verdict(False, measured, int(self.l), row if row >= 0 else None, note)
+        return Verdict("does not hold", measured, int(self.l), row if row >= 0 else None, note)
 
     def _judge(
         self, name: str, column: NDArray[Any], classes: NDArray[np.int64], subjects: NDArray[np.int64]
@@ -131,7 +133,7 @@ class LDiversity:
             note = f"one value of column {name!r} has too large a share of a group"
         group = least % (int(groups.max()) + 1)
         witness = None if holds else _first_carrier(groups == group, values)
-        return Verdict(holds, size * _DIGITS // most / _DIGITS, int(self.l), witness, note)
+        return Verdict.of(holds, size * _DIGITS // most / _DIGITS, int(self.l), witness, note)
 
 
 def largest_counts(

@@ -138,12 +138,12 @@ class NLKAnonymity:
         breach = find_breach(labels, subjects, int(self.n), int(self.l), int(self.k), limit)
         required = int(self.l - self.n) - 1
         if breach.status == NOTHING:
-            return Verdict(True, breach.at_most, required, note="no more instants than this can be inferred")
+            return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
         if breach.status == FOUND:
             witness = _witness(breach.series, breach.known, breach.inferred)
-            return Verdict(False, len(breach.inferred), required, witness)
+            return Verdict("does not hold", len(breach.inferred), required, witness)
         return Verdict(
-            False,
+            "does not hold",
             breach.at_most,
             required,
             note=f"undecided: the search used up its limit of {limit} steps and found no breach; "

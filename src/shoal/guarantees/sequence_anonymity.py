@@ -79,9 +79,9 @@ class Alike:
         weakest = int(sizes.argmin())
         if self.changed is not None:
             note = "a series has another subject than in a release before"
-            return Verdict(False, int(sizes[weakest]), int(k), self._witness(self.changed), note)
+            return Verdict("does not hold", int(sizes[weakest]), int(k), self._witness(self.changed), note)
         holds = bool(sizes[weakest] >= k)
-        return Verdict(holds, int(sizes[weakest]), int(k), None if holds else self._witness(weakest))
+        return Verdict.of(holds, int(sizes[weakest]), int(k), None if holds else self._witness(weakest))
 
     def _witness(self, place: int) -> int | dict[str, Any]:
         row = int(self.rows[place])
@@ -115,7 +115,7 @@ class SequenceAnonymity:
     >>> SequenceAnonymity(2).check(monday).holds, SequenceAnonymity(2).check(tuesday).holds
     (True, True)
     >>> SequenceAnonymity(2).check([monday, tuesday])
-    Verdict(holds=False, measured=1, required=2, witness={'series': 0, 'of release': 0}, note='')
+    Verdict(outcome='does not hold', measured=1, required=2, witness={'series': 0, 'of release': 0}, note='')
     """
 
     name: ClassVar[str] = "sequence-anonymity"

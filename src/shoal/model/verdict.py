@@ -1,10 +1,13 @@
 """What a check found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 # Positions only, counted from 0: a row, or a mapping such as {"series": 4, "instants": [7]}.
 Witness = int | dict[str, Any] | None
+Outcome = Literal["holds", "does not hold", "not judged"]
 
 
 @dataclass(frozen=True)
@@ -13,8 +16,8 @@ class Verdict:
 
     Parameters
     ----------
-    holds
-        The answer. A verdict is true in an `if` exactly when it holds.
+    outcome
+        "holds", "does not hold", or "not judged" where what was given does not allow an answer; the note then says why.
     measured
         What the data reaches in the guarantee's own unit; None where nothing could be measured.
     required
@@ -23,13 +26,42 @@ class Verdict:
         The position of the weakest spot, never a value or an identity.
     note
         Why the answer is what it is, where the figures do not say it.
+
+    Examples
+    --------
+    >>> Verdict.of(3 >= 5, measured=3, required=5)
+    Verdict(outcome='does not hold', measured=3, required=5, witness=None, note='')
+    >>> Verdict("not judged", None, 5, note="the originals are needed").holds
+    False
     """
 
-    holds: bool
+    outcome: Outcome
     measured: float | int | None
     required: float | int
     witness: Witness = None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.outcome not in get_args(Outcome):
+            raise ValueError(f"outcome must be one of {', '.join(get_args(Outcome))}.")
+
+    @staticmethod
+    def of(
+        holds: bool, measured: float | int | None, required: float | int, witness: Witness = None, note: str = ""
+    ) -> Verdict:
+        """The verdict of a check that found an answer."""
+        return Verdict("holds" if holds else "does not hold", measured, required, witness, note)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it was judged and holds. A verdict is true in an `if` exactly then."""
+        return self.outcome == "holds"
+
+    @property
+    def words(self) -> str:
+        """What was found, to follow the name of the guarantee: `does not hold: measured 1, required 2`."""
+        figures = f"measured {self.measured}, required {self.required}"
+        return f"{self.outcome}: {self.note if self.outcome == 'not judged' else figures}"
 
     def __bool__(self) -> bool:
         return self.holds

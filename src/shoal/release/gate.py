@@ -196,11 +196,8 @@ def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) 
         where = f", first at {what} {verdict.witness}"
     elif verdict.witness:
         where = f", first at {positions(verdict.witness)}"
-    why = f" ({verdict.note})" if verdict.note else ""
-    return (
-        f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}{where}{why}. "
-        "Nothing was written."
-    )
+    why = f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else ""
+    return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
 
 
 def _names(

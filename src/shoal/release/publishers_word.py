@@ -26,7 +26,7 @@ def judge(
         return verdict
     # What is certified is rounded; neither figure may be above the limit.
     measured = rough(float(verdict.measured))
-    return Verdict(verdict.holds and measured <= verdict.required, measured, verdict.required, note=verdict.note)
+    return Verdict.of(verdict.holds and measured <= verdict.required, measured, verdict.required, note=verdict.note)
 
 
 def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], limit: float | None) -> str | None:

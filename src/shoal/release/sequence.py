@@ -10,7 +10,7 @@ from shoal.guarantees import SequenceAnonymity
 from shoal.guarantees.sequence_anonymity import Alike
 from shoal.model import Panel, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
-from shoal.release.verification import Verification, examine
+from shoal.release.verification import Verification, examine, in_series
 
 
 def releases_in(folder: Path) -> list[Path]:
@@ -40,17 +40,16 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
     findings: list[str] = []
     notes: dict[str, None] = {}
     weakest: dict[str, Verdict] = {}
+    not_judged: dict[str, None] = {}
     covered: list[tuple[str, str, str]] = []
     alike, k = Alike(), 0
     for release in releases:
         outcome, published = examine(release, today=today)
         findings += [f"{release.name}: {finding}" for finding in outcome.findings]
         notes |= dict.fromkeys(outcome.notes)
+        not_judged |= dict.fromkeys(outcome.not_judged)
         for name, verdict in outcome.verdicts:
-            if name not in weakest or (not verdict.holds, -(verdict.measured or 0)) > (
-                not weakest[name].holds,
-                -(weakest[name].measured or 0),
-            ):
+            if name not in weakest or _weakness(verdict) > _weakness(weakest[name]):
                 weakest[name] = verdict
         certificate = read_certificate(release)
         if certificate is None or not isinstance(published, Panel):
@@ -69,11 +68,18 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
     verdicts = []
     if alike.n_releases and k:
         together = alike.verdict(k)
-        verdicts.append((SequenceAnonymity.name, together))
         if not together.holds:
             findings.append(_describe(together, covered))
+        elif f"{SequenceAnonymity.name} in subjects" in not_judged:
+            together = in_series(together)
+        verdicts.append((SequenceAnonymity.name, together))
     verdicts += [(name, verdict) for name, verdict in weakest.items() if name != SequenceAnonymity.name]
-    return Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes))
+    return Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+
+
+def _weakness(verdict: Verdict) -> tuple[int, float]:
+    """What orders verdicts on one guarantee: holds, not judged, does not hold; then the smaller figure."""
+    return ("holds", "not judged", "does not hold").index(verdict.outcome), -(verdict.measured or 0)
 
 
 def _promise(certificate: Certificate) -> tuple[int, str]:

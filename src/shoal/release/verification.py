@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
-from shoal.guarantees import build_guarantee
+from shoal.guarantees import AttackOnly, build_guarantee
 from shoal.model import EventTables, Guarantee, Published, Verdict
-from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, read_certificate
+from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
 from shoal.release.file_findings import file_findings, part_findings
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
@@ -31,20 +31,34 @@ class Verification:
     Parameters
     ----------
     holds
-        Files are those the certificate names, and every guarantee that can be checked from them holds. True in an
-        `if` exactly then.
+        Nothing is wrong: files are those the certificate names, and every guarantee that can be checked from them
+        holds. True in an `if` exactly then. What could not be checked is named in `not_judged`.
     findings
         What is wrong, with positions counted from 0; empty when it holds.
     verdicts
-        The name and verdict of each guarantee checked here, in the order of the certificate.
+        The name and verdict of each guarantee checked here, in the order of the certificate. Where subjects have
+        several series, a promise about subjects is not judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
+    not_judged
+        What this folder does not let anyone judge, mostly names of guarantees.
     """
 
     holds: bool
     findings: tuple[str, ...]
     verdicts: tuple[tuple[str, Verdict], ...]
     notes: tuple[str, ...]
+    not_judged: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The outcome in a line: what is not judged is never said to hold."""
+        if not self.holds:
+            return "DOES NOT HOLD"
+        if not self.not_judged:
+            return "holds"
+        unseen = f"not judged: {', '.join(self.not_judged)}"
+        return f"{'holds as far as the folder shows' if self.verdicts else 'the files are intact'}; {unseen}"
 
     def __bool__(self) -> bool:
         return self.holds
@@ -99,6 +113,7 @@ def _examine(
     engine = getattr(form, "engine", None)
     findings = file_findings(path, certificate) if engine is None else part_findings(path, certificate, engine)
     verdicts: list[tuple[str, Verdict]] = []
+    not_judged: list[str] = []
     notes = _agreement_notes(certificate, today or date.today())
     published: Published | EventTables | BlockPublished | None = None
     try:
@@ -116,14 +131,19 @@ def _examine(
                 findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
             # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
+                is_named = part.name != AttackOnly.name  # which is "none"
+                not_judged.append(part.name if is_named else "what attacks achieve, as no guarantee is promised")
                 notes.append(word_of(part, guarantee))
                 findings += contradictions(part, guarantee, certificate)
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = _check(guarantee, published)
-            verdicts.append((part.name, verdict))
             if not verdict.holds:
                 findings.append(_describe(part.name, verdict, published, certificate, form))
+            elif counts_unseen_subjects(part, certificate):
+                verdict = in_series(verdict)
+                not_judged.append(f"{part.name} in subjects")
+            verdicts.append((part.name, verdict))
         sizes = form.sizes(published, certificate)
         if not findings and sizes is not None and sizes != certificate.counts.group_sizes:
             # Where a guarantee fails, other sizes are no news.
@@ -144,12 +164,33 @@ def _examine(
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if certificate.accepted:
             notes.append(f"the publisher accepted what the lint found: {', '.join(certificate.accepted)}")
-        if certificate.counts.subjects < certificate.counts.series:
+        if any(counts_unseen_subjects(part, certificate) for part in certificate.guarantees):
             notes.append(
-                "several series belong to one subject; from here the crowd is counted in series, not in subjects"
+                f"{certificate.counts.series} series are of {certificate.counts.subjects} subjects, and the folder "
+                "does not say which belong together: that crowds are as large in subjects is the publisher's word"
             )
-    outcome = Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes))
+        if certificate.counts.subjects < certificate.counts.series and any(
+            part.parameters.get("per") == "series" for part in certificate.guarantees
+        ):
+            notes.append("the promise counts series, of which subjects have several: a crowd may be one subject's")
+    outcome = Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
     return outcome, published
+
+
+def counts_unseen_subjects(part: GuaranteePart, certificate: Certificate) -> bool:
+    """Whether a promise is about subjects whom the folder does not show: its rows are series, and of some several."""
+    counts = certificate.counts
+    return (
+        counts.subjects < counts.series
+        and certificate.form != "profiles"  # these are published with their number of subjects
+        and part.parameters.get("per") != "series"
+    )
+
+
+def in_series(verdict: Verdict) -> Verdict:
+    """The verdict on subjects where only series were counted: there is none."""
+    note = f"subjects cannot be told apart here; counted in series it {verdict.words}"
+    return replace(verdict, outcome="not judged", note=note)
 
 
 def _check(guarantee: Guarantee, published: Published | EventTables | BlockPublished) -> Verdict:
@@ -177,9 +218,9 @@ def _describe(
     certificate: Certificate,
     form: Form | PartsForm,
 ) -> str:
-    text = f"{name} does not hold: measured {verdict.measured}, required {verdict.required}"
+    text = f"{name} {verdict.words}"
     if not isinstance(published, Published | EventTables):
-        return text + (f" ({verdict.note})" if verdict.note else "")
+        return text + (f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else "")
     if isinstance(verdict.witness, int):
         data_file = find_data(Path(), certificate.files).name
         return f"{text}; {form.describe(published, verdict.witness, data_file)}"

@@ -67,7 +67,7 @@ def check(guarantee: Guarantee, judged: BlockCandidate) -> Verdict:
     small = engine.collect(engine.map(found, _First(guarantee.size), _FOUND)).sort_by("first")
     if small.num_rows:
         return Verdict(
-            holds=False,
+            "does not hold",
             measured=int(small["fewest"][0].as_py()),
             required=int(guarantee.size),
             note="an aggregate has too few subjects",
@@ -80,8 +80,8 @@ def check(guarantee: Guarantee, judged: BlockCandidate) -> Verdict:
     if close.num_rows:
         largest = max(largest, _decide(engine, judged.table, n_channels, close))
     holds = largest <= guarantee.share
-    return Verdict(
-        holds=holds,
+    return Verdict.of(
+        holds,
         measured=largest,
         required=float(guarantee.share),
         note="largest share of one subject, at most" if holds else "one subject has too large a share of an aggregate",
@@ -89,7 +89,7 @@ def check(guarantee: Guarantee, judged: BlockCandidate) -> Verdict:
 
 
 def _unknown(rule: AggregateRule, why: str) -> Verdict:
-    return Verdict(holds=False, measured=None, required=int(rule.size), note=why)
+    return Verdict("not judged", measured=None, required=int(rule.size), note=why)
 
 
 def _digests(published: pa.Array) -> pa.Array:

@@ -56,8 +56,8 @@ def check(guarantee: KAnonymity, published: BlockPublished) -> Verdict:
     marks = (LEVEL, WORD) if published.form == "envelopes" else ()
     crowds = count_crowds(published, (PUBLISHED, *marks), per=guarantee.per)
     below = crowds.n_series_below(guarantee.k)
-    return Verdict(
-        holds=crowds.smallest >= guarantee.k,
+    return Verdict.of(
+        crowds.smallest >= guarantee.k,
         measured=crowds.smallest,
         required=int(guarantee.k),
         note=f"{below} of {published.n_series} series are in groups below k" if below else "",

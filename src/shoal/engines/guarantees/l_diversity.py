@@ -56,7 +56,7 @@ def check(guarantee: LDiversity, published: BlockPublished | BlockEvents) -> Ver
         if n_groups:
             note = f"one value of column {name!r} has too large a share of a group; so in {n_groups} groups"
         measured = int(least * _DIGITS) / _DIGITS
-        verdicts.append(Verdict(not n_groups, measured, int(guarantee.l), None, note))
+        verdicts.append(Verdict.of(not n_groups, measured, int(guarantee.l), None, note))
     if not verdicts:
         return _nothing(guarantee, "value")
     return min(verdicts, key=lambda verdict: (verdict.holds, verdict.measured))
@@ -112,4 +112,4 @@ def codes_of(column: pa.Array) -> NDArray[np.int64]:
 
 def _nothing(guarantee: LDiversity, what: str) -> Verdict:
     note = f"no sensitive {what} is published, so there is none to judge"
-    return Verdict(False, None, int(guarantee.l), None, note)
+    return Verdict("not judged", None, int(guarantee.l), None, note)

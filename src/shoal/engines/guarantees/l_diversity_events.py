@@ -56,29 +56,31 @@ def check_events(guarantee: LDiversity, events: BlockEvents) -> Verdict:
     for table in tables:
         without = engine.collect(engine.map(table, _NoTime(), _MISSING))
         if sum(without["missing"].to_pylist()):
-            return Verdict(False, 0.0, l, None, "times are missing")
+            return Verdict("does not hold", 0.0, l, None, "times are missing")
     if events.counts is None:
         rows, schema = events.records, events.records.schema
     else:
         kinds = [[table.schema.field(name).type for name in (TIME, GROUP)] for table in tables]
         if kinds[0] != kinds[1]:
-            return Verdict(False, 0.0, l, None, "records and counts have times or group numbers of different types")
+            return Verdict(
+                "does not hold", 0.0, l, None, "records and counts have times or group numbers of different types"
+            )
         columns = [*(events.counts.schema.field(name) for name in (TIME, GROUP, events.sensitive, COUNT))]
         schema = pa.schema([*columns, (_IS_RECORD, pa.bool_())])
         rows = engine.concat([engine.map(table, _Marked(table is events.records, schema), schema) for table in tables])
     work = WorstGroups(events.sensitive, l, events.counts is not None)
     found = engine.collect(engine.together(rows, [TIME], work, _FOUND)).to_pylist()
     if not found:
-        return Verdict(False, 0.0, l, None, "no event is published")
+        return Verdict("does not hold", 0.0, l, None, "no event is published")
     least = min(Fraction(row["size"], row["most"]) for row in found)
     n_odd, too_many = (sum(row[name] for row in found) for name in ("odd", "too_many"))
     measured = int(least * _DIGITS) / _DIGITS
     if not too_many:
-        return Verdict(True, measured, l, None, "size of a group over its most frequent value, at the least")
+        return Verdict("holds", measured, l, None, "size of a group over its most frequent value, at the least")
     note = f"one sensitive value has too large a share of a group; so in {too_many} groups"
     if n_odd:
         note = f"what is published of {n_odd} group{'s' * (n_odd != 1)} does not fit together"
-    return Verdict(False, measured, l, None, note)
+    return Verdict("does not hold", measured, l, None, note)
 
 
 @dataclass(frozen=True)

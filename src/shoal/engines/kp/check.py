@@ -35,17 +35,17 @@ def check(guarantee: KPAnonymity, published: BlockPublished) -> Verdict:
     work = SmallestCrowds(alike, int(guarantee.k), int(guarantee.p))
     found = engine.collect(engine.together(lists, [PUBLISHED], work, _FOUND, order=alike[1:]))
     if not found.num_rows:
-        return Verdict(False, None, int(guarantee.k), None, "no series is published")
+        return Verdict("does not hold", None, int(guarantee.k), None, "no series is published")
     envelope, pattern, few_envelope, few_pattern = (found[name].to_numpy() for name in _FOUND.names)
     if (least := int(envelope.min())) < guarantee.k:
         note = f"an envelope has too few subjects; {int(few_envelope.sum())} series have such a one"
-        return Verdict(False, least, int(guarantee.k), None, note)
+        return Verdict("does not hold", least, int(guarantee.k), None, note)
     least = int(pattern.min())
     if least < guarantee.p:
         note = f"a pattern has too few subjects inside its envelope; {int(few_pattern.sum())} series have such a one"
-        return Verdict(False, least, int(guarantee.p), None, note)
+        return Verdict("does not hold", least, int(guarantee.p), None, note)
     note = f"smallest group of a pattern; of an envelope it is {int(envelope.min())}, required {guarantee.k}"
-    return Verdict(True, least, int(guarantee.p), None, note)
+    return Verdict("holds", least, int(guarantee.p), None, note)
 
 
 @dataclass(frozen=True)

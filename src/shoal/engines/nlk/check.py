@@ -88,29 +88,29 @@ class _Check:
         required = self.l - self.n - 1
         most, suspects = self._counts()
         if most <= required:
-            return Verdict(True, most, required, note="no more instants than this can be inferred")
+            return Verdict("holds", most, required, note="no more instants than this can be inferred")
         undecided = f"undecided: {len(suspects)} series have {required + 1} or more instants in groups below k, and"
         n_instants = self.layout.n_instants
         chosen = None
         if self.layout.n_series * n_instants > cells:
             if self.subjects is not None:
                 note = f"{undecided} where a subject has several series up to {cells} values are searched on an engine"
-                return Verdict(False, most, required, note=note)
+                return Verdict("does not hold", most, required, note=note)
             chosen = self._neighbours(suspects)
             if len(chosen) * n_instants > cells:
                 note = f"{undecided} those who share values with them have more than the {cells} that are searched"
-                return Verdict(False, most, required, note=note)
+                return Verdict("does not hold", most, required, note=note)
         labels, crowds = self._gathered(chosen)
         subjects = np.arange(len(labels)) if self.subjects is None else self.subjects
         sizes = None if self.subjects is not None else crowds
         breach = find_breach(labels, subjects, self.n, self.l, self.k, limit, sizes)
         if breach.status == NOTHING:
-            return Verdict(True, breach.at_most, required, note="no more instants than this can be inferred")
+            return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
         if breach.status == FOUND:
             note = f"{len(suspects)} series have {required + 1} or more instants in groups below k; one is a breach"
-            return Verdict(False, len(breach.inferred), required, note=note)
+            return Verdict("does not hold", len(breach.inferred), required, note=note)
         return Verdict(
-            False,
+            "does not hold",
             breach.at_most,
             required,
             note=f"undecided: the search used up its limit of {limit} steps and found no breach; "

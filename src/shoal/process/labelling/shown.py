@@ -118,7 +118,7 @@ def presanitise(panel: Panel, k: int) -> Shown:
     behind = both // panel.n_subjects
     crowds = np.bincount(behind, minlength=len(curves))
     extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k))}
-    measured = Verdict(holds=True, measured=int(crowds.min()), required=int(k))
+    measured = Verdict("holds", measured=int(crowds.min()), required=int(k))
     return _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
 
 

@@ -199,5 +199,5 @@ def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdi
             continue
         verdict = check(guarantee)
         if not verdict.holds:
-            return f"{guarantee.name} does not hold: measured {verdict.measured}, required {verdict.required}."
+            return f"{guarantee.name} {verdict.words}."
     return None
