@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from shoal import load_release
 from shoal.cli.app import run
 
 
@@ -125,6 +126,27 @@ def test_csv_private_and_keyed(meters):
     assert kept[0] == "pseudonym.key"
     assert len(kept) == 2  # the same bytes, so the same map
     assert run(["verify", "a"]) == 0
+
+
+def test_who_can_join_keyed_releases_is_said_wherever_they_are_described(meters, capsys):
+    capsys.readouterr()
+    assert anonymize("-o", "a", "--private", "mine", "--pseudonyms", "keyed") == 0
+    assert anonymize("-o", "b", "--private", "mine", "--pseudonyms", "keyed", "--features", "standardized") == 0
+    names = [set(pl.read_parquet(f"{out}/data.parquet")["id"]) for out in "ab"]
+    assert names[0] == names[1]  # so the sentence is true, and needs no key
+    told = "anyone who holds two of them can join them, series by series"
+    assert capsys.readouterr().out.count("pseudonyms        keyed. Releases made with the same key give ") == 2
+    certificate = load_release("a").certificate
+    assert told in certificate["pseudonyms_note"]
+    report = (meters / "a/report.html").read_text()
+    assert told in report
+    assert "nobody else can" not in report
+
+    assert anonymize("-o", "c", "--private", "mine") == 0
+    assert not set(pl.read_parquet("c/data.parquet")["id"]) & names[0]
+    assert told not in capsys.readouterr().out
+    assert "pseudonyms_note" not in load_release("c").certificate
+    assert told not in (meters / "c/report.html").read_text()
 
 
 def test_missing_settings_reach_the_reader(meters):

@@ -16,6 +16,7 @@ from shoal.process.tracing import FALSE_ALARM, longest_common, nearest_curves, o
 from shoal.release import release_candidate, verify
 from shoal.release.agreement import Agreement, agreement_text, recipient_key
 from shoal.release.copies import load_copies, read_rows
+from shoal.report import render
 from small_release import small_panel
 
 LAST_DAY = date(2027, 6, 30)
@@ -144,6 +145,10 @@ class TestMark:
         assert not names[0] & names[1]
         assert names[2] == names[3]
         assert (keyed[0] / "data.parquet").read_bytes() == (keyed[1] / "data.parquet").read_bytes()
+        told = "Copies made for the same recipient with the same key give a series the same name: anyone who holds two"
+        notes = [load_release(out).certificate.get("pseudonyms_note", "") for out in (*made, *keyed)]
+        assert [note.startswith(told) for note in notes] == [False, False, True, True]
+        assert [told in render(load_release(out).certificate) for out in (made[0], keyed[0])] == [False, True]
 
     def test_the_key_of_a_recipient_tells_neither_the_others_nor_the_first(self):
         key = b"k" * 32

@@ -43,7 +43,9 @@ def anonymize(
         ),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
-    pseudonyms: Annotated[str, typer.Option(help="random, or keyed (needs --private).")] = "random",
+    pseudonyms: Annotated[
+        str, typer.Option(help="random, or keyed (needs --private): anyone can join releases made with one key.")
+    ] = "random",
     private: Annotated[
         Path | None, typer.Option(help="Folder for what stays with you: pseudonym map, group labels, key.")
     ] = None,
@@ -100,7 +102,8 @@ def anonymize(
 
 def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report."""
-    return {name: certificate[name] for name in ("method", "guarantees", "counts", "utility", "risk", "files")}
+    names = ("method", "guarantees", "counts", "pseudonyms", "pseudonyms_note", "utility", "risk", "files")
+    return {name: certificate[name] for name in names if name in certificate}
 
 
 def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]]:
@@ -113,6 +116,8 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
         figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
         note = f" ({verdict['note']})" if verdict["note"] else ""
         rows.append((guarantee["name"], f"{state}: {figures}{note}"))
+    if certificate.get("pseudonyms_note"):
+        rows.append(("pseudonyms", f"{certificate['pseudonyms']}. {certificate['pseudonyms_note']}"))
     if certificate.get("accepted"):
         rows.append(("accepted", ", ".join(certificate["accepted"])))
     if certificate["form"] == "events":

@@ -2,7 +2,8 @@
 
     name(key, identifier) = the first 64 bits of HMAC-SHA256(key, identifier), in hexadecimal
 
-Whoever has the key and a list of identifiers can undo it; without the key nobody can.
+Whoever has the key and a list of identifiers can undo it; without the key nobody can. But names are equal for equal
+keys, so anyone who holds two releases made with one key can join them, series by series, without it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,18 @@ from typing import Any
 
 NAME_LENGTH = 16
 """Hexadecimal digits: 64 bits, a collision among a million series has odds of 1 in 37 million."""
+
+
+JOINABLE = (
+    "Releases made with the same key give a series the same name: anyone who holds two of them can join them, series "
+    "by series."
+)
+"""What is said of every release with keyed names, copies for one recipient apart."""
+JOINABLE_COPIES = (
+    "Copies made for the same recipient with the same key give a series the same name: anyone who holds two of them "
+    "can join them, series by series."
+)
+"""What is said of a copy for one recipient with keyed names: those of other recipients are made with other keys."""
 
 
 def keyed_names(key: bytes, ids: Iterable[Any]) -> list[str]:

@@ -58,7 +58,7 @@ def publish(
         "parquet", or "csv" for readers without a Parquet library.
     pseudonyms
         "random": fresh names and a fresh order of rows each time. "keyed": the same series keeps its name in every
-        release made with the key kept in `private`; such releases can be joined, so think before you use it.
+        release made with the key kept in `private`; anyone can join such releases, so think before you use it.
     private
         A folder for what must stay with you: who is who, group labels, the key. Without it they are forgotten.
     overwrite

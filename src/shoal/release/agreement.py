@@ -5,6 +5,9 @@ The mark is in what every release has anyway, the pseudonyms and the order of ro
     key of a recipient = HMAC-SHA256(key in the private folder, "recipient" and the recipient's name)
     pseudonym          = HMAC-SHA256(key of the recipient, salt of the release and identifier)
 
+The salt is fresh for each release; keyed pseudonyms have none, so that anyone who holds two copies of one recipient can
+join them.
+
 So two recipients' copies share no pseudonym and stand in orders that have nothing to do with each other, without a
 value being changed for it. The recipient's name stands in the agreement and in the private folder, nowhere else.
 """
@@ -87,7 +90,7 @@ def recipient_key(key: bytes, recipient: str, salt: bytes = b"") -> bytes:
 
 
 def new_salt(insecure_seed: int | None) -> bytes:
-    """What keeps two releases to one recipient from being joined; from a seed for tests only."""
+    """What keeps two releases to one recipient from being joined by name; from a seed for tests only."""
     return secrets.token_bytes(16) if insecure_seed is None else np.random.default_rng(insecure_seed).bytes(16)
 
 

@@ -177,15 +177,16 @@ class Certificate(_Part):
     risk: dict[str, Any]
     figures: dict[str, Any]
     versions: dict[str, str]
+    pseudonyms_note: str = ""
     accepted: tuple[str, ...] = ()
     agreement: AgreementPart | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Findings of the lint that the publisher accepted, and an agreement; without any, earlier certificates keep
-        # their bytes.
-        later = ("accepted", "agreement")
+        # What keyed names tell, findings of the lint that were accepted, and an agreement; without any, earlier
+        # certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement")
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.model import Guarantee, Recipe, Risk, Role, Score, Verdict
+from shoal.model.keyed_names import JOINABLE
 from shoal.model.panel import Origin
 from shoal.model.roles import Roles
 from shoal.release import certificate as cert
@@ -62,6 +63,7 @@ def certify(
         input=input,
         columns=columns,
         pseudonyms=pseudonyms,
+        pseudonyms_note=JOINABLE if pseudonyms == "keyed" else "",
         files=dict(files),
         utility={
             name: cert.ScorePart(

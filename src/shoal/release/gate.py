@@ -24,6 +24,7 @@ from shoal.model import (
     Score,
     Verdict,
 )
+from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.release import certificate as cert
 from shoal.release.agreement import Agreement, new_salt, recipient_key, write_agreement
 from shoal.release.certifying import certify, input_part, time_part, withheld, write_certificate
@@ -88,7 +89,7 @@ def release_candidate(
     file_format
         "parquet", or "csv" for readers without a Parquet library.
     pseudonyms
-        "random", or "keyed" with the key in `private`.
+        "random", or "keyed" with the key in `private`: anyone can join releases made with one key.
     private
         Where the map of pseudonyms, the group labels and the key go. Without it they are forgotten.
     overwrite
@@ -157,9 +158,9 @@ def release_candidate(
         if agreement is not None:
             part = cert.AgreementPart(expires=agreement.expires)
             text = write_agreement(agreement, draft, partial)
-            draft = draft.model_copy(
-                update={"agreement": part, "files": draft.files | {text.name: cert.digest_file(text)}}
-            )
+            files = draft.files | {text.name: cert.digest_file(text)}
+            note = JOINABLE_COPIES if draft.pseudonyms == "keyed" else ""
+            draft = draft.model_copy(update={"agreement": part, "files": files, "pseudonyms_note": note})
         final = write_certificate(draft, partial, page)
         # What was meant to be written was checked above; this checks what was written.
         outcome, found = examine(partial)

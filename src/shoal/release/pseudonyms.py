@@ -24,8 +24,8 @@ class Pseudonyms:
     Parameters
     ----------
     kind
-        "random": fresh from the operating system each time. "keyed": HMAC-SHA256 of the identifier, so that two
-        releases under one key can be joined; whoever has the key and a list of identifiers can undo it.
+        "random": fresh from the operating system each time. "keyed": HMAC-SHA256 of the identifier, so that anyone
+        can join two releases under one key; whoever has the key and a list of identifiers can undo it.
     key
         The secret of keyed pseudonyms, at least 16 bytes.
     insecure_seed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report import words
@@ -134,15 +135,15 @@ IDENTIFIERS = (
     Said(
         "keyed",
         lambda f: _many(f) and f.pseudonyms == "keyed" and not f.is_copy,
-        lambda f: "They were replaced by pseudonyms made with a secret key.",
+        lambda f: (
+            "They were replaced by pseudonyms made with a secret key. Whoever has the key and a list of identifiers "
+            "can tell whose series is whose."
+        ),
     ),
     Said(
         "joined by key",
         lambda f: _many(f) and f.pseudonyms == "keyed",
-        lambda f: (
-            f"In every release made with the same key{' for this recipient' if f.is_copy else ''} a series has the "
-            "same pseudonym: anyone who holds two of them can join them, with or without the key."
-        ),
+        lambda f: JOINABLE_COPIES if f.is_copy else JOINABLE,
     ),
     Said(
         "insecure",

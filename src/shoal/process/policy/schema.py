@@ -174,7 +174,9 @@ class ReleasePart(Part):
     )
     to: str = Field(default="out", description="The folder to write.")
     format: Literal["parquet", "csv"] = Field(default="parquet", description="Of the tables.")
-    pseudonyms: Literal["random", "keyed"] = Field(default="random", description="keyed needs private.")
+    pseudonyms: Literal["random", "keyed"] = Field(
+        default="random", description="keyed needs private; anyone can join such releases."
+    )
     private: str | None = Field(default=None, description="Folder for what stays with you.")
     overwrite: bool = Field(default=False, description="Replace an earlier release there.")
     ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is tried.")
