@@ -84,6 +84,13 @@ def test_a_further_guarantee_that_fails_exits_1_and_writes_nothing(meters, capsy
     assert "checked by the publisher" in capsys.readouterr().out
 
 
+def test_a_further_guarantee_beside_noise_exits_2_before_anything_is_read(meters, capsys):
+    noisy = ["--method", "noisy-aggregates", "--epsilon", "1", "--lower", "0", "--upper", "9"]
+    assert run(["anonymize", "nowhere.parquet", *noisy, "--require", "k-anonymity:k=5", "-o", "out"]) == 2
+    assert "k-anonymity cannot be required beside differential privacy" in " ".join(capsys.readouterr().err.split())
+    assert not (meters / "out").exists()
+
+
 def test_options_may_stand_before_the_source_and_with_an_equals_sign(meters):
     assert run(["anonymize", "--k=5", "--algorithm", "mdav", "--out", "out", "x.parquet"]) == 0
 

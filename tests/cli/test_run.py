@@ -152,6 +152,14 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
             ("microaggregation, k: {search: [3, 6, 9]}", "noisy-aggregates, epsilon: 1, lower: 0, upper: 9"),
             "differential privacy allows no limit on exact figures",
         ),
+        (
+            (
+                GOOD[GOOD.index("require:") :],
+                "require: {guarantees: [{k-anonymity: {k: 5}}]}\n"
+                "method: {name: noisy-aggregates, epsilon: 1, lower: 0, upper: 9}",
+            ),
+            "differential privacy allows no further guarantee",
+        ),
     ],
 )
 def test_a_word_that_means_nothing_is_told_before_any_data_is_read(folder, capsys, change, words):

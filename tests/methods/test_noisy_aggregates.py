@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from shoal import DifferentialPrivacy, NoisyAggregates, Panel
+from shoal import DifferentialPrivacy, NoisyAggregates, Panel, Steps, TimeAggregation, read_panel
 from shoal.errors import ParameterError
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.noisy_aggregates import STEPS
@@ -187,3 +187,38 @@ def test_what_the_panel_cannot_do_is_refused():
         method.anonymize(Panel(np.ones((5, 2))))
     with pytest.raises(ParameterError, match="3 groups need at least 3 subjects, the panel has 2"):
         method.anonymize(Panel(np.ones((2, 2)), attributes={"tariff": ["day", "night"]}))
+
+
+def with_gap(value):
+    """Three series of six readings; one misses its third to fifth."""
+    values = np.ones((3, 6))
+    values[1, 1], values[1, 2:5] = value, np.nan
+    return values
+
+
+def test_one_reading_changes_every_cell_that_was_filled_from_it():
+    method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0, unit="reading")
+    (low, spent), (high, _) = (
+        sums_of(method, Panel(read_panel(with_gap(value), missing="interpolate:3").values)) for value in (0.0, 1.0)
+    )
+    # Why such a panel is refused: its sums differ by 2.5 times what the noise is meant to hide.
+    assert np.abs(low - high).sum() == 2.5 * spent.sensitivity
+    filled = read_panel(with_gap(0.5), missing="interpolate:3")
+    with pytest.raises(ParameterError, match="unit='reading' after missing='interpolate:3': one reading"):
+        method.anonymize(filled)
+    assert dataclasses.replace(method, unit="subject").anonymize(filled).check().holds
+
+
+def test_an_interpolated_panel_is_refused_after_an_earlier_step_too():
+    filled = read_panel(with_gap(0.5), missing={"interpolate": 3})
+    steps = Steps((TimeAggregation(step=2), NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0, unit="reading")))
+    with pytest.raises(ParameterError, match="after missing='interpolate:3'"):
+        steps.anonymize(filled)
+
+
+@pytest.mark.parametrize("missing", ["drop-series", "drop-instants", ["interpolate:1", "drop-series"]])
+@pytest.mark.parametrize("unit", ["subject", "reading"])
+def test_one_subject_s_gap_must_not_decide_what_is_published(missing, unit):
+    method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0, unit=unit)
+    with pytest.raises(ParameterError, match=r"keeps no differential privacy after missing='.*drop-"):
+        method.anonymize(read_panel(with_gap(0.5), missing=missing))

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 from shoal import (
     AttackOnly,
+    DifferentialPrivacy,
     KAnonymity,
     Microaggregation,
     NoiseAddition,
@@ -23,6 +24,7 @@ from shoal import (
     TimeSlicing,
     load_release,
     publish,
+    read_panel,
     verify,
 )
 from shoal.errors import GuaranteeNotMetError, ParameterError
@@ -311,6 +313,36 @@ class TestDifferentialPrivacy:
         publish(candidate, tmp_path / "out")
         assert load_release(tmp_path / "out").published.counts.sum() == 60
         assert verify(tmp_path / "out").holds
+
+    def test_no_further_guarantee_stands_beside_noise(self, tmp_path):
+        # Else counts would leave only when the noise happened to be nought.
+        method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0, within="area", entries="north,south")
+        candidate = method.anonymize(METERS)
+        for further in (KAnonymity(5), DifferentialPrivacy(1.0)):
+            with pytest.raises(ParameterError, match=f"{further.name} cannot be required beside differential privacy"):
+                publish(candidate, tmp_path / "out", require=[further])
+        assert list(tmp_path.iterdir()) == []
+
+    def test_neither_certificate_nor_report_counts_the_input(self, tmp_path):
+        values = METERS.values.copy()
+        values[7, 20:22] = np.nan
+        panel = read_panel(values, missing="interpolate:2")
+        assert panel.origin.reading["readings_interpolated"] == 2
+        candidate = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0).anonymize(panel)
+        certificate = publish(candidate, tmp_path / "out").certificate
+        settings = {"missing": "interpolate:2", "align": "exact", "timezone": None, "sql": False}
+        assert certificate["input"] == {
+            "kind": "array",
+            "sha256": [],
+            "rows": None,
+            "reading": settings,
+            "panel_sha256": None,
+        }
+        page = (tmp_path / "out" / "report.html").read_text()
+        assert "interpolated." not in page
+        assert "No reading was missing" not in page
+        plain = publish(Microaggregation(k=5).anonymize(panel), tmp_path / "plain").certificate["input"]
+        assert (plain["rows"], plain["reading"]["readings_interpolated"]) == (60, 2)
 
     def test_a_seeded_one_does_not_pass(self, tmp_path):
         method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0, insecure_seed=1)

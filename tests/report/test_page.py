@@ -384,3 +384,10 @@ def test_findings_that_were_let_pass_are_said():
     text = render({"counts": {}, "guarantees": [], "accepted": ["timestamp-phase", "<b>"]})
     assert "let these findings pass: timestamp-phase, &lt;b&gt;." in text
     assert "let these findings pass" not in render({"counts": {}, "guarantees": []})
+
+
+def test_one_reading_is_not_called_the_readings_of_a_subject():
+    (line,) = may_conclude({"name": "differential-privacy", "parameters": {"unit": "reading"}})
+    assert line.startswith("Any one reading changes the odds")
+    (line,) = may_conclude({"name": "differential-privacy", "parameters": {"unit": "subject"}})
+    assert line.startswith("The readings of any one subject change the odds")

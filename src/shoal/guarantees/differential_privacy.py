@@ -53,7 +53,8 @@ class DifferentialPrivacy:
     """No unit changes the odds of any published result by more than a factor of e^epsilon.
 
     A mechanism M keeps it when for all panels x, x' that differ in one unit, and every set S of results,
-    P(M(x) in S) <= e^epsilon P(M(x') in S). The number of subjects is taken as known: x and x' have as many.
+    P(M(x) in S) <= e^epsilon P(M(x') in S). The shape of the panel is taken as known: x and x' have as many subjects
+    and series, over the same instants and channels.
 
     It is true by the mechanism and cannot be seen in its output. The accounting says what each query cost; the check
     adds it up, and does not hold without one, where the sum is above epsilon, where a query cost more than it says, or

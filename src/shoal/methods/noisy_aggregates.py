@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy
 from shoal.guarantees.differential_privacy import Spent, Unit
-from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, refuse_gaps, shaped
+from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, shaped
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.randomness import check_seed
 from shoal.methods.watch import Progress
@@ -43,7 +43,11 @@ class NoisyAggregates:
 
     Bounds must come from what is known without the data, such as the fuse of a connection: bounds read off the data,
     such as the largest reading, tell that reading, and no noise covers it. Noise comes from the operating system, fresh
-    every time. Gaps are refused.
+    every time.
+
+    Gaps are refused, and so is a panel from which reading dropped series or instants with gaps: one subject's gap would
+    then decide what is published. With unit="reading" interpolated panels are refused as well, because one reading
+    changes every cell that was filled from it.
 
     Parameters
     ----------
@@ -131,7 +135,7 @@ class NoisyAggregates:
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Clip, sum, add noise, divide."""
-        refuse_gaps(self, panel)
+        self._refuse(panel)
         group, n_groups = self._groups(panel)
         if panel.n_subjects < n_groups:
             raise ParameterError(
@@ -172,6 +176,27 @@ class NoisyAggregates:
                 secrets={name: value for name, value in self.parameters.items() if name in SECRET},
             ),
         )
+
+    def _refuse(self, panel: Panel) -> None:
+        """What was done to gaps must not let a unit touch more than the sensitivity counts."""
+        read_with = str(panel.origin.reading.get("missing", "")) if panel.origin else ""
+        if "drop-" in read_with:
+            raise ParameterError(
+                f"noisy-aggregates keeps no differential privacy after missing={read_with!r}: one subject's gap would "
+                "decide which series or instants are published, and no noise hides that. Read with "
+                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table yourself: "
+                "who is in the table counts as known."
+            )
+        if self.unit == "reading" and "interpolate" in read_with:
+            raise ParameterError(
+                f"noisy-aggregates with unit='reading' after missing={read_with!r}: one reading changes every cell "
+                "that was filled from it, so more noise would be needed than for one. Use unit='subject'."
+            )
+        if panel.n_missing:
+            raise ParameterError(
+                f"noisy-aggregates needs a panel without gaps; {panel.n_missing} values are missing. Read it with "
+                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table."
+            )
 
     def _groups(self, panel: Panel) -> tuple[NDArray[np.int64], int]:
         """The group of each subject, by the entry of its first series, and how many groups there are."""

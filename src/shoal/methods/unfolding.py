@@ -24,6 +24,7 @@ def working_panel(candidate: Candidate) -> Panel:
         attributes={name: column[rows] for name, column in known.items()},
         channels=published.channels,
         timezone=published.timezone,
+        origin=candidate.private.original.origin,
     )
 
 

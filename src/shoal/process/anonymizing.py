@@ -13,6 +13,7 @@ from shoal.process.publishing import publish
 from shoal.process.steps import Steps, silent
 from shoal.read import read_events, read_panel
 from shoal.release import check_target
+from shoal.release.publishers_word import refuse_beside_noise
 
 
 def anonymize_source(
@@ -32,6 +33,8 @@ def anonymize_source(
     """
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
+    aims_at = getattr(method, "aims_at", None)
+    refuse_beside_noise((*([aims_at] if aims_at else []), *publishing.get("require", ())))
     if engine is not None:
         from shoal.process.blocks_running import anonymize_blocks
 

@@ -68,6 +68,11 @@ def _refuse_choosing_by_data(policy: Policy, choices: Choices, methods: Sequence
             "require.utility: differential privacy allows no limit on exact figures; whether they were kept would "
             "itself tell something about the data. Leave it out."
         )
+    if policy.require.guarantees:
+        raise ParameterError(
+            "require.guarantees: differential privacy allows no further guarantee; publishing only what passes a check "
+            "on exact figures would tell these figures. Leave it out."
+        )
 
 
 def is_by_mechanism(method: Any) -> bool:

@@ -22,6 +22,9 @@ from shoal.release.publishers_word import rough
 # Libraries whose version can change a published value.
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
+# What was asked of reading, whatever the data were; everything else in `Origin.reading` is counted or found in them.
+_SETTINGS = ("missing", "align", "timezone", "sql", "layout")
+
 
 def certify(
     *,
@@ -90,13 +93,20 @@ def write_certificate(
     return final
 
 
-def input_part(origin: Origin | None, *, unguessable: bool, panel_sha256: str | None = None) -> cert.InputPart:
-    """What went in; digests only where nobody could find the originals by trying."""
+def input_part(
+    origin: Origin | None, *, unguessable: bool, panel_sha256: str | None = None, exact: bool = True
+) -> cert.InputPart:
+    """What went in; digests only where nobody could find the originals by trying.
+
+    Beside noise (not `exact`) only the settings are told: rows, and what reading dropped or filled, are exact counts
+    of the data.
+    """
+    reading = dict(origin.reading) if origin else {}
     return cert.InputPart(
         kind=origin.kind if origin else "array",
         sha256=origin.sha256 if origin and unguessable else (),
-        rows=origin.n_rows if origin else None,
-        reading=dict(origin.reading) if origin else {},
+        rows=origin.n_rows if origin and exact else None,
+        reading=reading if exact else {name: reading[name] for name in _SETTINGS if name in reading},
         panel_sha256=panel_sha256,
     )
 

@@ -38,7 +38,13 @@ from shoal.release.lint import Written, check_accepted, lint, settle
 from shoal.release.openness import enough_is_open, enough_pairs_are_open
 from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
 from shoal.release.pseudonyms import Pseudonyms
-from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged, tells_exact_figures
+from shoal.release.publishers_word import (
+    is_by_mechanism,
+    judge,
+    refuse_beside_noise,
+    refuse_unjudged,
+    tells_exact_figures,
+)
 from shoal.release.verification import examine, positions
 
 
@@ -113,9 +119,10 @@ def release_candidate(
             "An agreement marks the copy by names and order of rows, and events have neither. Publish them without."
         )
     check_accepted(accept)
+    guarantees = (*candidate.guarantees, *require)
+    refuse_beside_noise(guarantees)
     check_target(target, overwrite=overwrite)
     form = form_of(candidate.published)
-    guarantees = (*candidate.guarantees, *require)
     # What a mechanism publishes may have noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
     why = why or _refuse_fictive(candidate, guarantees)
@@ -235,13 +242,14 @@ def _input(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarante
     """What went in, and its digests, unless these would help to find it."""
     original = candidate.private.original
     # Where the release leaves little open, originals could be found by trying out which have this digest.
-    unguessable = tells_exact_figures(guarantees) and (
+    exact = tells_exact_figures(guarantees)
+    unguessable = exact and (
         enough_pairs_are_open(candidate.published)
         if isinstance(candidate, EventsCandidate)
         else enough_is_open(candidate.originals, candidate.curves)
     )
     panel_sha256 = original.digest() if unguessable and isinstance(original, Panel) else None
-    return input_part(original.origin, unguessable=unguessable, panel_sha256=panel_sha256)
+    return input_part(original.origin, unguessable=unguessable, panel_sha256=panel_sha256, exact=exact)
 
 
 def _withheld(original: Panel | Events) -> int:

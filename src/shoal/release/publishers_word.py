@@ -8,7 +8,9 @@ a recipient can then check only that the certificate's own figures agree.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from shoal.errors import ParameterError
 from shoal.guarantees import AttackOnly, DifferentialPrivacy
 from shoal.guarantees.attack_only import check_limit
 from shoal.model import Guarantee, Risk, Verdict
@@ -61,6 +63,19 @@ def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], 
 def tells_exact_figures(guarantees: Sequence[Guarantee]) -> bool:
     """Whether exact figures about the originals may stand in the certificate: not beside noise that hides them."""
     return not any(isinstance(guarantee, DifferentialPrivacy) for guarantee in guarantees)
+
+
+def refuse_beside_noise(guarantees: Sequence[Any]) -> None:
+    """Differential privacy stands alone: a check that decides whether noisy figures leave would undo the noise."""
+    if tells_exact_figures(guarantees):
+        return
+    others = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, DifferentialPrivacy)]
+    if others or len(guarantees) > 1:
+        raise ParameterError(
+            f"{', '.join(others) or DifferentialPrivacy.name} cannot be required beside differential privacy: "
+            "publishing only what passes a check on exact figures would tell these figures, and no budget was spent "
+            "on it. Leave the further guarantee out."
+        )
 
 
 def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:

@@ -67,13 +67,18 @@ PUBLISHED = (
         lambda f: f"{words.plural(f.counts['channels'], 'channel')}.",
     ),
     Said(
+        # Beside noise nothing exact is told of the input: gaps may have been filled, and nobody may learn how many.
         "nothing missing",
-        lambda f: f.counts.get("missing") == 0 and "events" not in f.counts,
+        lambda f: f.counts.get("missing") == 0 and not f.promises("differential-privacy"),
         lambda f: "No published reading is missing.",
     ),
     Said(
         "missing",
-        lambda f: is_finite(f.counts.get("missing")) and f.counts["missing"] > 0,
+        lambda f: (
+            is_finite(f.counts.get("missing"))
+            and f.counts["missing"] > 0
+            and not f.promises("differential-privacy")
+        ),
         lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
     ),
 )
