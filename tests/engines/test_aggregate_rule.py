@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,7 +20,7 @@ from shoal.errors import ParameterError
 from shoal.model import Candidate, Private, Recipe
 
 
-def candidates(engine, original, published, groups, *, method="test", parts=4):
+def candidates(engine, original, published, groups, *, method="microaggregation", parts=4):
     """The same candidate in memory and in blocks; ids are in the order of rows."""
     n = len(groups)
     ids = [f"s{i:04}" for i in range(n)]
@@ -40,7 +42,8 @@ def candidates(engine, original, published, groups, *, method="test", parts=4):
     )
     shuffled = table.take(pa.array(np.random.default_rng(1).permutation(n)))
     clock = Clock(original.times, original.channels)
-    panel = BlockPanel(engine, engine.scatter(shuffled, parts), clock, n, original.n_subjects)
+    n_missing = int(np.isnan(original.values).sum())
+    panel = BlockPanel(engine, engine.scatter(shuffled, parts), clock, n, original.n_subjects, n_missing)
     in_blocks = BlockCandidate(panel, engine.scatter(shuffled, parts), clock, AggregateRule(), Recipe(method, {}))
     return in_memory, in_blocks
 
@@ -66,16 +69,16 @@ def assert_same_verdict(rule, in_memory, in_blocks):
     return found
 
 
-def some_panel(n=120, per_subject=2, seed=0):
+def some_panel(n=120, per_subject=2, seed=0, gaps=0.0):
     rng = np.random.default_rng(seed)
     values = rng.gamma(2.0, size=(n, 6, 2))
-    values[rng.random(values.shape) < 0.05] = np.nan
+    values[rng.random(values.shape) < gaps] = np.nan
     return Panel(values, subjects=np.arange(n) // per_subject)
 
 
 @pytest.mark.parametrize("per", ["period", "instant"])
 def test_verdict_is_that_of_memory_on_every_engine(engine, per):
-    original = some_panel()
+    original = some_panel(gaps=0.05 if per == "instant" else 0.0)
     groups = np.arange(120) % 3
     pair = candidates(engine, original, means(original, groups), groups)
     for size, share in ((15, 0.15), (15, 0.01), (21, 0.15)):
@@ -89,7 +92,10 @@ values = st.sampled_from([0.0, 1.0, 1.0, 2.0, 0.1, -3.0, 7.25, float("nan")])
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), n=st.integers(2, 14), n_instants=st.integers(1, 3), n_channels=st.integers(1, 2))
 def test_verdicts_equal_those_of_memory(local, data, n, n_instants, n_channels):
+    per = data.draw(st.sampled_from(["period", "instant"]))
     cells = data.draw(st.lists(values, min_size=n * n_instants * n_channels, max_size=n * n_instants * n_channels))
+    if per == "period":  # with gaps it is not judged on an engine
+        cells = [0.5 if cell != cell else cell for cell in cells]
     original = Panel(
         np.array(cells).reshape(n, n_instants, n_channels),
         subjects=data.draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))
@@ -98,11 +104,9 @@ def test_verdicts_equal_those_of_memory(local, data, n, n_instants, n_channels):
     )
     groups = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
     published = means(original, groups)
-    if data.draw(st.booleans()):
-        published[data.draw(st.integers(0, n - 1))] = data.draw(values)
     size = data.draw(st.integers(2, 4))
     share = data.draw(st.sampled_from([1 / size, 0.25, 0.5, 0.15, 1.0]))
-    rule = AggregateRule(size, share, data.draw(st.sampled_from(["period", "instant"])))
+    rule = AggregateRule(size, share, per)
     assert_same_verdict(rule, *candidates(local, original, published, groups, parts=data.draw(st.integers(1, 4))))
 
 
@@ -152,7 +156,7 @@ def test_one_changed_cell_makes_an_aggregate_of_one(engine):
     groups = np.arange(60) % 2
     published = means(original, groups)
     published[11, 2] += 0.5
-    found = assert_same_verdict(AggregateRule(15, 0.15), *candidates(engine, original, published, groups))
+    found = check(AggregateRule(15, 0.15), candidates(engine, original, published, groups)[1])
     assert (found.holds, found.measured) == (False, 1)
 
 
@@ -164,6 +168,13 @@ def test_what_is_no_aggregate_does_not_keep_the_rule(local):
         "the ends of an envelope": {"form": "envelopes"},
         "groups differ from instant to instant": {"recipe": Recipe("nlk", {})},
         "has other instants than the originals": {"clock": Clock(np.arange(5), original.channels)},
+        "not the means of their members' readings": {"recipe": Recipe("microaggregation", {"aggregate": "median"})},
+        "exchange nothing between subjects before": {
+            "recipe": Recipe("steps", {"steps": [{"name": "permutation"}, {"name": "microaggregation"}]})
+        },
+        "with gaps, subjects are counted in every published value": {
+            "panel": dataclasses.replace(blocks.panel, n_missing=1)
+        },
     }
     for words, fields in changed.items():
         known = {name: getattr(blocks, name) for name in ("panel", "table", "clock", "guarantee", "recipe")}

@@ -88,12 +88,21 @@ def naive_aggregate_rule(original, published, size, share, subjects=None, per="p
         for span in spans:
             for channel in range(n_channels):
                 instants = [t for t in span if not math.isnan(cells[i, t, channel])]
-                if not instants:
-                    continue
-                seen = [j for j in group if any(not math.isnan(original[j, t, channel]) for t in instants)]
-                members = {int(subjects[j]) for j in seen}
-                if seen and len(members) < size:
-                    return False
+                members = set()
+                for t in instants:
+                    # What is inside one published value: readings, each with the subject it is of.
+                    inside = [(int(subjects[j]), original[j, t, channel]) for j in group]
+                    inside = [(subject, x) for subject, x in inside if not math.isnan(x)]
+                    if not inside or len({subject for subject, _ in inside}) < size:
+                        return False
+                    if not math.isclose(
+                        cells[i, t, channel],
+                        math.fsum(x for _, x in inside) / len(inside),
+                        rel_tol=0,
+                        abs_tol=1e-9 * max(abs(x) for _, x in inside),
+                    ):
+                        return False
+                    members |= {subject for subject, _ in inside}
                 whole = total(original, group, instants, channel)
                 if whole == 0:
                     continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -12,20 +12,34 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Candidate, Envelopes, Judged, Panel, Profiles, Verdict
+from shoal.model import Candidate, Envelopes, Judged, Panel, Profiles, Recipe, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
 CLOSE = 1e-9
+
+NOT_MEANS = (
+    "it cannot be judged: published values are not the means of their members' readings, so whose readings are inside "
+    "is not known; publish aggregate='mean', and exchange nothing between subjects before"
+)
+OTHER_ROWS = (
+    "it cannot be judged: published rows are not the original series one by one at their instants; aggregate last"
+)
 
 
 @dataclass(frozen=True)
 class AggregateRule:
     """Each published aggregate has at least `size` subjects, none with more than `share` of its total.
 
-    Series published exactly alike, and kept together by the method, form one aggregate; so does a group profile.
-    Bands, which are means over a part of a group, are not aggregates of the rule, and it does not hold where they
-    are published. For each channel, a subject's part is the sum of the absolute values of its original series in
-    the aggregate; missing counts as nothing, and where the total is zero nobody has a share.
+    Series published exactly alike, and kept together by the method, form one aggregate; so does a group profile. Every
+    published value of it must be the mean of its members' readings at that instant, or that mean rounded: only then are
+    these the readings inside. A median or a trimmed mean may be one member's reading, a band is a mean over a part of
+    the group, and readings that were exchanged before belong to others; there the rule cannot be judged, and does not
+    hold. Where earlier steps changed each series by itself, such as time-aggregation or noise, readings are what they
+    gave.
+
+    At least `size` subjects must have a reading in every published value. For each channel, a subject's part is the sum
+    of the absolute readings of its series in the aggregate; missing counts as nothing, and where the total is zero
+    nobody has a share.
 
     Parameters
     ----------
@@ -34,8 +48,9 @@ class AggregateRule:
     share
         Largest part of the total any one subject may have.
     per
-        "period" takes the total over all instants of the release, as the rule is used in practice. "instant" asks it
-        of every single published value, which is far stricter.
+        "period" takes the total over all instants of the release, as the rule is used in practice; at a single instant
+        one subject may have more than `share`. "instant" asks it of every single published value, which is far
+        stricter.
 
     Only the publisher can check it, because it needs the originals; given a bare panel it does not hold, and says why.
 
@@ -85,19 +100,26 @@ class AggregateRule:
         """Judge the aggregates found in the published values; the witness is a series of the worst one."""
         if not isinstance(published, Candidate):
             return self._unknown("the rule needs the original series, which only the publisher has")
-        original = published.private.original
+        if published.private.averaged is not None:
+            # Positions in what the last step was given are not those of the originals.
+            inner = replace(published, private=published.private.averaged)
+            return replace(self.check(inner), witness=None)
         if published.private.groups.ndim > 1:
             return self._unknown("groups differ from instant to instant, so that no aggregate lasts a period")
         if isinstance(published.published, Envelopes):
             return self._unknown("the ends of an envelope are single members' values, not aggregates")
         if _has_bands(published):
             return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
-        aggregates = _aggregates(published)
+        if not _row_by_row(published):
+            return self._unknown(OTHER_ROWS)
+        original, within = published.private.original, rounding_of(published.recipe)
         worst_row, worst_share = 0, 0.0
-        for members in aggregates:
+        for members, values in _aggregates(published):
+            if not len(members) or not _are_means(original.values[members], values, within):
+                return self._unknown(NOT_MEANS)
             subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
-            amounts = _amounts(original, published.curves, members, self.per)
-            smallest = fewest_subjects(amounts, numbers, len(subjects))
+            amounts = _amounts(original, values, members)
+            smallest = fewest_subjects(amounts.reshape(len(members), 1, -1), numbers, len(subjects))
             if smallest is not None and smallest < self.size:
                 return Verdict(
                     "does not hold",
@@ -106,7 +128,8 @@ class AggregateRule:
                     witness=int(members[0]),
                     note="an aggregate has too few subjects",
                 )
-            largest = self.largest_share(amounts, numbers, len(subjects))
+            totals = amounts if self.per == "period" else amounts.reshape(len(members), 1, -1)
+            largest = self.largest_share(totals, numbers, len(subjects))
             if largest > worst_share:
                 worst_row, worst_share = int(members[0]), largest
         holds = worst_share <= self.share
@@ -145,27 +168,56 @@ def _has_bands(candidate: Candidate) -> bool:
     return isinstance(published, Panel) and published.n_channels != candidate.private.original.n_channels
 
 
-def _aggregates(candidate: Candidate) -> list[NDArray[np.int64]]:
-    """The rows behind each published aggregate: published exactly alike, and not told apart by the method itself.
+def _row_by_row(candidate: Candidate) -> bool:
+    """Whether published rows are the original series one by one, at their instants, or whole groups of them."""
+    private, published = candidate.private, candidate.published
+    same_clock = np.array_equal(published.times, private.original.times)
+    return same_clock and (isinstance(published, Profiles) or (private.rows is None and private.stands_for is None))
 
-    Two groups may have the same mean by chance; taken as one they would look larger than they are.
+
+def _aggregates(candidate: Candidate) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """The rows behind each published aggregate, and its values: (instants) or (instants, channels).
+
+    Of series those published exactly alike, and not told apart by the method itself: two groups may have the same mean
+    by chance; taken as one they would look larger than they are.
     """
-    classes = published_classes(candidate.curves)
-    split = np.unique(candidate.private.groups, return_inverse=True)[1]
+    published, groups = candidate.published, candidate.private.groups
+    if isinstance(published, Profiles):
+        means = published.values[..., 0].reshape(-1, *candidate.private.original.values.shape[1:])
+        return [(np.flatnonzero(groups == label), means[label]) for label in range(published.n_groups)]
+    assert isinstance(published, Panel)
+    classes = published_classes(published)
+    split = np.unique(groups, return_inverse=True)[1]
     labels = np.unique(classes * (int(split.max()) + 1) + split, return_inverse=True)[1]
     order = np.argsort(labels, kind="stable")
-    return sorted(np.split(order, np.cumsum(np.bincount(labels))[:-1]), key=lambda rows: int(rows[0]))
+    found = sorted(np.split(order, np.cumsum(np.bincount(labels))[:-1]), key=lambda rows: int(rows[0]))
+    return [(members, published.values[members[0]]) for members in found]
 
 
-def _amounts(original: Panel, published: Panel, members: NDArray[np.int64], per: str) -> NDArray[np.float64]:
-    """What each member adds to each total: (members, instants of the total, totals).
+def rounding_of(recipe: Recipe) -> float:
+    """By how much a published mean may differ from the exact one, because the method was asked to round it."""
+    steps = recipe.parameters.get("steps")
+    asked = steps[-1] if isinstance(steps, list) and steps else recipe.parameters
+    step = {"whole": 1.0, "binary": 0.0, None: 0.0}.get(asked.get("round_to"), asked.get("round_to"))
+    return float(step) / 2.0 if asked.get("aggregate") == "mean" else 0.0
 
-    NaN where nothing was observed, or nothing is published.
-    """
+
+def _are_means(own: NDArray[np.float64], values: NDArray[np.float64], within: float) -> bool:
+    """Whether every published value is the mean of the members observed there, up to rounding."""
+    observed = ~np.isnan(own)
+    counts = observed.sum(axis=0)
+    means = np.where(observed, own, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    size = np.max(np.abs(own), axis=0, where=observed, initial=0.0)
+    alike = np.abs(values - means) <= within + CLOSE * size
+    return bool((np.isnan(values) | ((counts > 0) & alike)).all())
+
+
+def _amounts(original: Panel, values: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What each member adds at each instant and in each channel; NaN where nothing was observed, or is published."""
     shape = (len(members), original.n_instants, -1)
     amounts = np.abs(original.values[members].reshape(shape))
-    amounts[np.isnan(published.values[members].reshape(shape))] = np.nan
-    return amounts if per == "period" else amounts.reshape(len(members), 1, -1)
+    amounts[:, np.isnan(values.reshape(shape[1:]))] = np.nan
+    return amounts
 
 
 def fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:

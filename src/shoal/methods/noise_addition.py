@@ -69,6 +69,7 @@ class NoiseAddition:
     name: ClassVar[str] = "noise-addition"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = False
+    keeps_apart: ClassVar[bool] = True
 
     snr: float
     kind: Kind = "gaussian"

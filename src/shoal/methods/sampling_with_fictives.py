@@ -59,6 +59,7 @@ class SamplingWithFictives:
     name: ClassVar[str] = "sampling-with-fictives"
     keeps_equal: ClassVar[bool] = False
     each_alone: ClassVar[bool] = False
+    keeps_apart: ClassVar[bool] = True
 
     share: float = 0.5
     fictives: float = 0.2

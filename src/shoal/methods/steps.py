@@ -93,6 +93,7 @@ class Steps:
                 groups=groups_of_first(made, stands_for),
                 curves=curves_of_first(self.steps, made),
                 stands_for=None if row_by_row else stands_for,
+                averaged=made[-1].private if all(map(_keeps_apart, self.steps[:-1])) else None,
                 secrets={"steps": [dict(candidate.private.secrets) for candidate in made]},
             ),
         )
@@ -188,6 +189,11 @@ def _does_not_follow(step: Any, earlier: Any) -> str | None:
             "numbers there, so more noise would be needed than for one. Use unit='subject'."
         )
     return None
+
+
+def _keeps_apart(step: Any) -> bool:
+    """Whether every series it gives holds readings of the one subject it stands for, and none is fictive."""
+    return getattr(step, "keeps_apart", False) and not getattr(step, "fictives", 0)
 
 
 def _publishes_groups(step: Any) -> bool:

@@ -55,6 +55,7 @@ class TimeAggregation:
     name: ClassVar[str] = "time-aggregation"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
+    keeps_apart: ClassVar[bool] = True
 
     step: Length
     by: By = "mean"

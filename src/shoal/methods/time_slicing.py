@@ -51,6 +51,7 @@ class TimeSlicing:
     name: ClassVar[str] = "time-slicing"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
+    keeps_apart: ClassVar[bool] = True
 
     length: Length
     dates: Dates = "dropped"

@@ -56,6 +56,7 @@ class Transformation:
     name: ClassVar[str] = "transformation"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
+    keeps_apart: ClassVar[bool] = True
 
     kind: Kind = "standardise"
     window: Length | None = None

@@ -43,6 +43,9 @@ class Private:
     """Which original series are published, where some are suppressed; None: all of them."""
     stands_for: NDArray[np.int64] | None = None
     """Where published rows are not these series one by one: the original each stands for, -1 for a fictive one."""
+    averaged: Private | None = None
+    """Of several steps what the last one kept, its own input for original, where no step before it put readings of one
+    subject into a series of another: then a group has the readings of its own members inside, and of nobody else."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
 

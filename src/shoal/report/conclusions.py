@@ -109,10 +109,17 @@ MAY = (
     Said(
         "aggregates",
         _is("aggregate-rule"),
-        lambda f: (
-            f"Every published figure is taken over at least {_number(f, 'size')} subjects, none with more than "
-            f"{_share(f)} of the total over {'that instant' if f.settings.get('per') == 'instant' else 'the period'}."
-        ),
+        lambda f: f"Every published figure is a mean or a sum over at least {_number(f, 'size')} subjects.",
+    ),
+    Said(
+        "share at every instant",
+        lambda f: f.name == "aggregate-rule" and f.settings.get("per") == "instant",
+        lambda f: f"None of them has more than {_share(f)} of it.",
+    ),
+    Said(
+        "share over the period",
+        lambda f: f.name == "aggregate-rule" and f.settings.get("per") != "instant",
+        lambda f: f"Over the whole time none of them has more than {_share(f)} of it; at a single instant one may.",
     ),
     Said(
         "noise for subjects",

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,8 @@ from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.work import each_key
 from shoal.errors import ParameterError
-from shoal.guarantees.aggregate_rule import CLOSE, AggregateRule, fewest_subjects, shares_of
-from shoal.model import Guarantee, Verdict
+from shoal.guarantees.aggregate_rule import CLOSE, NOT_MEANS, AggregateRule, fewest_subjects, shares_of
+from shoal.model import Guarantee, Recipe, Verdict
 
 _ALIKE, _PARTS, _EXACT = "alike", "parts", "exact"
 _KEYS = (_ALIKE, GROUP)
@@ -59,6 +60,14 @@ def check(guarantee: Guarantee, judged: BlockCandidate) -> Verdict:
         return _unknown(guarantee, "groups differ from instant to instant, so that no aggregate lasts a period")
     if not judged.row_by_row:
         return _unknown(guarantee, "what is published has other instants than the originals; aggregate without steps")
+    if not _publishes_means(judged.recipe):
+        return _unknown(guarantee, NOT_MEANS)
+    if judged.panel.n_missing and guarantee.per == "period":
+        return _unknown(
+            guarantee,
+            "it cannot be judged: with gaps, subjects are counted in every published value, which is not done on an "
+            "engine; work in memory, fill the gaps, or ask for per='instant'",
+        )
     engine, n_channels = judged.panel.engine, judged.clock.n_channels
     amounts = engine.map(judged.table, _Amounts(n_channels, guarantee.per == "instant"), _AMOUNTS)
     found = engine.keep(
@@ -86,6 +95,24 @@ def check(guarantee: Guarantee, judged: BlockCandidate) -> Verdict:
         required=float(guarantee.share),
         note="largest share of one subject, at most" if holds else "one subject has too large a share of an aggregate",
     )
+
+
+def _publishes_means(recipe: Recipe) -> bool:
+    """Whether published values are means of the originals' own readings, as the recipe has it.
+
+    In memory the values themselves are compared. Here earlier steps are taken on trust only where they leave readings
+    as they are.
+    """
+    *earlier, last = recipe.parameters["steps"] if recipe.method == "steps" else [_named(recipe)]
+    if any(step["name"] != "sampling-with-fictives" for step in earlier):
+        return False
+    return last["name"] == "scope-aggregation" or (
+        last["name"] == "microaggregation" and last.get("aggregate", "mean") == "mean"
+    )
+
+
+def _named(recipe: Recipe) -> dict[str, Any]:
+    return {"name": recipe.method, **recipe.parameters}
 
 
 def _unknown(rule: AggregateRule, why: str) -> Verdict:
