@@ -73,7 +73,7 @@ def test_an_edited_count_exits_1(anonymize, capsys):
 def test_the_report_says_what_became_of_events(anonymize, tmp_path):
     assert anonymize("-o", "out") == 0
     page = (tmp_path / "out" / "report.html").read_text()
-    for words in ("12 snapshots", "moved to a later snapshot", "Homogeneity", "without protection it would be 100 %"):
+    for words in ("12 snapshots", "moved to a later snapshot", "Homogeneity", "published as they are"):
         assert words in page
 
 
@@ -111,3 +111,55 @@ def test_questions_that_make_no_sense_are_refused(anonymize, capsys, asked, mess
     assert anonymize("-o", "out") == 0
     assert run(["query", "out", *asked]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.fixture
+def waves(tmp_path, monkeypatch):
+    """A register whose most frequent cause comes in waves: the release would have it last."""
+    monkeypatch.chdir(tmp_path)
+    days = {"heart": (40, 4), "cancer": (6, 20), "lung": (3, 14), "fall": (0, 10)}
+    rows = [
+        {"time": day, "age": 60 + n % 20, "cause": cause}
+        for day in range(10)
+        for cause, counts in days.items()
+        for n in range(counts[day % 2])
+    ]
+    pl.DataFrame(rows).write_parquet("deaths.parquet")
+    options = ["--method", "reposition", "--l", "3", "--window", "1", "--sensitive", "cause", "--quasi", "age"]
+    return lambda *more: run(["anonymize", "deaths.parquet", *options, *more])
+
+
+def test_a_register_whose_findings_would_be_reversed_exits_1(waves, tmp_path, capsys):
+    assert waves("-o", "out") == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "events (47.4 %) would be suppressed, more than the limit of 25 %" in told
+    assert "The most frequent value of the originals is number 4 of the release" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_where_it_is_allowed_the_terminal_says_the_share_and_the_loss_by_value(waves, tmp_path, capsys):
+    assert waves("-o", "out", "--suppression-limit", "0.6") == 0
+    shown = capsys.readouterr()
+    assert "suppressed     230 of 485 events (47.4 %)" in shown.out
+    assert "no. 1 of the originals 45.4 % -> 13.7 %, no. 4 of the release" in shown.out
+    assert shown.err.startswith("shoal: 230 of 485 events (47.4 %) were suppressed, so figures taken from the release")
+    assert "heart" not in shown.out + shown.err
+    assert waves("-o", "again", "--suppression-limit", "0.6", "--json") == 0
+    figures = json.loads(capsys.readouterr().out)["suppression"]
+    assert figures["share"] == 230 / 485
+    assert figures["values"][0] == {"rank_before": 1, "rank_after": 4, "before": 220, "after": 35}
+    assert "before" not in json.dumps(json.loads((tmp_path / "out" / "release.json").read_text())["figures"])
+    assert waves("-o", "third", "--suppression-limit", "2") == 2
+
+
+def test_terminal_certificate_and_report_give_one_risk_in_the_same_words(waves, tmp_path, capsys):
+    assert waves("-o", "out", "--suppression-limit", "0.6") == 0
+    shown = capsys.readouterr().out
+    risk = json.loads((tmp_path / "out" / "release.json").read_text())["risk"]["homogeneity"]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"with a chance of {100 * risk['success']:.3g} % (485 events, suppressed ones included)" in risk["sentence"]
+    assert f"homogeneity    {risk['sentence']}\n" in shown
+    assert risk["sentence"] in page
+    assert f"<td>{100 * risk['success']:.3g} %</td>" in page
+    # Every other figure of it is said once, with what it is about.
+    assert page.count("most at risk") + page.count("at most for events that some published one could be") == 1

@@ -79,7 +79,7 @@ def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folde
             "name": "reposition",
             "parameters": {"l": 2, "window": 3, "cost": "linear", "suppression": None, "publish": "bucketised"},
         },
-        "events": {"arrived": 8, "taken": 8, "published": 8, "suppressed": 0, "waiting": 0},
+        "events": {"arrived": 8, "taken": 8, "published": 8, "suppressed": 0, "suppressed_share": 0.0, "waiting": 0},
         "snapshots": {"closed": 4, "published": 4},
         "moved": {"0": 8},
         "rejected": {"malformed": 0, "incomplete": 0, "unknown": 0, "late": 0, "duplicates": 0},
@@ -509,3 +509,26 @@ def test_the_books_balance_on_messy_events(monkeypatch, folder):
         == (counts["published"] + counts["suppressed"])
     )
     assert sum(len(pl.read_csv(path)) for path in (folder / "out").glob("data-*.csv")) == counts["published"]
+
+
+def test_a_stream_that_suppresses_much_warns_and_exits_1_and_what_is_published_stays(monkeypatch, capsys, folder):
+    arriving = [json.dumps({"time": t, "x": x, "age": 30}) for t in range(6) for x in "aaaab"]
+    assert stream(monkeypatch, arriving, method=["--l", "2", "--window", "1"]) == 1
+    shown = capsys.readouterr()
+    assert "suppressed    18 of 30 events (60 %)" in shown.out
+    assert "Loss by value: no. 1 of the originals 80 % -> 50 %, no. 1 of the release; no. 2" in shown.err
+    assert "18 of 30 events (60 %) were suppressed, so figures taken from the release may differ much" in shown.err
+    assert "more than the limit of 25 %. A stream is judged at the end of a run" in " ".join(shown.err.split())
+    assert len(list((folder / "out").glob("data-*"))) == 6
+    assert summary()["events"]["suppressed_share"] == 0.6
+    assert "values" not in json.dumps(summary())  # by value it stays with the publisher
+    assert stream(monkeypatch, arriving, "--suppression-limit", "2", out="other", private=None) == 2
+
+
+def test_the_loss_by_value_of_a_stream_goes_on_after_a_stop(monkeypatch, capsys):
+    arriving = [json.dumps({"time": t, "x": x, "age": 30}) for t in range(6) for x in "aaaab"]
+    options = ("--no-flush", "--suppression-limit", "1")
+    assert stream(monkeypatch, arriving[:17], *options, method=["--l", "2", "--window", "1"]) == 0
+    capsys.readouterr()
+    assert stream(monkeypatch, arriving, "--suppression-limit", "1", method=["--l", "2", "--window", "1"]) == 0
+    assert "Loss by value: no. 1 of the originals 80 % -> 50 %" in capsys.readouterr().err

@@ -17,13 +17,13 @@ from shoal.streams.reposition import PublishedSnapshot
 def snapshot(number=0, time=dt.datetime(2024, 3, 1, 12), words=("a,b", "c"), **changes):
     records = pl.DataFrame({"time": [time] * 2, "group": [0, 0], "word": words, "size": [0.1, None]})
     counts = pl.DataFrame({"time": [time] * 2, "group": [0, 0], "x": ["p", "q"], "count": [1, 1]})
-    return PublishedSnapshot(number, EventTables(records, counts, ("word", "size"), "x"), {0: 2}, 0)
+    return PublishedSnapshot(number, EventTables(records, counts, ("word", "size"), "x"), {0: 2}, {})
 
 
 def nothing():
     some = snapshot().tables
     empty = replace(some, records=some.records.clear(), counts=some.counts.clear())
-    return PublishedSnapshot(1, empty, {}, 3)
+    return PublishedSnapshot(1, empty, {}, {"a": 3})
 
 
 CHECKPOINT = Checkpoint(7, True, {"a": [1, None, 2**100]}, {"window": pl.DataFrame({"x": [1, 2], "__home": [0, 0]})})
@@ -99,8 +99,14 @@ def test_what_does_not_read_back_is_not_published(tmp_path, monkeypatch, file_fo
 
 def test_totals_add_up_and_survive_json():
     totals = Totals().plus(snapshot()).plus(nothing()).plus(replace(snapshot(), moved={1: 1, 0: 1}))
-    assert totals == Totals(snapshots=3, events=4, suppressed=3, moved={0: 3, 1: 1})
+    values = {"p": (2, 0), "q": (2, 0), "a": (0, 3)}
+    assert totals == Totals(snapshots=3, events=4, suppressed=3, moved={0: 3, 1: 1}, values=values)
     assert Totals.restored(json.loads(json.dumps(totals.facts()))) == totals
+    found = totals.suppression
+    assert (found.kept, found.lost) == (4, 3)
+    assert [(loss.value, loss.before, loss.after) for loss in found.values] == [("a", 3, 0), ("p", 2, 2), ("q", 2, 2)]
+    before_values_were_counted = {name: fact for name, fact in totals.facts().items() if name != "values"}
+    assert Totals.restored(before_values_were_counted).plus(snapshot()).suppression.values == ()
 
 
 def commit(number):

@@ -32,7 +32,7 @@ def test_a_stream_publishes_what_the_method_publishes_of_the_whole(publish, wind
     tables = concat([o.tables for o in out if o.tables.n_events])
     assert tables.records.equals(whole.published.records)
     assert publish == "generalised" or tables.counts.equals(whole.published.counts)
-    assert sum(o.suppressed for o in out) == whole.recipe.figures["suppressed"]
+    assert sum(o.n_suppressed for o in out) == whole.recipe.figures["suppressed"]
     for o in out:
         assert sum(o.moved.values()) == o.tables.n_events
         assert o.tables.n_events == 0 or LDiversity(3).check(o.tables).holds
@@ -63,7 +63,7 @@ def test_a_value_that_appears_late_is_taken_in():
         words = rng.choice(["a", "b", "c", *(["d", "e"] if t > 5 else [])], 9)
         out += stream.push(pl.DataFrame({"time": [t] * 9, "result": words}))
     out += stream.flush()
-    assert sum(o.tables.n_events + o.suppressed for o in out) == 12 * 9
+    assert sum(o.tables.n_events + o.n_suppressed for o in out) == 12 * 9
     assert "d" in concat([o.tables for o in out]).counts["result"].to_list()
 
 
@@ -76,7 +76,7 @@ def test_a_snapshot_of_which_nothing_is_left_has_empty_tables():
         full = pl.DataFrame({"when": [1, 1], "age": [1, 2], "sex": ["f", "m"], "result": ["a", "b"]})
         out = run(stream, [lonely, full]) + stream.flush()
         assert [o.tables.n_events for o in out] == [0, 2]
-        assert [o.suppressed for o in out] == [2, 0]
+        assert [o.n_suppressed for o in out] == [2, 0]
         assert out[0].tables.records.schema == out[1].tables.records.schema
 
 

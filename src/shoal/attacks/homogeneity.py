@@ -117,9 +117,9 @@ class Homogeneity:
             prosecutor=float(chances.max()),
             sentence=(
                 "Somebody who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
-                f"chance of {percent(mean)} ({len(frame)} events), of the one most at risk "
-                f"{percent(float(chances.max()))}; "
-                f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}."
+                f"chance of {percent(mean)} ({len(frame)} events, suppressed ones included); "
+                f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}. "
+                f"{_at_worst(chances, matched)}"
             ),
             highest=float(after.max()),
             before=float(before.mean()),
@@ -180,6 +180,21 @@ class Homogeneity:
         joined = targets.join(best, on=["__home", sensitive], how="left", maintain_order="left")
         told = homes.is_in(best["__home"].implode()).to_numpy()
         return np.where(told, joined["__chance"].fill_null(0.0).to_numpy(), baseline)
+
+
+def _at_worst(chances: NDArray[np.float64], matched: NDArray[np.bool_]) -> str:
+    """The highest chance, of those whom a published event could be and of those who are seen to be missing."""
+    if matched.all():
+        return f"For the event most at risk it is {percent(float(chances.max()))}."
+    n_missing = int(np.count_nonzero(~matched))
+    missing = (
+        f"{percent(float(chances[~matched].mean()))} on the average and {percent(float(chances[~matched].max()))} at "
+        f"most for the {n_missing} that can be seen to be missing"
+    )
+    if not matched.any():
+        return f"It is {missing}."
+    highest = percent(float(chances[matched].max()))
+    return f"It is {highest} at most for events that some published one could be, {missing}."
 
 
 def _matches(published: EventTables, kinds: pl.DataFrame, names: list[str]) -> pl.DataFrame:

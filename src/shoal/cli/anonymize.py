@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,9 @@ def anonymize(
             help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15.",
         ),
     ] = None,
+    suppression_limit: Annotated[
+        float, typer.Option(help="Share of the events, or series, that may be left out; above it nothing is written.")
+    ] = 0.25,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     pseudonyms: Annotated[
         str, typer.Option(help="random, or keyed (needs --private): anyone can join releases made with one key.")
@@ -86,6 +90,7 @@ def anonymize(
             engine=where,
             steps=progress,
             require=[_guarantee(text) for text in require or ()],
+            suppression_limit=suppression_limit,
             format=format,
             pseudonyms=pseudonyms,
             private=private,
@@ -95,9 +100,11 @@ def anonymize(
             accept=tuple(accept or ()),
         )
     if as_json:
-        print_json({"release": str(release.path), **release_figures(release.certificate)})
+        lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}
+        print_json({"release": str(release.path), **release_figures(release.certificate), **lost})
     else:
-        print_table(release_rows(release.path, release.certificate))
+        print_table(release_rows(release.path, release.certificate, release.suppression))
+    warn_of_suppression(release)
 
 
 def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +113,20 @@ def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
     return {name: certificate[name] for name in names if name in certificate}
 
 
-def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]]:
-    """The short table of a release."""
+def warn_of_suppression(release: Any) -> None:
+    """Tell the publisher, beside the figures, where much was left out."""
+    from shoal.model import Recipe
+    from shoal.release.suppression import warning_of
+
+    if release.suppression is None:
+        return
+    method = release.certificate["method"]
+    if told := warning_of(release.suppression, Recipe(method["name"], method["parameters"])):
+        print(f"shoal: {told}", file=sys.stderr)
+
+
+def release_rows(path: Path, certificate: dict[str, Any], lost: Any = None) -> list[tuple[str, str]]:
+    """The short table of a release; `lost` is what its publisher may see of suppression."""
     counts = certificate["counts"]
     rows = [("release", str(path))]
     for guarantee in certificate["guarantees"]:
@@ -121,7 +140,7 @@ def release_rows(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str
     if certificate.get("accepted"):
         rows.append(("accepted", ", ".join(certificate["accepted"])))
     if certificate["form"] == "events":
-        return [*rows, *_event_rows(certificate), *_report_row(path, certificate)]
+        return [*rows, *_event_rows(certificate, lost), *_report_row(path, certificate)]
     what = f"{counts['series']} series of {counts['subjects']} subjects"
     if certificate["form"] == "profiles":
         what = f"{counts['groups']} group profiles of {counts['subjects']} subjects"
@@ -142,19 +161,24 @@ def _report_row(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]
     return [("report", str(path / "report.html"))] if "report.html" in certificate["files"] else []
 
 
-def _event_rows(certificate: dict[str, Any]) -> list[tuple[str, str]]:
+def _event_rows(certificate: dict[str, Any], lost: Any) -> list[tuple[str, str]]:
     """What was done to events, and what became of it."""
+    from shoal.release.suppression import loss_by_value, percent
+
     counts, figures = certificate["counts"], certificate["method"]["figures"]
     moved = {int(distance): n for distance, n in figures.get("moved", {}).items() if distance != "0"}
     late = f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
     error, risk = certificate["utility"]["window-error"], certificate["risk"]["homogeneity"]
+    n_originals = counts["events"] + counts["suppressed"]
+    share = percent(counts["suppressed"] / n_originals)
     return [
         ("published", f"{counts['events']} events in {counts['snapshots']} snapshots"),
         ("moved", late),
-        ("suppressed", str(counts["suppressed"])),
+        ("suppressed", f"{counts['suppressed']} of {n_originals} events ({share})"),
+        *([("loss by value", loss_by_value(lost))] if lost and lost.lost else []),
         ("groups", f"{counts['groups']} over all snapshots, the smallest of {counts['smallest_group']} events"),
         ("window-error", f"{error['value']:.3g} ({error['meaning']})"),
-        ("homogeneity", f"{risk['highest']:.3g} at worst, {risk['before_highest']:.3g} before ({risk['meaning']})"),
+        ("homogeneity", risk["sentence"]),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import engines
-from shoal.cli.anonymize import release_figures, release_rows
+from shoal.cli.anonymize import release_figures, release_rows, warn_of_suppression
 from shoal.cli.output import print_json, print_table, steps
 
 
@@ -56,6 +56,7 @@ def run_policy_file(
         print_json({"release": None, "process": error.process}) if as_json else print_table(_points(error.process))
         raise
     print_json(outcome_figures(outcome)) if as_json else print_outcome(outcome)
+    warn_of_suppression(outcome.release)
 
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from shoal.cli.growing import grow, refuse_series_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.cli.spark import refuse_spark_options, stream_on_spark
-from shoal.errors import ParameterError
+from shoal.errors import GuaranteeNotMetError, ParameterError
 
 
 def stream(
@@ -53,6 +53,9 @@ def stream(
         Path | None,
         typer.Option(help="Folder for the state, from which a stopped or killed stream goes on. Holds raw events."),
     ] = None,
+    suppression_limit: Annotated[
+        float, typer.Option(help="Exit 1 at the end of a run where a larger share was suppressed; what is out stays.")
+    ] = 0.25,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first rejected event instead of counting it.")
@@ -113,7 +116,9 @@ def stream(
     refuse_series_options(ctx)
     from shoal.methods import Reposition
     from shoal.process import StreamColumns, stream_events
+    from shoal.release.suppression import check_suppression_limit
 
+    check_suppression_limit(suppression_limit)
     reposition = build(Reposition, method_options(ctx))
     columns = StreamColumns(time, sensitive, tuple(quasi or ()), id)
     if engine not in ("local", "spark"):
@@ -121,7 +126,8 @@ def stream(
     if engine == "spark":
         with steps() as progress:
             summary = stream_on_spark(ctx, reposition, columns, _known(known, known_file), progress)
-        _show(out, summary, as_json)
+        _warn(summary)
+        _show(out, summary, as_json, suppression_limit)
         return
     refuse_spark_options(ctx)
     with steps() as progress:
@@ -142,14 +148,38 @@ def stream(
             steps=progress,
             tell=lambda note: print(f"shoal: {note}", file=sys.stderr),
         )
-    _show(out, summary, as_json)
+    _show(out, summary, as_json, suppression_limit)
 
 
-def _show(out: Path, summary: dict[str, Any], as_json: bool) -> None:
+def _show(out: Path, summary: dict[str, Any], as_json: bool, limit: float) -> None:
     if as_json:
         print_json({"out": str(out), **summary})
     else:
         print_table(_rows(out, summary))
+    lost, of = _suppressed(summary)
+    if lost > limit * of:
+        raise GuaranteeNotMetError(
+            f"{lost} of {of} events ({100 * lost / of:.3g} %) were suppressed, more than the limit of "
+            f"{100 * limit:.3g} %. A stream is judged at the end of a run, and what is published stays published. "
+            "Begin a new one with a wider window, longer snapshots or a smaller l, or allow it: --suppression-limit."
+        )
+
+
+def _warn(summary: dict[str, Any]) -> None:
+    """On Spark only sums over all keys come home, so the loss by value is not known here."""
+    from shoal.model import Recipe, Suppression
+    from shoal.release.suppression import warning_of
+
+    lost, of = _suppressed(summary)
+    method = summary["method"]
+    if of and (told := warning_of(Suppression(of - lost, lost), Recipe(method["name"], method["parameters"]))):
+        print(f"shoal: {told}", file=sys.stderr)
+
+
+def _suppressed(summary: dict[str, Any]) -> tuple[int, int]:
+    """How many events were suppressed, of how many that have left the window."""
+    events = summary["events"]
+    return events["suppressed"], events["suppressed"] + events["published"]
 
 
 def _known(values: list[str] | None, path: Path | None) -> list[str] | None:
@@ -168,6 +198,7 @@ def _known(values: list[str] | None, path: Path | None) -> list[str] | None:
 
 def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
     events, snapshots = summary["events"], summary["snapshots"]
+    lost, of = _suppressed(summary)
     moved = {distance: number for distance, number in summary["moved"].items() if distance != "0" and number}
     by = ", ".join(f"{number} by {distance}" for distance, number in moved.items())
     rejected = ", ".join(f"{number} {name}" for name, number in summary["rejected"].items() if number)
@@ -175,7 +206,7 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("out", str(out)),
         ("published", f"{events['published']} events in {snapshots['published']} snapshots"),
         ("moved", f"{sum(moved.values())}{f' ({by})' if by else ''}"),
-        ("suppressed", str(events["suppressed"])),
+        ("suppressed", f"{lost} of {of} events ({100 * lost / max(1, of):.3g} %)"),
         ("rejected", f"{sum(summary['rejected'].values())}{f' ({rejected})' if rejected else ''}"),
         ("out of order", str(summary["out_of_order"])),
     ]

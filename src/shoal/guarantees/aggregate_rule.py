@@ -198,8 +198,10 @@ def rounding_of(recipe: Recipe) -> float:
     """By how much a published mean may differ from the exact one, because the method was asked to round it."""
     steps = recipe.parameters.get("steps")
     asked = steps[-1] if isinstance(steps, list) and steps else recipe.parameters
-    step = {"whole": 1.0, "binary": 0.0, None: 0.0}.get(asked.get("round_to"), asked.get("round_to"))
-    return float(step) / 2.0 if asked.get("aggregate") == "mean" else 0.0
+    step = asked.get("round_to")
+    if asked.get("aggregate") != "mean" or step in (None, "binary"):
+        return 0.0
+    return 0.5 if step == "whole" else float(step) / 2.0
 
 
 def _are_means(own: NDArray[np.float64], values: NDArray[np.float64], within: float) -> bool:

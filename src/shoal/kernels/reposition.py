@@ -82,7 +82,7 @@ def admit(
 ) -> None:
     """Snapshot `last` of the window, empty until now as all after it, gets its events at the least loss (section V)."""
     n_values, w = suppressed.shape
-    level, size = _first_level(arriving, l)
+    level, size = first_level(arriving, l)
     count = np.empty(n_values, dtype=np.int64)
     gain = np.empty(n_values, dtype=np.float64)
     for s in range(n_values):
@@ -146,7 +146,7 @@ def fill(counts: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[
 
 
 @njit(cache=True)
-def _first_level(arriving: NDArray[np.int64], l: int) -> tuple[int, int]:
+def first_level(arriving: NDArray[np.int64], l: int) -> tuple[int, int]:
     """The highest level at which what arrives, cut off there, is l-eligible by itself, and how many that are.
 
     Suppressing from the most frequent value until the rest is l-eligible ends here, whatever breaks ties. No suppressed

@@ -3,7 +3,8 @@
 To add one: a file here, exported below. The contract tests, `shoal methods` and the options of `shoal anonymize` pick
 it up. To be one of several `Steps` it may say of itself `keeps_equal`, whether equal series stay equal, `each_alone`,
 whether it changes every series by its own readings only, and `keeps_apart`, whether no series gets readings of another
-subject; and it has `unfold` where what it publishes has other rows or instants. `Steps` itself aims at what its steps leave.
+subject; and it has `unfold` where what it publishes has other rows or instants. `Steps` itself aims at what its steps
+leave.
 """
 
 from shoal.methods.kp import KP

@@ -13,6 +13,7 @@ from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
+from shoal.model.suppression import Suppression, ValueLoss
 from shoal.model.verdict import Verdict, Witness
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "Role",
     "Roles",
     "Score",
+    "Suppression",
+    "ValueLoss",
     "Verdict",
     "Witness",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal.model.candidate import Recipe
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
+from shoal.model.suppression import Suppression, ValueLoss
 from shoal.model.verdict import Verdict
 
 
@@ -48,6 +50,20 @@ class EventsCandidate:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Everything the method aims at; all of it must hold."""
         return (self.guarantee,)
+
+    @property
+    def suppression(self) -> Suppression:
+        """How many events are not published, in all and by sensitive value, the most frequent first."""
+        original, published = self.private.original, self.private.snapshots >= 0
+        values = original.frame[original.sensitive].cast(pl.String)
+        counts = (
+            pl.DataFrame({"value": values, "after": published})
+            .group_by("value", maintain_order=True)
+            .agg(pl.len().alias("before"), pl.col("after").sum())
+            .sort("before", "value", descending=[True, False])
+        )
+        losses = tuple(ValueLoss(*row) for row in counts.select("value", "before", "after").iter_rows())
+        return Suppression(int(published.sum()), int((~published).sum()), "events", losses)
 
     def check(self) -> Verdict:
         """Judge the guarantee on the published tables."""

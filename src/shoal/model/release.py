@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.model.candidate import Published
 from shoal.model.event_tables import EventTables
+from shoal.model.suppression import Suppression
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +27,14 @@ class Release:
         The content of `release.json`.
     published
         The published series under their pseudonyms, the profiles of groups, or events, in the order of the file.
+    suppression
+        What was left out, where the release was just made: for its publisher, and not in the folder.
     """
 
     path: Path
     certificate: dict[str, Any]
     published: Published | EventTables
+    suppression: Suppression | None = None
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from shoal.model import Guarantee, Panel, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release.agreement import Agreement
 from shoal.release.parts import PartsRelease, release_blocks
+from shoal.release.suppression import LIMIT
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence
 
@@ -40,6 +41,7 @@ def publish_blocks(
     insecure_seed: int | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
     risk_limit: float | None = None,
+    suppression_limit: float = LIMIT,
     scores: Mapping[str, tuple[Score, str]] | None = None,
     process: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
@@ -59,6 +61,7 @@ def publish_blocks(
         scores={**usual_scores(candidate, known=scores or {}), **(scores or {})},
         risks=risks,
         risk_limit=risk_limit,
+        suppression_limit=suppression_limit,
         figures=figures,
         page=render,
         pseudonyms=pseudonyms,

@@ -30,7 +30,16 @@ from shoal.process.planning import plan_of
 from shoal.process.policy import EnginePart, Policy
 from shoal.process.running import NothingMeetsBothError, Outcome, describe, refuse_roles
 from shoal.process.search import Point
-from shoal.process.search.searching import FEWEST_IN_SAMPLE, SAMPLE, Plan, choose, halves, not_held, worst_of
+from shoal.process.search.searching import (
+    FEWEST_IN_SAMPLE,
+    SAMPLE,
+    Plan,
+    choose,
+    halves,
+    not_held,
+    suppresses_too_much,
+    worst_of,
+)
 from shoal.process.steps import Steps, silent
 from shoal.release import check_target
 from shoal.release.parts import PartsRelease, local_path
@@ -124,6 +133,7 @@ def run_policy_in_blocks(
             accept=tuple(release.accept),
             risks={name: (risk, plan.attacks[name].meaning) for name, risk in chosen.risks.items()},
             risk_limit=policy.require.risk.at_most,
+            suppression_limit=policy.require.suppression.at_most,
             scores={name: (score, plan.measures[name].meaning) for name, score in chosen.scores.items()},
             process=process,
         )
@@ -156,6 +166,7 @@ def evaluate_blocks(plan: Plan, values: tuple[Any, ...], panel: BlockPanel) -> t
     try:
         candidate = anonymize(method, panel)
         refused = not_held((*candidate.guarantees, *plan.require), lambda guarantee: check(guarantee, candidate))
+        refused = refused or suppresses_too_much(plan, candidate)
     except ParameterError as error:
         return method, None, Point(parameters, refused=str(error), on=on, impossible=True)
     except GuaranteeNotMetError as error:

@@ -17,6 +17,7 @@ from shoal.release import release_candidate, verify
 from shoal.release.agreement import Agreement
 from shoal.release.certificate import read_certificate
 from shoal.release.ledger import recording
+from shoal.release.suppression import LIMIT
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
@@ -36,6 +37,7 @@ def publish(
     insecure_seed: int | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
     risk_limit: float | None = None,
+    suppression_limit: float = LIMIT,
     scores: Mapping[str, tuple[Score, str]] | None = None,
     process: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
@@ -69,6 +71,8 @@ def publish(
         What attacks achieved and measures found, each with its meaning in words, beyond what is measured here.
     risk_limit
         What no attack may exceed. A candidate that aims at no guarantee is published only below it.
+    suppression_limit
+        The largest share of the events, or of the series, that the method may leave out; above it nothing is written.
     process
         How the parameters were found, for the certificate and the report.
     ledger
@@ -100,6 +104,7 @@ def publish(
             insecure_seed=insecure_seed,
             risks=risks,
             risk_limit=risk_limit,
+            suppression_limit=suppression_limit,
             scores=scores,
             process=process,
             ledger=ledger,
@@ -119,6 +124,7 @@ def publish(
             require=require,
             **found,
             risk_limit=risk_limit,
+            suppression_limit=suppression_limit,
             page=render,
             file_format=format,
             pseudonyms=pseudonyms,

@@ -97,6 +97,7 @@ def run_policy(
             accept=tuple(policy.release.accept),
             risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
             risk_limit=policy.require.risk.at_most,
+            suppression_limit=policy.require.suppression.at_most,
             scores={name: pair for pairs in purposes.values() for name, pair in pairs.items()} | limited,
             process=process,
             agreement=agreement,

@@ -14,8 +14,10 @@ import polars as pl
 
 from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods.reposition import Reposition
+from shoal.model import Recipe
 from shoal.process.steps import Steps, silent
 from shoal.release.private import open_private
+from shoal.release.suppression import loss_by_value, warning_of
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.checkpoint import Checkpoint, Kept, different, locked, read_checkpoints
 from shoal.streams.folder import Folder
@@ -137,6 +139,7 @@ def stream_events(
             tell("Without --private no state is kept: a stream that is stopped cannot go on.")
         with Publisher(to, private, "csv" if file_format == "csv" else "parquet") as publisher:
             stream.run(reader, publisher, stop, flush=flush, steps=steps)
+        stream.tell_of_suppression(tell)
         return stream.summary()
 
 
@@ -267,6 +270,16 @@ class _Stream:
             tables["window"], operator = self._operator.state()
         facts |= {"settings": self._settings, "seed": self._method.seed, "operator": operator}
         return Checkpoint(self._number, whole, facts, tables)
+
+    def tell_of_suppression(self, tell: Callable[[str], None]) -> None:
+        """Tell the publisher what was lost so far, by value; the summary beside the release says only how much."""
+        found = self._totals.suppression
+        if found.lost and found.kept and found.values:
+            tell(f"Loss by value: {loss_by_value(found)}.")
+        if not found.n_originals:
+            return
+        if told := warning_of(found, Recipe(self._method.name, self._method.parameters)):
+            tell(told)
 
     def summary(self) -> dict[str, Any]:
         """The figures so far: counts only."""

@@ -36,7 +36,7 @@ from shoal.release.form import Form
 from shoal.release.forms import form_of
 from shoal.release.lint import Written, check_accepted, lint, settle
 from shoal.release.openness import enough_is_open, enough_pairs_are_open
-from shoal.release.private import keep, keep_aside, load_or_make_key, open_private
+from shoal.release.private import keep, keep_aside, load_or_make_key, open_private, write_privately
 from shoal.release.pseudonyms import Pseudonyms
 from shoal.release.publishers_word import (
     is_by_mechanism,
@@ -44,6 +44,13 @@ from shoal.release.publishers_word import (
     refuse_beside_noise,
     refuse_unjudged,
     tells_exact_figures,
+)
+from shoal.release.suppression import (
+    LIMIT,
+    readers_figures,
+    refuse_suppression,
+    suppression_of,
+    table_by_value,
 )
 from shoal.release.verification import examine, positions
 
@@ -57,6 +64,7 @@ def release_candidate(
     scores: Mapping[str, tuple[Score, str]] | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
     risk_limit: float | None = None,
+    suppression_limit: float = LIMIT,
     figures: Mapping[str, Any] | None = None,
     page: Callable[[Mapping[str, Any]], str] | None = None,
     file_format: FileFormat = "parquet",
@@ -88,6 +96,8 @@ def release_candidate(
     risk_limit
         What the upper end of no attack's interval may exceed. A candidate that aims at no guarantee is refused without
         risks, without a limit, and above it; for others what they aim at decides.
+    suppression_limit
+        The largest share of the originals that the method may have left out.
     figures
         Aggregates for the report.
     page
@@ -137,8 +147,14 @@ def release_candidate(
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
+    suppression = suppression_of(candidate)
+    if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
+        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
     if not tells_exact_figures(guarantees):
         scores = risks = figures = None
+    elif isinstance(candidate, EventsCandidate):
+        told = readers_figures(candidate.published, suppression)
+        figures = {**(figures or {}), **({"suppression": told} if told else {})}
     names = _names(form, candidate, target, pseudonyms, private, insecure_seed, agreement)
     aside = None
     if private is not None:
@@ -185,7 +201,15 @@ def release_candidate(
     if aside is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
         keep(aside, final.files[tables[0].name].sha256)
-    return Release(path=Path(to), certificate=final.as_dict(), published=form.renamed(candidate.published, names))
+        if suppression.values and private is not None:
+            name = f"suppression-{final.files[tables[0].name].sha256[:16]}.csv"
+            write_privately(Path(private) / name, table_by_value(suppression))
+    return Release(
+        path=Path(to),
+        certificate=final.as_dict(),
+        published=form.renamed(candidate.published, names),
+        suppression=suppression,
+    )
 
 
 def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:

@@ -21,7 +21,7 @@ from shoal.engines.checks import check
 from shoal.engines.pseudonyms import fresh_key
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.methods.instants import positions
-from shoal.model import EventTables, Guarantee, Published, Release, Risk, Score
+from shoal.model import EventTables, Guarantee, Published, Release, Risk, Score, Suppression
 from shoal.release import certificate as cert
 from shoal.release.certifying import certify, input_part, time_part, withheld, write_certificate
 from shoal.release.folder import check_target, folder_beside, whole_folder
@@ -36,6 +36,7 @@ from shoal.release.parts_refusing import refuse_blocks
 from shoal.release.parts_writing import PART_BYTES, bits_for, write_parts
 from shoal.release.private import load_or_make_key, open_private
 from shoal.release.publishers_word import judge, refuse_unjudged
+from shoal.release.suppression import LIMIT, refuse_suppression, suppression_of
 from shoal.release.values import Grouped, count_groups, value_columns
 from shoal.release.verification import examine
 
@@ -49,11 +50,14 @@ class PartsRelease(Release):
         The folder.
     certificate
         The content of `release.json`.
+    suppression
+        As in `Release`.
     """
 
-    def __init__(self, path: Path, certificate: dict[str, Any]) -> None:
+    def __init__(self, path: Path, certificate: dict[str, Any], suppression: Suppression | None = None) -> None:
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "certificate", certificate)
+        object.__setattr__(self, "suppression", suppression)
 
     @cached_property
     def published(self) -> Published:
@@ -77,6 +81,7 @@ def release_blocks(
     scores: Mapping[str, tuple[Score, str]] | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
     risk_limit: float | None = None,
+    suppression_limit: float = LIMIT,
     figures: Mapping[str, Any] | None = None,
     page: Callable[[Mapping[str, Any]], str] | None = None,
     pseudonyms: Literal["random", "keyed"] = "random",
@@ -109,6 +114,9 @@ def release_blocks(
     for guarantee, verdict in zip(guarantees, verdicts, strict=True):
         if not verdict.holds:
             raise GuaranteeNotMetError(refusal(guarantee, verdict))
+    suppression = suppression_of(candidate)
+    if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
+        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
     key = _key(candidate, target, pseudonyms, kept, insecure_seed)
     engine = candidate.panel.engine
     began = time.time()
@@ -164,7 +172,7 @@ def release_blocks(
     if kept is not None and map_folder is not None:
         # Only now: until the release is in place, maps of earlier ones are all there is.
         keep_map(map_folder, final)
-    return PartsRelease(Path(to), final.as_dict())
+    return PartsRelease(Path(to), final.as_dict(), suppression)
 
 
 def local_path(to: str | Path, what: str) -> Path:

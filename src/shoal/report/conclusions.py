@@ -314,14 +314,6 @@ MAY_NOT_OF_THE_RELEASE = (
         lambda f: "That rows which look alike in their readings look alike in the other published columns too.",
     ),
     Said(
-        "suppressed events",
-        lambda f: f.counted("suppressed") > 0,
-        lambda f: (
-            "How frequent each value was: suppression takes away the frequent ones first, so shares and ranks of "
-            "values may differ from those of the originals."
-        ),
-    ),
-    Said(
         "suppressed series",
         lambda f: f.counted("series_suppressed") > 0,
         lambda f: "That everybody who was in the input is in the release: some series were suppressed.",

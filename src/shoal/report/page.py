@@ -21,7 +21,7 @@ from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, pairs, settings
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, SUPPRESSION, pairs, settings
 
 MAX_BYTES = 5_000_000
 
@@ -107,6 +107,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "search": search,
         "curves": curves,
         "purposes": by_purpose(figures, _scores(certificate.get("utility"))),
+        "suppression": said(SUPPRESSION, facts),
         "risks": _risks(certificate.get("risk")),
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
@@ -203,26 +204,10 @@ def _risks(risk: Any) -> list[dict[str, str]]:
                 "baseline": _share(figures.get("baseline"), figures.get("baseline_interval")),
                 "targets": words.number(figures.get("n_targets")),
                 "meaning": words.clipped(figures.get("meaning", "")),
-                "sentence": words.clipped(figures.get("sentence", ""), 400),
-                "remarks": _remarks(figures),
+                "sentence": words.clipped(figures.get("sentence", ""), 600),
             }
         )
     return risks
-
-
-def _remarks(risk: Mapping[str, Any]) -> str:
-    """What an attack found beyond its mean, as far as it says so."""
-    remarks = []
-    if is_finite(risk.get("highest")):
-        before: Any = risk.get("before_highest")
-        without = f"; without protection it would be {words.percent(before)}" if is_finite(before) else ""
-        remarks.append(f"for the target most at risk {words.percent(risk['highest'])}{without}.")
-    if (missing := risk.get("n_unmatched")) and is_finite(risk.get("unmatched")):
-        remarks.append(
-            f"{words.plural(missing, 'target')} can be seen to be missing, which tells something, as only frequent "
-            f"values are suppressed: a guess is right with {words.percent(risk['unmatched'])}."
-        )
-    return " ".join(remarks)
 
 
 def _share(share: Any, interval: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
+from shoal.release.suppression import NOTABLE
 from shoal.report import words
 
 Said = Sentence[Facts]
@@ -211,9 +212,10 @@ METHOD = (
     ),
     Said(
         "suppressed",
-        lambda f: f.counted("suppressed") > 0,
+        lambda f: f.counted("suppressed") > 0 and f.counted("events") > 0,
         lambda f: (
-            f"{words.plural(f.counted('suppressed'), 'event')} found no place and "
+            f"{words.number(f.counted('suppressed'))} of {words.plural(f.counted('events'), 'event')} "
+            f"({words.percent(f.counted('suppressed') / f.counted('events'))}) found no place and "
             f"{'was' if f.counted('suppressed') == 1 else 'were'} suppressed."
         ),
     ),
@@ -373,6 +375,52 @@ CLOCK = (
 
 def _axis(facts: Facts) -> Any:
     return mapping(facts.figures.get("axis"))
+
+
+# What readers must know of suppressed events before they compare how frequent values are.
+SUPPRESSION = (
+    Said(
+        "notable",
+        lambda f: bool(_values(f)) and _suppression(f)["share"] > NOTABLE,
+        lambda f: "Do not compare how frequent values are: too many events are missing for that.",
+    ),
+    Said(
+        "share",
+        lambda f: bool(_values(f)),
+        lambda f: (
+            f"{words.percent(_suppression(f)['share'])} of the events were suppressed, so the shares of sensitive "
+            "values in this release need not be those of the originals. Counts of the suppressed by value stay with "
+            "the publisher, because they would tell the values of people seen to be missing. What follows from the "
+            "release alone:"
+        ),
+    ),
+    Said(
+        "by value",
+        lambda f: bool(_values(f)),
+        lambda f: " ".join(
+            f"Number {place} by frequency has {words.percent(value['published'])} of the published events, and had "
+            f"between {words.percent(value['least'])} and {words.percent(value['most'])} of the originals."
+            for place, value in enumerate(_values(f), 1)
+        ),
+    ),
+    Said(
+        "order",
+        lambda f: bool(_values(f)) and _suppression(f).get("order_open") is True,
+        lambda f: "Which value was the most frequent among the originals cannot be told from this release.",
+    ),
+)
+
+
+def _suppression(facts: Facts) -> Any:
+    return mapping(facts.figures.get("suppression"))
+
+
+def _values(facts: Facts) -> list[Any]:
+    told = _suppression(facts)
+    found = [mapping(value) for value in listed(told.get("values"))[:10]]
+    shares = ("published", "least", "most")
+    known = [value for value in found if all(is_finite(value.get(name)) for name in shares)]
+    return known if is_finite(told.get("share")) else []
 
 
 AGGREGATES = (

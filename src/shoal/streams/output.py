@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from shoal.errors import ReleaseError
-from shoal.model import EventTables
+from shoal.model import EventTables, Suppression, ValueLoss
 from shoal.model.event_kinds import as_text, from_text
+from shoal.model.event_tables import COUNT
 from shoal.streams.durable import Aside, write_aside
 
 if TYPE_CHECKING:
@@ -34,28 +35,50 @@ class Totals:
     suppressed: int = 0
     moved: dict[int, int] = field(default_factory=dict)
     """How many published events were moved by how many snapshots; 0 is not moved."""
+    values: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each sensitive value how many events were published and how many suppressed: for the publisher alone."""
 
     def plus(self, snapshot: PublishedSnapshot) -> Totals:
         """These and one more snapshot."""
         distances = sorted({*self.moved, *snapshot.moved})
         moved = {d: self.moved.get(d, 0) + snapshot.moved.get(d, 0) for d in distances}
+        values = dict(self.values)
+        for value, published, suppressed in (
+            *((value, n, 0) for value, n in _published_values(snapshot.tables).items()),
+            *((value, 0, n) for value, n in snapshot.suppressed.items()),
+        ):
+            before = values.get(value, (0, 0))
+            values[value] = (before[0] + published, before[1] + suppressed)
         return Totals(
             self.snapshots + 1,
             self.events + snapshot.tables.n_events,
-            self.suppressed + snapshot.suppressed,
+            self.suppressed + snapshot.n_suppressed,
             moved,
+            values,
         )
+
+    @property
+    def suppression(self) -> Suppression:
+        """What was suppressed of all events that have left the window."""
+        # A stream begun before values were counted has figures of a part only.
+        counted = sum(kept + lost for kept, lost in self.values.values()) == self.events + self.suppressed
+        losses = [ValueLoss(value, kept + lost, kept) for value, (kept, lost) in self.values.items() if counted]
+        losses.sort(key=lambda loss: (-loss.before, str(loss.value)))
+        return Suppression(self.events, self.suppressed, "events", tuple(losses))
 
     def facts(self) -> dict[str, Any]:
         """What JSON can hold."""
         moved = {str(distance): number for distance, number in self.moved.items()}
-        return {"snapshots": self.snapshots, "events": self.events, "suppressed": self.suppressed, "moved": moved}
+        values = {value: list(pair) for value, pair in self.values.items()}
+        known = {"snapshots": self.snapshots, "events": self.events, "suppressed": self.suppressed}
+        return known | {"moved": moved, "values": values}
 
     @classmethod
     def restored(cls, facts: Mapping[str, Any]) -> Totals:
         """Go on from facts."""
         moved = {int(distance): number for distance, number in facts["moved"].items()}
-        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved)
+        values = {value: (kept, lost) for value, (kept, lost) in facts.get("values", {}).items()}
+        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved, values)
 
 
 def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finished: bool) -> dict[str, Any]:
@@ -69,6 +92,7 @@ def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finishe
             "taken": taken,
             "published": totals.events,
             "suppressed": totals.suppressed,
+            "suppressed_share": round(totals.suppressed / max(1, totals.events + totals.suppressed), 4),
             "waiting": taken - totals.events - totals.suppressed,
         },
         "snapshots": {"closed": arrivals.n_closed, "published": totals.snapshots},
@@ -78,6 +102,14 @@ def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finishe
         "position": arrivals.position.facts(),
         "finished": finished,
     }
+
+
+def _published_values(tables: EventTables) -> dict[str, int]:
+    """How many published events have each sensitive value, written as text."""
+    value = pl.col(tables.sensitive).cast(pl.String)
+    if tables.counts is None:
+        return dict(tables.records.group_by(value).len().iter_rows())
+    return dict(tables.counts.group_by(value).agg(pl.col(COUNT).sum()).iter_rows())
 
 
 def check_new(folder: Path) -> None:

@@ -29,13 +29,19 @@ class PublishedSnapshot:
     moved
         How many of its events came from how many snapshots before; 0 for those that stayed.
     suppressed
-        How many events arrived with this snapshot and are never published.
+        Of the events that arrived with this snapshot and are never published how many have each sensitive value,
+        written as text. For the publisher: it is in no published file.
     """
 
     number: int
     tables: EventTables
     moved: dict[int, int]
-    suppressed: int
+    suppressed: dict[str, int]
+
+    @property
+    def n_suppressed(self) -> int:
+        """How many events arrived with this snapshot and are never published."""
+        return sum(self.suppressed.values())
 
 
 class RepositionStream:
@@ -106,14 +112,18 @@ class RepositionStream:
     def _publish(self, eligible: Eligible) -> PublishedSnapshot:
         columns: dict[str, Any] = {"time": self._time, "quasi": self._quasi, "sensitive": self._sensitive}
         if eligible.events.is_empty():
-            return PublishedSnapshot(eligible.number, self._nothing(eligible.events), {}, len(eligible.suppressed))
+            return PublishedSnapshot(eligible.number, self._nothing(eligible.events), {}, self._values(eligible))
         tables = self._method.tables(eligible, seed=self._run.seed, **columns)
         verdict = self._method.aims_at.check(tables)
         if not verdict.holds:  # a defect of ours; it must not get out
             raise GuaranteeNotMetError(
                 f"The snapshot at position {eligible.number} is not {self._method.l}-diverse. It was not published."
             )
-        return PublishedSnapshot(eligible.number, tables, eligible.moved, len(eligible.suppressed))
+        return PublishedSnapshot(eligible.number, tables, eligible.moved, self._values(eligible))
+
+    def _values(self, eligible: Eligible) -> dict[str, int]:
+        counts = eligible.suppressed[self._sensitive].cast(pl.String).value_counts(sort=True)
+        return dict(counts.iter_rows())
 
     def _nothing(self, events: pl.DataFrame) -> EventTables:
         named = events.rename({self._time: TIME})

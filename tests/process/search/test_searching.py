@@ -146,6 +146,20 @@ def test_a_guarantee_required_beyond_the_method_s_own_is_checked_at_every_point(
     assert found.frontier.chosen.parameters == {"k": 20}
 
 
+def test_a_point_that_leaves_out_more_than_the_policy_allows_is_refused():
+    panel = days()
+    areas = Panel(panel.values, times=panel.times, attributes={"area": ["a"] * 20 + ["b"] * 40})
+    method = "{name: scope-aggregation, within: area, size: {search: [4, 30]}, share: 0.9, otherwise: withhold}"
+    found = search(plan(f"method: {method}", lambda published, targets: 0.0), areas)
+    assert found.frontier.chosen.parameters == {"size": 4}
+    refused = found.frontier.points[1].refused
+    assert "20 of 60 series (33.3 %) would be suppressed, more than the limit of 25 %." in refused
+    assert "require: {suppression: {at_most: 0.5}}" in refused
+    allowed = f"method: {method}\nrequire: {{suppression: {{at_most: 0.4}}}}"
+    found = search(plan(allowed, lambda published, targets: 0.0), areas)
+    assert [point.refused for point in found.frontier.points] == [None, None]
+
+
 def test_methods_without_a_guarantee_are_held_to_the_upper_end_of_every_interval():
     text = "method: {name: noise-addition, snr: 1.0}\nadversary: {knows: {totals: day}, scenario: prosecutor}"
     one = plan(text)

@@ -106,9 +106,9 @@ def _publishes_means(recipe: Recipe) -> bool:
     *earlier, last = recipe.parameters["steps"] if recipe.method == "steps" else [_named(recipe)]
     if any(step["name"] != "sampling-with-fictives" for step in earlier):
         return False
-    return last["name"] == "scope-aggregation" or (
-        last["name"] == "microaggregation" and last.get("aggregate", "mean") == "mean"
-    )
+    if last["name"] == "microaggregation":
+        return bool(last.get("aggregate", "mean") == "mean")
+    return bool(last["name"] == "scope-aggregation")
 
 
 def _named(recipe: Recipe) -> dict[str, Any]:

@@ -84,12 +84,21 @@ class RiskLimit(Part):
     at_most: Share = Field(default=0.09, description="No attack of the adversary may succeed more often than this.")
 
 
+class SuppressionLimit(Part):
+    """How much a method may leave out."""
+
+    at_most: Share = Field(default=0.25, description="No more than this share of the series may be suppressed.")
+
+
 class Require(Part):
     """What must hold before anything is written."""
 
     risk: RiskLimit = Field(default=RiskLimit(), description="The limit for every attack.")
     utility: dict[str, Limit] = Field(
         default_factory=dict, description="Limits by measure: {normalized-divergence: {at_most: 0.12}}."
+    )
+    suppression: SuppressionLimit = Field(
+        default=SuppressionLimit(), description="The limit for what a method leaves out, such as kp."
     )
     guarantees: list[str | dict[str, Any]] = Field(
         default_factory=list, description="Guarantees beyond those of the method: [aggregate-rule]."

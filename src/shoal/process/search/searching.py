@@ -19,6 +19,7 @@ from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
 from shoal.process.search.points import Choices
 from shoal.process.steps import Steps, silent
+from shoal.release.suppression import refuse_suppression, suppression_of
 
 SAMPLE = 2_000
 """Subjects that are tried first where the policy does not say how many."""
@@ -164,7 +165,7 @@ def evaluate(
     method = plan.method_at(values)
     try:
         candidate: Candidate = method.anonymize(panel)
-        refused = _not_held(candidate, plan.require)
+        refused = _not_held(candidate, plan.require) or suppresses_too_much(plan, candidate)
     except ParameterError as error:
         return method, None, Point(parameters, refused=str(error), on=on, impossible=True)
     except GuaranteeNotMetError as error:
@@ -192,6 +193,11 @@ def _not_held(candidate: Candidate, require: Sequence[Guarantee]) -> str | None:
     return not_held((*candidate.guarantees, *require), lambda guarantee: guarantee.check(candidate))
 
 
+def suppresses_too_much(plan: Plan, candidate: Any) -> str | None:
+    """Why a point leaves out more than the policy allows, in words; None where it does not."""
+    return refuse_suppression(suppression_of(candidate), plan.policy.require.suppression.at_most, candidate.recipe)
+
+
 def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdict]) -> str | None:
     """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
     for guarantee in guarantees:
@@ -199,5 +205,6 @@ def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdi
             continue
         verdict = check(guarantee)
         if not verdict.holds:
-            return f"{guarantee.name} {verdict.words}."
+            why = f" ({verdict.note})" if verdict.note and verdict.outcome == "does not hold" else ""
+            return f"{guarantee.name} {verdict.words}{why}."
     return None

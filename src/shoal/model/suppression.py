@@ -1,0 +1,62 @@
+"""How much of the originals a method leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class ValueLoss:
+    """How often a sensitive value occurs among the originals, and how often in the release."""
+
+    value: Any
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """What a method does not publish, in all and by sensitive value; for the publisher alone.
+
+    Counts before suppression say which values the suppressed have. Somebody who sees that a person is missing from the
+    release would learn their value from them, and l-diversity would be no help. So these counts are in no release.
+
+    Parameters
+    ----------
+    kept, lost
+        How many of the originals are published, and how many are not.
+    what
+        What is counted.
+    values
+        Of events each sensitive value, the most frequent of the originals first.
+    """
+
+    kept: int
+    lost: int
+    what: Literal["events", "series"] = "events"
+    values: tuple[ValueLoss, ...] = ()
+
+    @property
+    def n_originals(self) -> int:
+        """How many there were."""
+        return self.kept + self.lost
+
+    @property
+    def share(self) -> float:
+        """The share that is not published."""
+        return self.lost / self.n_originals
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The place of each of the values in the release, from 1; of equally frequent ones as among the originals."""
+        order = sorted(range(len(self.values)), key=lambda place: (-self.values[place].after, place))
+        return tuple(order.index(place) + 1 for place in range(len(order)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain figures by rank; values are not named, because logs travel."""
+        values = [
+            {"rank_before": before, "rank_after": after, "before": loss.before, "after": loss.after}
+            for before, (loss, after) in enumerate(zip(self.values, self.ranks, strict=True), 1)
+        ]
+        return {"suppressed": self.lost, "of": self.n_originals, "share": self.share, "values": values}
