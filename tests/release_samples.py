@@ -8,6 +8,7 @@ import polars as pl
 from shoal import (
     KP,
     NLK,
+    AggregateRule,
     Events,
     KAnonymity,
     Microaggregation,
@@ -130,6 +131,10 @@ def publish_kinds(folder):
         "noise": attacked(NoiseAddition(snr=1.0).anonymize(days())),
         "fictives": attacked(SamplingWithFictives(share=0.9).anonymize(days())),
         "aggregates": (ScopeAggregation(size=10, share=0.3).anonymize(days()), {}),
+        "aggregates at instants": (
+            ScopeAggregation(size=10, share=0.3).anonymize(days()),
+            {"require": [AggregateRule(size=10, share=0.3, per="instant")]},
+        ),
         "private subjects": (NoisyAggregates(**noise).anonymize(days()), {}),
         "private readings": (NoisyAggregates(**noise, unit="reading").anonymize(days()), {}),
         "events": (Reposition(l=2, window=2, seed=1).anonymize(register()), {}),

@@ -384,19 +384,3 @@ def test_findings_that_were_let_pass_are_said():
     text = render({"counts": {}, "guarantees": [], "accepted": ["timestamp-phase", "<b>"]})
     assert "let these findings pass: timestamp-phase, &lt;b&gt;." in text
     assert "let these findings pass" not in render({"counts": {}, "guarantees": []})
-
-
-def test_one_reading_is_not_called_the_readings_of_a_subject():
-    (line,) = may_conclude({"name": "differential-privacy", "parameters": {"unit": "reading"}})
-    assert line.startswith("Any one reading changes the odds")
-    (line,) = may_conclude({"name": "differential-privacy", "parameters": {"unit": "subject"}})
-    assert line.startswith("The readings of any one subject change the odds")
-
-
-def test_a_share_of_the_period_is_not_called_a_share_of_every_figure():
-    rule = {"name": "aggregate-rule", "parameters": {"size": 15, "share": 0.15, "per": "period"}}
-    (line,) = may_conclude(rule)
-    assert "over at least 15 subjects. Over the whole time none" in line
-    assert "at a single instant one may" in line
-    rule["parameters"]["per"] = "instant"
-    assert may_conclude(rule)[0].endswith("None of them has more than the stated share of it.")

@@ -8,13 +8,14 @@ from shoal.release.facts import Facts
 from shoal.report import render, words
 from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
 from shoal.report.page import facts_of
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, SUPPRESSION
 
 OF_THE_RELEASE = {
     **STEPS,
     "groups": ALIKE,
     "clock": CLOCK,
     "aggregates": AGGREGATES,
+    "suppression": SUPPRESSION,
     **{f"reader {section}": sentences for section, sentences in BY_RELEASE.items()},
 }
 EVERY = {

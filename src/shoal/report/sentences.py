@@ -76,9 +76,7 @@ PUBLISHED = (
     Said(
         "missing",
         lambda f: (
-            is_finite(f.counts.get("missing"))
-            and f.counts["missing"] > 0
-            and not f.promises("differential-privacy")
+            is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.promises("differential-privacy")
         ),
         lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
     ),
