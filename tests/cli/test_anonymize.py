@@ -343,3 +343,52 @@ def test_channels_are_published_as_columns(tmp_path, monkeypatch):
     assert run(["anonymize", "x.csv", *options, "--k", "4"]) == 0
     assert pl.read_parquet("out/data.parquet").columns == ["id", "time", "kwh", "volt"]
     assert run(["verify", "out"]) == 0
+
+
+class TestWhatASubjectIs:
+    """The terminal says it, whatever comes of the run."""
+
+    @pytest.fixture
+    def room(self, tmp_path, monkeypatch):
+        """27 sensor columns of one room."""
+        monkeypatch.chdir(tmp_path)
+        rng, sizes = np.random.default_rng(0), {"co2": 600.0, "temp": 21.0, "humidity": 40.0}
+        columns = {f"{name}_{i}": size * rng.uniform(0.9, 1.1, 48) for name, size in sizes.items() for i in range(9)}
+        times = np.datetime64("2024-03-01T00:00", "us") + np.arange(48) * np.timedelta64(30, "m")
+        pl.DataFrame({"time": times, **columns}).write_csv("room1.csv")
+        return tmp_path
+
+    def test_sensors_of_one_room_are_no_crowd(self, room, capsys):
+        assert run(["anonymize", "room1.csv", "--k", "3", "-o", "out"]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.count("\n") == 1
+        assert "27 columns with readings" in said.err
+        assert "(co, co2, humidity, temp)" in said.err
+        assert "--layout wide" in said.err
+        assert "name --id and every channel as --value" in said.err
+        assert not (room / "out").exists()
+        assert run(["anonymize", "room1.csv", "--k", "3", "-o", "out", "--layout", "wide"]) == 0
+        assert "read              27 columns read as 27 subjects\n" in capsys.readouterr().out
+
+    def test_long_tables_name_the_column(self, meters, capsys):
+        assert anonymize("-o", "out", "--private", "private") == 0
+        rows = len(pl.read_parquet("x.parquet"))
+        said = f"{rows} rows read as 40 series of 40 subjects (column 'id')"
+        assert f"read              {said}\n" in capsys.readouterr().out
+        assert anonymize("-o", "again", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["read"] == [said]
+        for command in (["utility"], ["attack", "--targets", "5", "--knows", "points=2"]):
+            places = ["x.parquet", "out"] if command[0] == "utility" else ["out", "x.parquet"]
+            assert run([command[0], *places, "--private", "private", *command[1:]]) == 0
+            assert said in capsys.readouterr().out
+
+    def test_merged_spellings_are_told(self, meters, capsys):
+        table = pl.read_parquet("x.parquet")
+        first = table["id"][0]
+        odd = pl.when((pl.col("id") == first) & (pl.col("time") == table["time"].max())).then(pl.col("id") + " ")
+        table.with_columns(id=odd.otherwise(pl.col("id"))).write_parquet("x.parquet")
+        assert anonymize("-o", "out") == 0
+        assert "1 spelling in column 'id' changed on reading" in (said := capsys.readouterr().out)
+        assert "of them names what another spelling names as well" in said
+        assert first not in said

@@ -90,7 +90,7 @@ def test_interpolation_after_dropped_instants_follows_the_clock():
     values = np.array([[0.0, NAN, NAN, 3.0], [0.0, NAN, 2.0, 3.0]])
     times = np.array([0, 10, 20, 30])
     table = pl.DataFrame({"time": times, "a": values[0], "b": values[1]}, nan_to_null=True)
-    panel = read_panel(table, missing="interpolate:2")
+    panel = read_panel(table, missing="interpolate:2", layout="wide")
     assert panel.values.tolist() == [[0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0]]
 
 

@@ -97,7 +97,7 @@ def test_pandas_period_index(wide_instants):
     frame = pd.DataFrame(
         dict(zip(IDS, VALUES, strict=True)), index=pd.period_range("2024-03-01", periods=4, freq="30min")
     )
-    assert_small_panel(read_panel(frame))
+    assert_small_panel(read_panel(frame, layout="wide"))
 
 
 def test_wide_row_per_series(wide_series, tmp_path):
@@ -124,20 +124,20 @@ def test_a_subject_column_is_found_by_its_name():
     long = pl.DataFrame({"id": [1, 2], "subject": ["s", "s"], "time": [0, 0], "value": [1.0, 2.0]})
     assert read_panel(long).n_subjects == 1
     by_instant = pl.DataFrame({"time": [0, 1], "subject": [1.0, 2.0], "b": [3.0, 4.0]})
-    assert read_panel(by_instant).ids.tolist() == ["b", "subject"]
+    assert read_panel(by_instant, layout="wide").ids.tolist() == ["b", "subject"]
 
 
 def test_wide_row_per_instant(wide_instants, tmp_path):
     wide_instants.write_parquet(tmp_path / "x.parquet")
-    assert_small_panel(read_panel(tmp_path / "x.parquet"))
-    assert_small_panel(read_panel(wide_instants.select("time", "c-03", "a-01", "b-02").reverse()))
+    assert_small_panel(read_panel(tmp_path / "x.parquet", layout="wide"))
+    assert_small_panel(read_panel(wide_instants.select("time", "c-03", "a-01", "b-02").reverse(), layout="wide"))
     frame = pd.DataFrame(dict(zip(IDS, VALUES, strict=True)), index=pd.DatetimeIndex(TIMES))
-    assert_small_panel(read_panel(frame))
+    assert_small_panel(read_panel(frame, layout="wide"))
 
 
 def test_wide_columns_can_be_chosen(wide_series, wide_instants):
     assert read_panel(wide_series, value=wide_series.columns[1:3]).n_instants == 2
-    assert read_panel(wide_instants, value=["a-01", "c-03"]).ids.tolist() == ["a-01", "c-03"]
+    assert read_panel(wide_instants, value=["a-01", "c-03"], layout="wide").ids.tolist() == ["a-01", "c-03"]
     both = wide_instants.with_columns(id=pl.lit("x"))
     assert read_panel(both, time="time", value=IDS, layout="wide").n_series == 3
 

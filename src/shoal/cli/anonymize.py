@@ -101,9 +101,10 @@ def anonymize(
         )
     if as_json:
         lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}
-        print_json({"release": str(release.path), **release_figures(release.certificate), **lost})
+        figures = release_figures(release.certificate)
+        print_json({"release": str(release.path), "read": progress.said, **figures, **lost})
     else:
-        print_table(release_rows(release.path, release.certificate, release.suppression))
+        print_table([*progress.rows, *release_rows(release.path, release.certificate, release.suppression)])
     warn_of_suppression(release)
 
 

@@ -61,9 +61,9 @@ def attack(
     worst = max(risk.interval.high for _, risk in found.values())
     if as_json:
         plain = {name: asdict(risk) | {"knows": attack.knows} for name, (attack, risk) in found.items()}
-        print_json({"release": str(folder), "attacks": plain})
+        print_json({"release": str(folder), "read": progress.said, "attacks": plain})
     else:
-        print_table([(name, risk.sentence) for name, (_, risk) in found.items()])
+        print_table([*progress.rows, *((name, risk.sentence) for name, (_, risk) in found.items())])
     if at_most is not None and worst > at_most:
         raise typer.Exit(1)
 

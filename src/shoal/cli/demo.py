@@ -27,5 +27,5 @@ def demo(
     if as_json:
         print_json({"policy": str(policy), **outcome_figures(outcome)})
         return
-    print_outcome(outcome)
+    print_outcome(outcome, progress.rows)
     print(f"\nRead the policy:  {policy}\nCheck it as a recipient would:  shoal verify {out}")

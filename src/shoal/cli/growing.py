@@ -77,7 +77,7 @@ def grow(ctx: typer.Context) -> None:
     if given["as_json"]:
         print_json({"out": str(given["out"]), **summary})
     else:
-        print_table(_rows(given["out"], summary))
+        print_table([*progress.rows, *_rows(given["out"], summary)])
 
 
 def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -78,7 +78,7 @@ def export_(
     refuse_name(analyst)
     if is_task(source):
         _refuse_options_of_a_new_task(ctx)
-        folder = Path(source)
+        folder, said = Path(source), []
     else:
         folder = out
         settings = reading.settings_of(ctx)
@@ -97,6 +97,7 @@ def export_(
                 question=DEFAULT_QUESTION if question is None else question,
                 seed=seed,
             ).save(out)
+        said = progress.rows
     handed = hand_out(folder, analyst, next_)
     task, guarantee = handed.task, handed.task.guarantee
     if as_json:
@@ -117,6 +118,7 @@ def export_(
         return
     print_table(
         [
+            *said,
             ("task", str(folder)),
             ("shown", f"{task.n_curves} curves of {len(task.times)} instants"),
             (guarantee["name"], _promise(guarantee)),

@@ -39,6 +39,7 @@ class Steps:
     def __init__(self, show: Callable[[str, int | None, int | None], None]) -> None:
         self._show = show
         self._name = ""
+        self.said: list[str] = []
 
     def start(self, name: str) -> None:
         """Begin a step of unknown length."""
@@ -48,6 +49,16 @@ class Steps:
     def advance(self, done: int, total: int) -> None:
         """Say how far the step is."""
         self._show(self._name, done, total)
+
+    def say(self, text: str) -> None:
+        """Keep what must be said with the result."""
+        if text not in self.said:
+            self.said.append(text)
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """What was said, for a table of results."""
+        return [("read", text) for text in self.said]
 
 
 @contextmanager

@@ -22,6 +22,9 @@ def init(
     source: Annotated[Path, typer.Argument(help="The table: a CSV or Parquet file.")],
     id: Annotated[str | None, typer.Option("--id", help="Column that names the series.")] = None,
     time: Annotated[str | None, typer.Option(help="Column with the timestamp.")] = None,
+    layout: Annotated[
+        str, typer.Option(help="wide where a table with a row per instant has a column per subject.")
+    ] = "auto",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The policy file to write. Default: standard output.")
     ] = None,
@@ -29,7 +32,7 @@ def init(
     """Look at a table's columns and propose a policy with a role for each; correct it before use."""
     from shoal.process.policy import propose_policy, write_policy
 
-    text = propose_policy(source, id=id, time=time)
+    text = propose_policy(source, id=id, time=time, layout=layout)
     if out is None:
         print(text, end="")
         return

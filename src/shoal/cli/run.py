@@ -53,9 +53,15 @@ def run_policy_file(
                 policy.model_copy(update=changed), base=path.parent, steps=progress, insecure_seed=insecure_seed
             )
     except NothingMeetsBothError as error:
-        print_json({"release": None, "process": error.process}) if as_json else print_table(_points(error.process))
+        if as_json:
+            print_json({"release": None, "read": progress.said, "process": error.process})
+        else:
+            print_table([*progress.rows, *_points(error.process)])
         raise
-    print_json(outcome_figures(outcome)) if as_json else print_outcome(outcome)
+    if as_json:
+        print_json({"read": progress.said, **outcome_figures(outcome)})
+    else:
+        print_outcome(outcome, progress.rows)
     warn_of_suppression(outcome.release)
 
 
@@ -65,13 +71,13 @@ def outcome_figures(outcome: Any) -> dict[str, Any]:
     return {"release": str(outcome.release.path), **release_figures(certificate), "process": outcome.process}
 
 
-def print_outcome(outcome: Any) -> None:
-    """What was tried, what was chosen, what was published, what attacks achieved."""
+def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
+    """What was tried, what was chosen, what was read and published, what attacks achieved."""
     certificate = outcome.release.certificate
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
     print()
     attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]
-    print_table([*release_rows(outcome.release.path, certificate), *attacks])
+    print_table([*said, *release_rows(outcome.release.path, certificate), *attacks])
 
 
 def _points(process: dict[str, Any]) -> list[tuple[str, str]]:

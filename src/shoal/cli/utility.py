@@ -66,9 +66,9 @@ def utility(
     with steps() as progress:
         found = measure_release(source, folder, settings, wanted, private=private, steps=progress)
     if as_json:
-        print_json({"release": str(folder), **_figures(found)})
+        print_json({"release": str(folder), "read": progress.said, **_figures(found)})
     else:
-        _print(folder, found)
+        _print(folder, found, progress.rows)
     raise typer.Exit(0 if found.met else 1)
 
 
@@ -105,9 +105,9 @@ def _figure(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _print(folder: Path, found: Usefulness) -> None:
-    """A block for each purpose, then what does not apply, by reason."""
-    rows = [("release", str(folder))]
+def _print(folder: Path, found: Usefulness, said: list[tuple[str, str]]) -> None:
+    """What was read, a block for each purpose, then what does not apply, by reason."""
+    rows = [*said, ("release", str(folder))]
     if found.paired is not None:
         rows.append(("compared", f"{found.paired} series with their originals"))
     elif found.form != "events":

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import InputError
+from shoal.model.names import text_of
 from shoal.model.roles import Roles
 
 # The one bit pattern a missing value has inside Shoal. Other NaN payloads could carry information out.
@@ -27,6 +28,8 @@ class Origin:
     sha256: tuple[str, ...] = ()
     n_rows: int | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    """What the publisher is told on reading: what was taken for a subject, which names were respelt. Not certified."""
 
 
 class Panel:
@@ -37,12 +40,13 @@ class Panel:
     values
         Array (series, instants) or (series, instants, channels); NaN = missing. Infinite values are refused.
     ids
-        One identifier per series, unique. Default: row positions. Never published.
+        One identifier per series, unique in the one spelling of `shoal.model.names.text_of`. Default: row positions.
+        Never published.
     times
         One instant per column, strictly increasing: datetimes, or integers. Default: 0, 1, 2, ... With `timezone`
         these are instants in UTC; without it, what the local clock showed.
     subjects
-        The person or household behind each series. Default: every row its own subject.
+        The person or household behind each series, the same where `text_of` is. Default: every row its own subject.
     attributes, sensitive
         Static columns, one entry per series: a mapping from name to array. `sensitive` may also be a bare array.
     channels
@@ -264,13 +268,15 @@ def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:
 
 
 def _as_ids(ids: Iterable[Any] | None, n_series: int) -> NDArray[np.object_]:
-    column = _object_column(range(n_series) if ids is None else ids)
+    if ids is None:
+        return _object_column(range(n_series))
+    column = _object_column(ids)
     if len(column) != n_series:
         raise InputError(f"The panel has {n_series} series but {len(column)} ids. Give one id per series.")
-    if n_distinct(column) != n_series:
+    if (n_different := len(set(_plain(column)))) != n_series:
         raise InputError(
-            f"{n_series} series have only {n_distinct(column)} different ids. Ids must be unique; "
-            "give the person behind several series as `subjects`."
+            f"{n_series} series have only {n_different} different ids, spaces at their ends left aside. Ids must be "
+            "unique; give the person behind several series as `subjects`."
         )
     return column
 
@@ -314,7 +320,7 @@ def _as_subjects(
         if any(label is None or label != label for label in labels):
             raise InputError("Some series have no subject. Every series needs one, or leave `subjects` out.")
         numbers: dict[Any, int] = {}
-        codes = np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int64)
+        codes = np.array([numbers.setdefault(label, len(numbers)) for label in _plain(labels)], dtype=np.int64)
     codes.setflags(write=False)
     return codes, int(codes.max()) + 1, labels
 
@@ -352,6 +358,7 @@ def _object_column(entries: Iterable[Any]) -> NDArray[np.object_]:
     return column
 
 
-def n_distinct(column: NDArray[np.object_]) -> int:
-    """Number of different entries."""
-    return len(set(column.tolist()))
+def _plain(names: NDArray[np.object_]) -> list[Any]:
+    """Names in the one spelling they are counted under."""
+    listed = names.tolist()
+    return listed if all(type(name) is int for name in listed) else [text_of(name) for name in listed]

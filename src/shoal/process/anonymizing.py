@@ -10,7 +10,7 @@ from shoal.errors import ParameterError
 from shoal.model import Events, Release
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_events, read_panel
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
@@ -43,6 +43,7 @@ def anonymize_source(
     steps.start("reading")
     of_events = getattr(method, "reads", "series") == "events"
     data = _events(source, settings) if of_events else read_panel(source, **settings)
+    tell(steps, data)
     steps.start("moving" if of_events else "grouping")
     candidate = method.anonymize(data, progress=steps.advance)
     steps.start("checking and writing")

@@ -13,7 +13,7 @@ from shoal.errors import ParameterError
 from shoal.model import Panel, Risk
 from shoal.process.matching import match
 from shoal.process.planning import build_attacks
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_panel
 from shoal.release import load_release
 
@@ -37,6 +37,7 @@ def attack_release(
     steps.start("reading")
     release = load_release(folder)
     original = read_panel(source, **settings)
+    tell(steps, original)
     rows = match(original, release, private)
     targets = None
     if n_targets is not None:

@@ -40,7 +40,7 @@ from shoal.process.search.searching import (
     suppresses_too_much,
     worst_of,
 )
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.release import check_target
 from shoal.release.parts import PartsRelease, local_path
 
@@ -72,6 +72,7 @@ def anonymize_blocks(
     with open_engine(engine) as opened:
         steps.start("reading")
         panel = read_source(opened, source, settings)
+        tell(steps, panel)
         steps.start("grouping")
         candidate = anonymize(method, panel)
         steps.start("checking and writing")
@@ -107,6 +108,7 @@ def run_policy_in_blocks(
     with open_engine(engine) as opened:
         steps.start("reading")
         panel = read_source(opened, source, policy.settings)
+        tell(steps, panel)
         refuse_roles(policy, panel.roles, source)
         sample, on = draw_sample_of(panel, policy)
 

@@ -14,6 +14,7 @@ from shoal.errors import ParameterError, ReleaseError
 from shoal.methods import Microaggregation
 from shoal.process.publishing import publish
 from shoal.process.steps import Steps, silent
+from shoal.process.steps import tell as tell_subjects
 from shoal.process.stretches import Arrived, name_of, stretches
 from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
@@ -83,6 +84,8 @@ def publish_growing(
         written = 0
         steps.start("reading")
         for arrived in stretches(source, settings, every=every, known=known.__contains__, tell=tell):
+            if not written:
+                tell_subjects(steps, arrived.panel)
             steps.start("publishing")
             publishing = {"format": file_format, "ledger": ledger, "accept": accept}
             written += place.add(growth, arrived, publishing)

@@ -16,7 +16,7 @@ from shoal.process.building import build
 from shoal.process.catalogue import find_in
 from shoal.process.comparing import Compared, compare
 from shoal.process.judging import measure_one
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.release import load_release
 
 Ways = tuple[Mapping[str, Any], ...]
@@ -157,6 +157,7 @@ def measure_release(
     steps.start("reading")
     release = load_release(folder)
     compared = compare(source, settings, release, None if private is None else Path(private))
+    tell(steps, compared.original)
     todo = list(wanted) or usual_measures()
     findings = []
     for done, asked in enumerate(todo):

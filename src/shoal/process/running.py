@@ -18,7 +18,7 @@ from shoal.process.policy import Policy
 from shoal.process.publishing import publish
 from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_panel
 from shoal.read.columns import find_column
 from shoal.read.sources import open_table
@@ -71,6 +71,7 @@ def run_policy(
     steps.start("reading")
     source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
     panel = read_panel(source, **policy.settings)
+    tell(steps, panel)
     refuse_roles(policy, panel.roles, source)
     found = search(plan, panel, steps=steps)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):

@@ -1,6 +1,6 @@
 """How long work tells the outside where it is."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Steps(Protocol):
@@ -12,6 +12,9 @@ class Steps(Protocol):
     def advance(self, done: int, total: int) -> None:
         """The step is that far."""
 
+    def say(self, text: str) -> None:
+        """Something the publisher must know, such as what was taken for a subject."""
+
 
 class _Silent:
     def start(self, name: str) -> None:
@@ -19,6 +22,16 @@ class _Silent:
 
     def advance(self, done: int, total: int) -> None:
         pass
+
+    def say(self, text: str) -> None:
+        pass
+
+
+def tell(steps: Steps, data: Any) -> None:
+    """Say what reading says of the data: what a subject is, and which names were respelt."""
+    if data.origin is not None:
+        for text in data.origin.told:
+            steps.say(text)
 
 
 silent: Steps = _Silent()

@@ -74,6 +74,8 @@ class Plan:
     other: tuple[Column, ...]
     guessed: bool
     """Whether neither the layout nor the value columns were named: then the names must look like instants."""
+    asked: bool = False
+    """Whether the layout was named: otherwise columns are subjects only where they look like one quantity."""
 
     @property
     def static(self) -> tuple[Column, ...]:
@@ -176,7 +178,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
     if id_ is not None and request.subject is None and (found := find_default(names, "subject", taken)):
         request = replace(request, subject=found.name)
     static = {name: find_column(names, name) for name in request.static}
-    guessed = layout is Layout.AUTO and request.value is None
+    guessed, asked = layout is Layout.AUTO and request.value is None, layout is not Layout.AUTO
     if layout is Layout.AUTO:
         if id_ is None and time is not None and values and request.value is None:
             raise InputError(
@@ -209,6 +211,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
         tuple(static[name] for name in request.sensitive),
         tuple(static[name] for name in request.other),
         guessed,
+        asked,
     )
 
 

@@ -27,6 +27,15 @@ class Draft:
     sensitive: dict[str, NDArray[Any]] = field(default_factory=dict)
     channels: tuple[str, ...] | None = None
     n_rows: int = 0
+    told: tuple[str, ...] = ()
+    """What the publisher is told about the names in it."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of series, subjects and channels."""
+        n_series = len(self.values)
+        n_subjects = n_series if self.subjects is None else len(set(self.subjects))
+        return n_series, n_subjects, self.values.shape[2] if self.values.ndim == 3 else 1
 
     def keep_series(self, which: NDArray[np.bool_]) -> Draft:
         """Only these series."""

@@ -13,8 +13,9 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Events, Origin
 from shoal.read.clock import Clock
 from shoal.read.columns import find_column, find_default, parse_request
-from shoal.read.series import as_array
+from shoal.read.series import Spellings, as_array, read_names
 from shoal.read.sources import open_table
+from shoal.read.subjects import tell_events
 from shoal.read.tables import Table, empty
 
 
@@ -72,10 +73,14 @@ def read_events(
         if clock.n_rows == 0:
             raise empty()
         clock.verify()
+        spellings = Spellings(f"column {id!r}")
         columns = {clock_column.name: _time_series(clock, np.concatenate(times))}
         for column, part in zip(rest, parts, strict=True):
+            if column.name == id:
+                part = [read_names(pa.chunked_array(part).combine_chunks(), spellings)]
             columns[column.name] = _plain_series(table, part)
-        origin = Origin(table.kind, table.sha256, clock.n_rows)
+        told = (tell_events(clock.n_rows), *spellings.told())
+        origin = Origin(table.kind, table.sha256, clock.n_rows, told=told)
     return Events(
         pl.DataFrame(columns), time=clock_column.name, sensitive=sensitive, quasi=request.quasi, id=id, origin=origin
     )

@@ -15,6 +15,7 @@ from shoal.read.draft import Draft
 from shoal.read.missing import as_text, handle_missing, parse_missing
 from shoal.read.pivot import read_long
 from shoal.read.sources import open_table
+from shoal.read.subjects import tell_subjects
 from shoal.read.wide import align_draft, read_wide
 from shoal.read.zones import find_zone
 
@@ -56,7 +57,9 @@ def read_panel(
     layout
         "long": a row per series and instant. "wide": a row per series with a column per instant (timestamps, or else
         positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long when id, time and value are
-        there, else wide by whichever of id and time is, if the columns are named by timestamps or numbers.
+        there, else wide by whichever of id and time is: with an id if the columns are named by timestamps or numbers,
+        with a time if they look like one quantity of many subjects (names that differ in numbers only and name no
+        sensor, readings of one scale).
     missing
         "fail", "drop-series", "drop-instants", "interpolate:2h", "keep", or several in order such as
         "interpolate:2h,drop-series". Interpolation fills gaps up to that length between neighbours of the same series,
@@ -91,14 +94,16 @@ def read_panel(
     settings = {"missing": as_text(missing), "align": as_text(align), "timezone": timezone, "sql": sql is not None}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)
+        told = (tell_subjects(None, draft.n_rows, len(draft.values), len(draft.values)),)
         draft, changes = handle_missing(align_draft(draft, alignment), policies)
-        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes))
+        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes, told))
     with open_table(source, sql) as table:
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide
         draft = read(table, plan, alignment, timezone)
+    told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
     draft, changes = handle_missing(draft, policies)
-    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | {"layout": plan.layout.value} | changes)
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | {"layout": plan.layout.value} | changes, told)
     return draft.panel(plan.roles(), origin)
 
 

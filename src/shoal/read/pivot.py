@@ -42,7 +42,7 @@ def read_long(table: Table, plan: Plan, align: Exact | Resample, timezone: str |
     clock.verify()
     grid = _Grid(times, clock, align, ids.n_series)
     numbers = [NumberColumn(f"Column {column.name!r}") for column in plan.values]
-    static = [StaticColumn(column.name, ids.n_series, untyped=table.untyped) for column in plan.static]
+    static = static_columns(plan, ids.n_series, untyped=table.untyped)
     cells = grid.cells((ids.n_series, grid.n_instants, len(numbers)), clock.n_rows)
     _fill(table, plan, ids, clock.again(), grid, cells, numbers, static, clock.n_rows)
     for number in numbers:
@@ -59,6 +59,7 @@ def read_long(table: Table, plan: Plan, align: Exact | Resample, timezone: str |
         timezone=None if zone is None else zone.name,
         channels=tuple(column.name for column in plan.values),
         n_rows=clock.n_rows,
+        told=ids.spellings.told(),
     )
     attach_static(draft, plan, static)
     return draft
@@ -152,6 +153,11 @@ class _Grid:
         return places
 
 
+def static_columns(plan: Plan, n_series: int, *, untyped: bool) -> list[StaticColumn]:
+    """Columns with one entry per series, still empty; the subjects among them are names."""
+    return [StaticColumn(c.name, n_series, untyped=untyped, names=c == plan.subject) for c in plan.static]
+
+
 def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
     """Put static columns where they belong in a draft."""
     by_name = {column.column: column for column in static}
@@ -162,6 +168,7 @@ def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
                 f"{column.n_missing} of {draft.values.shape[0]} series have no subject in column {column.column!r}. "
                 "Complete it, or rename it if it is no subject."
             )
-        draft.subjects = [str(entry) for entry in column.entries()]
+        draft.subjects = column.entries()
+        draft.told += () if column.spellings is None else column.spellings.told()
     draft.attributes = {c.name: by_name[c.name].array() for c in (*plan.quasi, *plan.other)}
     draft.sensitive = {c.name: by_name[c.name].array() for c in plan.sensitive}

@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.model.names import text_of
 
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 _DECIMAL = re.compile(r"(?:0|-?[1-9]\d{0,14}|-0(?=\.))(?:\.\d{1,15})?")
 
 
 def read_ids(array: Any, column: str) -> Any:
-    """An Arrow array of int64 or large_string, empty text as null."""
+    """An Arrow array of int64, or of large_string in the one spelling that names are counted under; empty is null."""
     kind = array.type
     if pa.types.is_floating(kind):
         numbers = pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False)
@@ -37,7 +38,76 @@ def read_ids(array: Any, column: str) -> Any:
         texts = pc.cast(array, pa.large_string())
     except (pa.ArrowException, TypeError):
         raise InputError(f"Column {column!r} holds neither text nor integers. Write identifiers as text.") from None
+    return _plain_names(texts)
+
+
+# Only such text can have another spelling: outside ASCII, with spaces or control characters at an end, or with a .0.
+_ODD = r"[^\x00-\x7f]|^[\x00-\x20]|[\x00-\x20]$|\.0$"
+
+
+def _plain_names(texts: Any) -> Any:
+    """Names in the one spelling they are counted under; null where nothing is left."""
+    if pc.any(pc.match_substring_regex(texts, _ODD)).as_py():
+        encoded = texts.dictionary_encode()
+        names = [text_of(text) for text in encoded.dictionary.to_pylist()]
+        texts = pa.array(names, pa.large_string()).take(encoded.indices)
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+
+
+class Spellings:
+    """Counts the spellings of names that reading changed, and those it merged with another; `where` is their place."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self._changed: set[str] = set()
+        # Names that came in a changed spelling, and those of them that also came as they are.
+        self._names: set[str] = set()
+        self._plain: set[str] = set()
+
+    def see(self, array: Any, known: Any) -> None:
+        """See a batch before its names are added to those `known`; only text can be spelt in several ways."""
+        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+            return
+        texts = pc.unique(array).drop_null().cast(pa.large_string())
+        odd = texts.filter(pc.match_substring_regex(texts, _ODD)).to_pylist()
+        changed = {text: name for text in odd if (name := text_of(text)) and name != text}
+        new = set(changed.values()) - self._names
+        self._changed |= set(changed)
+        self._names |= new
+        if new and known is not None and pa.types.is_large_string(known.type):
+            listed = pa.array(sorted(new), pa.large_string())
+            self._plain |= set(listed.filter(pc.is_in(listed, value_set=known)).to_pylist())
+        if self._names:
+            same = pc.is_in(texts, value_set=pa.array(sorted(self._names), pa.large_string()))
+            self._plain |= set(texts.filter(same).to_pylist())
+
+    def told(self) -> tuple[str, ...]:
+        """What the publisher is told; nothing where no name was changed."""
+        n_changed = len(self._changed)
+        if not n_changed:
+            return ()
+        n_merged = n_changed + len(self._plain) - len(self._names)
+        merged = f"; {n_merged} of them {'names' if n_merged == 1 else 'name'} what another spelling names as well"
+        return (
+            f"{n_changed} spelling{'s' * (n_changed != 1)} in {self.where} changed on reading (spaces at the ends, "
+            f"accents as separate characters, the .0 of a number){merged if n_merged else ''}",
+        )
+
+
+def read_names(array: Any, spellings: Spellings) -> Any:
+    """A whole column of names in one spelling; what is no text stays as it is."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return array
+    spellings.see(array, None)
+    return _plain_names(pc.cast(array, pa.large_string()))
+
+
+def n_respelt(array: Any, column: str) -> int:
+    """How many rows name something in another spelling than the one it is counted under."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return 0
+    names = read_ids(array, column)
+    return int(pc.sum(pc.not_equal(pc.cast(array, pa.large_string()), names)).as_py() or 0)
 
 
 class IdColumn:
@@ -45,12 +115,14 @@ class IdColumn:
 
     def __init__(self, column: str) -> None:
         self.column = column
+        self.spellings = Spellings(f"column {column!r}")
         self.n_rows = 0
         self._n_missing = 0
         self._known: Any = None
 
     def add(self, array: Any) -> None:
         """See a batch."""
+        self.spellings.see(array, self._known)
         ids = read_ids(array, self.column)
         self.n_rows += len(ids)
         if ids.null_count:
@@ -110,10 +182,13 @@ class StaticColumn:
         Number of series.
     untyped
         Whether text that is a plain number should become one (CSV).
+    names
+        Whether its entries name subjects, which have one spelling.
     """
 
-    def __init__(self, column: str, n_series: int, *, untyped: bool) -> None:
+    def __init__(self, column: str, n_series: int, *, untyped: bool, names: bool = False) -> None:
         self.column = column
+        self.spellings = Spellings(f"column {column!r}") if names else None
         self._untyped = untyped
         self._codes = np.full(n_series, -1, dtype=np.int64)
         self._conflict = np.zeros(n_series, dtype=bool)
@@ -125,6 +200,9 @@ class StaticColumn:
             raise InputError(f"Column {self.column!r} holds nested entries. Give a column of text, numbers or dates.")
         encoded = array.dictionary_encode("encode")
         entries = [_entry(entry, self._untyped) for entry in encoded.dictionary.to_pylist()]
+        if self.spellings is not None:
+            self.spellings.see(encoded.dictionary, pa.array(list(self._numbers), pa.large_string()))
+            entries = [None if entry is None else text_of(entry) or None for entry in entries]
         numbers = np.array(
             [-1 if entry is None else self._numbers.setdefault(entry, len(self._numbers)) for entry in entries],
             dtype=np.int64,

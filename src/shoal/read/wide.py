@@ -7,14 +7,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
+from shoal.model.names import text_of
 from shoal.read.align import Exact, Resample, make_buckets, require_even
 from shoal.read.cells import gather, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Plan
 from shoal.read.draft import Draft, allocate
 from shoal.read.numbers import NumberColumn
-from shoal.read.pivot import attach_static
-from shoal.read.series import IdColumn, StaticColumn, changed
+from shoal.read.pivot import attach_static, static_columns
+from shoal.read.series import IdColumn, Spellings, changed
+from shoal.read.subjects import mean_sizes, refuse_unlike
 from shoal.read.tables import Table, empty
 from shoal.read.zones import find_zone
 
@@ -44,7 +46,7 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
         )
     values = allocate(ids.n_series, len(plan.values), 1)
     numbers = [NumberColumn(_label(column.position)) for column in plan.values]
-    static = [StaticColumn(column.name, ids.n_series, untyped=table.untyped) for column in plan.static]
+    static = static_columns(plan, ids.n_series, untyped=table.untyped)
     columns = [id_, *plan.values, *plan.static]
     n_rows = 0
     for id_batch, *rest in table.batches([column.position for column in columns]):
@@ -60,7 +62,7 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
         raise changed()
     for part in numbers:
         part.verify()
-    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows)
+    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
     attach_static(draft, plan, static)
     name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     return draft
@@ -100,9 +102,14 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
 
 
 def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None) -> Draft:
-    names = [column.name for column in plan.values]
+    names = [text_of(column.name) for column in plan.values]
     if n_again := len(names) - len(set(names)):
-        raise InputError(f"{n_again} of {len(names)} series columns repeat the name of another. Rename them apart.")
+        raise InputError(
+            f"{n_again} of {len(names)} series columns repeat the name of another, spaces at its ends left aside. "
+            "Rename them apart."
+        )
+    spellings = Spellings("the names of the columns")
+    spellings.see(pa.array([column.name for column in plan.values], pa.large_string()), None)
     clock = Clock(time.name, timezone)
     parts = [clock.read(batch) for (batch,) in table.batches([time.position])]
     if clock.n_rows == 0:
@@ -131,6 +138,8 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         raise changed()
     for number in numbers:
         number.verify()
+    if not plan.asked:
+        refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
     return Draft(
         values=values,
         ids=[names[place] for place in order],
@@ -138,6 +147,7 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         on_clock=clock.on_clock,
         timezone=None if clock.zone is None else clock.zone.name,
         n_rows=clock.n_rows,
+        told=spellings.told(),
     )
 
 

@@ -92,7 +92,7 @@ class LedgerEntry(_Part):
 
     `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
     are hashed with, without giving it away. In format 1 they were hashed as they were spelt, in format 2 by
-    `ledger_subjects.text_of`, which for most names is the same.
+    `model.names.text_of`, which for most names is the same.
     """
 
     format: Format = FORMAT

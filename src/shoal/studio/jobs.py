@@ -57,6 +57,10 @@ class Progress:
         """The step is that far."""
         self._tell(f"{self._name}: {done} of {total}")
 
+    def say(self, text: str) -> None:
+        """What was taken for a subject, shown as a step."""
+        self._tell(text)
+
 
 class Jobs:
     """The jobs since the studio was started."""

@@ -73,8 +73,20 @@ def test_wide_tables_are_read_by_their_layout_and_columns_are_not_listed(tmp_pat
     path.write_text("time,household-1,household-2\n2026-01-01,1.5,2.5\n2026-01-02,2.5,3.5\n")
     text = propose_policy(path)
     assert "household" not in text
+    assert "layout: wide  # 2 columns read as 2 subjects" in text
     policy = parse_policy(text)
     assert read_panel(policy.data.path, **policy.settings).n_series == 2
+
+
+def test_sensors_of_a_room_are_not_proposed_as_subjects(tmp_path):
+    path = tmp_path / "room.csv"
+    path.write_text("time,co2_1,temp_1,temp_2\n2026-01-01,600.5,20.5,21.5\n2026-01-02,610.5,20.7,21.1\n")
+    with pytest.raises(InputError, match=r"3 columns with readings, and some are called like sensors.*layout='wide'"):
+        propose_policy(path)
+    assert "layout: wide  # 3 columns read as 3 subjects" in propose_policy(path, layout="wide")
+    path.write_text("time,m1,m2,m3\n2026-01-01,600.5,20.5,21.5\n2026-01-02,610.5,20.7,21.1\n")
+    with pytest.raises(InputError, match="the readings of 1 are more than 10 times larger or smaller"):
+        propose_policy(path)
 
 
 def test_names_that_yaml_would_misread_are_quoted(tmp_path):

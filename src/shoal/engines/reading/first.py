@@ -15,7 +15,7 @@ from shoal.engines.reading.tally import Counts, Tally, count_distinct, tally
 from shoal.errors import InputError
 from shoal.read.clock import Clock
 from shoal.read.numbers import NumberColumn
-from shoal.read.series import read_ids
+from shoal.read.series import n_respelt, read_ids
 from shoal.read.tables import empty, plain
 
 _MOST_TIMES = 4_000_000
@@ -25,6 +25,7 @@ _SKETCH = 64
 """The smallest hashes of identifiers: enough to know the number of series to about an eighth."""
 
 _TIME, _KIND, _PROBLEM, _HASH, _TOO_MANY, _NO_ID, _ROWS = "time", "kind", "problem", "hash", "too many", "no id", "rows"
+_RESPELT = "respelt"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class _Look:
                 found.add(f"{_PROBLEM} {error}", 1)
                 continue
             found.add(_NO_ID, ids.null_count)
+            found.add(_RESPELT, n_respelt(plain([block.column(self.id)])[0], self.id))
             found.add(f"{_KIND} {'number' if pa.types.is_integer(ids.type) else 'text'}", 1)
             new = pl.Series(pl.from_arrow(pc.unique(ids.drop_null()))).hash(seed=7).to_numpy()
             hashes = np.union1d(hashes, new)[:_SKETCH]
@@ -99,6 +101,7 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
         raise InputError(
             f"{n_missing} of {n_rows} rows have no identifier in column {id_!r}. Complete or remove these rows."
         )
+    _refuse_respelt(id_, _one(counts, _RESPELT))
     n_about = _about(np.array(list(counts[_HASH]), dtype=np.int64).view(np.uint64))
     if time is None:
         return First(n_rows, n_about)
@@ -112,6 +115,34 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
             f"with align='resample:{'1h' if clock.on_clock else 10}' or another step."
         )
     return First(n_rows, n_about, clock, times)
+
+
+@dataclass(frozen=True)
+class _Spellings:
+    column: str
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        found = Tally()
+        for block in blocks:
+            found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0], self.column))
+        yield from found.blocks()
+
+
+def refuse_respelt(engine: Engine, table: Table, column: str) -> None:
+    """Refuse names of subjects that reading would change: an engine cannot tell which of them it would merge."""
+    kind = table.schema.field(column).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or "view" in str(kind):
+        _refuse_respelt(column, _one(tally(engine, table, _Spellings(column)), _RESPELT))
+
+
+def _refuse_respelt(column: str, n_rows: int) -> None:
+    if n_rows:
+        raise InputError(
+            f"{n_rows} rows of column {column!r} have names with spaces at their ends, accents as separate characters "
+            "or the .0 of a number, which are other spellings of the same name. Write every name in one spelling, or "
+            "leave --engine out."
+        )
 
 
 def _one(counts: Counts, what: str) -> int:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from shoal.engines.blocks import RESERVED, BlockPanel, Clock
 from shoal.engines.contract import Blocks, Engine
 from shoal.engines.local import parquet_files
+from shoal.engines.reading.first import refuse_respelt
 from shoal.engines.reading.gaps import Instants, handle_gaps
 from shoal.engines.reading.long import Read, read_long
 from shoal.engines.reading.summary import LARGEST
@@ -37,6 +38,7 @@ from shoal.read.align import parse_align
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
 from shoal.read.files import digest
 from shoal.read.missing import as_text, parse_missing
+from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
 
 _CHEAP = 64 * 2**30
@@ -101,7 +103,12 @@ def read_blocks(
     plan = make_plan(engine.read(place).schema.names, request, shape)
     _refuse_names(plan)
     _refuse_other_columns(place)
+    if plan.subject is not None:
+        refuse_respelt(engine, engine.read(place, (plan.subject.name,)), plan.subject.name)
     read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, alignment, timezone)
+    n_series = read.totals.n_series
+    n_subjects = n_series if plan.subject is None else count_distinct(engine, read.table, SUBJECT)
+    told = (tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels),)
     table, instants, found, changes = handle_gaps(engine, read.table, read.instants, policies, read.totals)
     if found.large:
         raise InputError(
@@ -122,7 +129,7 @@ def read_blocks(
         n_missing=found.missing,
         attributes=attributes,
         sensitive=hidden,
-        origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | asdict(changes)),
+        origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | asdict(changes), told),
         roles=plan.roles(),
     )
 

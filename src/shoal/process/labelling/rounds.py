@@ -28,7 +28,7 @@ from shoal.process.labelling.learning import CurvePoint, Metric, curve, learn
 from shoal.process.labelling.stopping import Advice, advice
 from shoal.process.labelling.storing import FILE_NAME
 from shoal.process.labelling.task import LabelTask
-from shoal.process.steps import Steps, silent
+from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_panel
 from shoal.release.certificate import FILE_NAME as RELEASE
 
@@ -93,6 +93,7 @@ def build_task(
         hidden = [read_panel(str(table), **settings) for table in private]
         return LabelTask.released(source, private=hidden, **asking)
     panel = read_panel(source, **settings)
+    tell(steps, panel)
     if k is not None:
         steps.start("pre-sanitising")
         return LabelTask.presanitised(panel, k=k, **asking)

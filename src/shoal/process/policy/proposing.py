@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from shoal.errors import InputError, ParameterError, ReleaseError
-from shoal.read.columns import find_column, find_default
+from shoal.read.columns import Layout, find_column, find_default, parse_layout
+from shoal.read.subjects import refuse_unlike
 
 _MISREAD = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
@@ -50,9 +52,13 @@ class Profile:
     """Series whose entry no other series has."""
 
 
-def propose_policy(source: str | Path, *, id: str | None = None, time: str | None = None) -> str:
-    """YAML text of a policy that reads a table, with a role for every static column and the reason beside it."""
-    path = Path(source)
+def propose_policy(source: str | Path, *, id: str | None = None, time: str | None = None, layout: str = "auto") -> str:
+    """YAML text of a policy that reads a table, with a role for every static column and the reason beside it.
+
+    As in `read_panel`, the columns of a table with a time and no id are subjects if `layout` is "wide", or if they look
+    like one quantity of many subjects; others are refused.
+    """
+    path, asked = Path(source), parse_layout(layout)
     if path.suffix not in (".csv", ".parquet"):
         raise ParameterError(f"A policy is proposed for a .csv or .parquet file; {path.name!r} is neither.")
     if not path.is_file():
@@ -71,6 +77,8 @@ def propose_policy(source: str | Path, *, id: str | None = None, time: str | Non
         profiles = [_profile(database, name, types[name], chosen_id) for name in names]
         n_rows = _number(database, "SELECT count(*) FROM input")
         n_series = _number(database, f"SELECT count(DISTINCT {_column(chosen_id)}) FROM input") if chosen_id else 0
+        if chosen_id is None and chosen_time is not None and asked is not Layout.WIDE:
+            _refuse_unlike(database, [n for n in names if n != chosen_time and _is_figure(types[n])], chosen_time)
     return _text(path, profiles, chosen_id, chosen_time, n_rows, n_series)
 
 
@@ -98,6 +106,19 @@ def _is_time(kind: str) -> bool:
 
 def _is_number(kind: str) -> bool:
     return kind in ("DOUBLE", "FLOAT", "REAL") or kind.startswith("DECIMAL")
+
+
+def _is_figure(kind: str) -> bool:
+    return _is_number(kind) or "INT" in kind
+
+
+def _refuse_unlike(database: Any, columns: list[str], time: str) -> None:
+    """Refuse columns that are several and do not look like one quantity, as reading would."""
+    if len(columns) < 2:
+        return
+    means = ", ".join(f"avg(nullif(abs({_column(c)}::DOUBLE), 0))" for c in columns)
+    found = database.execute(f"SELECT {means} FROM input").fetchone()
+    refuse_unlike(columns, np.array([np.nan if mean is None else mean for mean in found]), time)
 
 
 def _repeating_text(database: Any, types: dict[str, str], time: str | None) -> str | None:
@@ -146,7 +167,8 @@ def _text(path: Path, profiles: list[Profile], id: str | None, time: str | None,
     wide = (id is None) != (time is None) and len(values) > 1
     if wide:
         # Names of columns are times or identifiers here, and not fields to list.
-        lines.append("  layout: wide")
+        what = "a row per series" if id else f"{len(values)} columns read as {len(values)} subjects"
+        lines.append(f"  layout: wide  # {what}")
         values = [p.name for p in profiles]
     elif not values:
         lines.append("  value: null  # not found: name the column with the value")

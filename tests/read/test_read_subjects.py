@@ -1,0 +1,132 @@
+"""What a subject is: columns are subjects only if asked for or if they look like one quantity; it is always said."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from read.support import refused
+from shoal import read_panel
+from shoal.errors import InputError
+from shoal.read.subjects import SENSOR_WORDS, mean_sizes, refuse_unlike
+
+RNG = np.random.default_rng(3)
+ROOM = {
+    "co2": 600.0,
+    "temp": 21.0,
+    "humidity": 40.0,
+    "damper": 55.0,
+    "pir": 0.3,
+    "lux": 320.0,
+    "voc": 110.0,
+    "valve": 12.0,
+    "noise": 38.0,
+}
+
+
+def wide(sizes, n=12):
+    columns = {name: size * RNG.uniform(0.5, 1.5, n) for name, size in sizes.items()}
+    return pl.DataFrame({"time": np.arange(n), **columns})
+
+
+def room(n_each=3):
+    """27 sensor columns of one room."""
+    return wide({f"{name}_{i}": size for name, size in ROOM.items() for i in range(1, n_each + 1)})
+
+
+@pytest.mark.parametrize("how", [{}, {"time": "time"}, {"value": ["co2_1", "temp_1", "lux_1"]}])
+def test_sensors_of_a_room_are_not_taken_for_people(how):
+    n = len(how.get("value", range(27)))
+    with refused(
+        rf"time column 'time' and {n} columns with readings, and some are called like sensors or measured quantities "
+        r"\(co.*If it is, say so with layout='wide'. If the columns are channels.*name id= and every channel as value="
+    ):
+        read_panel(room(), **how)
+    panel = read_panel(room(), layout="wide", **how)
+    assert panel.origin.told == (f"{n} columns read as {n} subjects",)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seen"),
+    [
+        ({"ann": 1.0, "bob": 1.0}, "their names follow 2 patterns"),
+        ({"h1_kwh": 1.0, "h2_wh": 1.0}, "their names follow 2 patterns"),
+        (
+            {f"s{i}": 600.0 if i < 3 else 0.4 for i in range(9)},
+            "the readings of 3 are more than 10 times larger",
+        ),
+        ({"usage": 1.0}, "its name has no number"),
+        ({f"sensor {i}": 1.0 for i in range(5)}, r"measured quantities \(sensor\)"),
+        ({f"Temp{i}": 1.0 for i in range(5)}, r"measured quantities \(temp\)"),
+        ({f"roomCO2_{i}": 1.0 for i in range(5)}, r"measured quantities \(co, co2\)"),
+    ],
+    ids=lambda case: case if isinstance(case, str) else "",
+)
+def test_what_does_not_look_like_one_quantity_is_asked_about(sizes, seen):
+    with refused(seen):
+        read_panel(wide(sizes))
+
+
+def test_a_message_names_no_column_that_may_be_a_person():
+    with pytest.raises(InputError) as told:
+        read_panel(wide({"anna": 1.0, "bob": 1.0, "co2 of carl": 2.0}))
+    assert not any(name in str(told.value) for name in ("anna", "bob", "carl"))
+
+
+@pytest.mark.parametrize("pattern", ["meter_{}", "House {} (kWh)", "MAC{:06d}", "{}", "flat-{}-west"])
+def test_one_quantity_of_many_is_read(pattern):
+    table = wide({pattern.format(i): 0.2 + 0.01 * i for i in range(60)})
+    panel = read_panel(table)
+    assert panel.n_subjects == 60
+    assert panel.origin.told == ("60 columns read as 60 subjects",)
+
+
+def test_zeros_and_gaps_say_nothing_about_the_scale():
+    table = wide({f"m{i}": 1.0 for i in range(5)}).with_columns(
+        m1=pl.lit(0.0), m2=pl.when(pl.col("time") < 11).then(None).otherwise(1.0)
+    )
+    assert read_panel(table, missing="keep").n_subjects == 5
+    assert np.isnan(mean_sizes(np.array([[0.0, np.nan]])))
+    refuse_unlike(["m1", "m2"], np.array([np.nan, np.nan]), "time")
+
+
+def test_the_boundary_of_the_scale():
+    refuse_unlike(["m1", "m2", "m3"], np.array([0.1, 1.0, 10.0]), "time")
+    for far in (0.0999, 10.001):
+        with refused("the readings of 1 are more than 10 times"):
+            refuse_unlike(["m1", "m2", "m3"], np.array([1.0, 1.0, far]), "time")
+
+
+def test_words_are_in_lower_case():
+    assert all(word == word.lower() for word in SENSOR_WORDS)
+
+
+def test_every_layout_says_what_a_subject_is():
+    long = pl.DataFrame(
+        {"meter": ["a", "a", "b", "b"], "home": ["x"] * 4, "time": [0, 1, 0, 1], "kwh": [1.0, 2.0, 3.0, 4.0]}
+    ).with_columns(kw=pl.col("kwh") * 2)
+    told = [
+        (read_panel(long, id="meter", value="kwh"), "4 rows read as 2 series of 2 subjects (column 'meter')"),
+        (
+            read_panel(long, id="meter", value="kwh", subject="home"),
+            "4 rows read as 2 series of 1 subject (column 'home')",
+        ),
+        (
+            read_panel(long, id="meter", value=["kwh", "kw"]),
+            "4 rows read as 2 series of 2 subjects (column 'meter'), 2 channels each",
+        ),
+        (read_panel(pl.DataFrame({"id": ["a", "b"], "0": [1.0, 2.0]})), "2 rows read as 2 subjects (column 'id')"),
+        (
+            read_panel(pl.DataFrame({"id": ["a", "b"], "subject": ["x", "x"], "0": [1.0, 2.0]})),
+            "2 rows read as 2 series of 1 subject (column 'subject')",
+        ),
+        (read_panel(np.ones((3, 4))), "3 rows of an array read as 3 subjects"),
+    ]
+    for panel, sentence in told:
+        assert panel.origin.told == (sentence,)
+
+
+def test_series_that_are_dropped_were_read_all_the_same():
+    table = wide({f"m{i}": 1.0 for i in range(5)}).with_columns(m1=pl.when(pl.col("time") > 0).then(pl.col("m1")))
+    panel = read_panel(table, missing="drop-series")
+    assert panel.n_subjects == 4
+    assert panel.origin.told == ("5 columns read as 5 subjects",)
