@@ -107,13 +107,26 @@ class TestRangeCount:
 
 
 @pytest.mark.parametrize(
-    "instant",
-    ["2024-01-01T12:00", datetime(2024, 1, 1, 12), np.datetime64("2024-01-01T12:00", "ns"), "2024-01-01T13:00+01:00"],
+    ("instant", "zone"),
+    [
+        ("2024-01-01T12:00", None),
+        (datetime(2024, 1, 1, 12), None),
+        (np.datetime64("2024-01-01T12:00", "ns"), None),
+        ("2024-01-01T13:00+01:00", "Europe/Bratislava"),
+        ("2024-01-01T13:00", "Europe/Bratislava"),
+        (datetime(2024, 1, 1, 12, tzinfo=UTC), "Europe/Bratislava"),
+        (np.datetime64("2024-01-01T12:00", "us"), "Europe/Bratislava"),
+    ],
 )
-def test_instants_are_datetimes_their_text_or_utc(instant):
-    panel = Panel([[1.0, 2.0]], times=np.array(["2024-01-01T12:00", "2024-01-01T13:00"], dtype="M8[us]"))
-    assert RangeCount({instant: (0.0, 1.5)}).count(panel) == 1.0
-    assert RangeCount({instant: (0.0, 1.5)}) == RangeCount({datetime(2024, 1, 1, 12, tzinfo=UTC): (0.0, 1.5)})
+def test_instants_are_those_of_the_clock_of_the_data_or_elements_of_its_times(instant, zone):
+    times = np.array(["2024-01-01T12:00", "2024-01-01T13:00"], dtype="M8[us]")
+    assert RangeCount({instant: (0.0, 1.5)}).count(Panel([[1.0, 2.0]], times=times, timezone=zone)) == 1.0
+
+
+def test_an_offset_says_nothing_to_data_without_a_zone():
+    panel = Panel([[1.0]], times=np.array(["2024-01-01T12:00"], dtype="M8[us]"))
+    with pytest.raises(ParameterError, match="The data has no time zone, only what the clock showed"):
+        RangeCount({"2024-01-01T13:00+01:00": (0.0, 1.5)}).count(panel)
 
 
 def test_a_date_is_its_midnight():

@@ -13,7 +13,7 @@ from shoal.errors import ParameterError
 from shoal.model import Envelopes, EventTables
 from shoal.process.asking_events import window_query
 from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, Query, RangeCount, count_in_table
-from shoal.queries.instants import Instant, as_instant
+from shoal.queries.instants import Instant, as_instant, as_stored
 from shoal.release import load_release
 
 Range = tuple[str, float, float]
@@ -76,18 +76,19 @@ def ask(
 
 def _estimated(query: Query, published: Envelopes) -> bool:
     """Whether the query needs ranges or letters of instants that have none."""
+
+    def plain(time: Instant) -> Any:
+        stored = as_stored(time, published.timezone)
+        return stored if isinstance(stored, int) else stored.item()
+
     ranged, lettered = (set(np.asarray(times).tolist()) for times in (published.times, published.pattern_times))
     if isinstance(query, Combined):
         return any(_estimated(part, published) for part in (query.values, query.pattern))
     if isinstance(query, RangeCount):
-        return any(_plain(time) not in ranged for time, _, _ in query.ranges)
+        return any(plain(time) not in ranged for time, _, _ in query.ranges)
     if isinstance(query, PatternRange):
-        return any(_plain(time) not in lettered for part in query.conditions for time in (part.first, part.second))
+        return any(plain(time) not in lettered for part in query.conditions for time in (part.first, part.second))
     return not ranged <= lettered
-
-
-def _plain(time: Instant) -> Any:
-    return time if isinstance(time, int) else time.item()
 
 
 def _query(

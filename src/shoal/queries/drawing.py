@@ -94,7 +94,7 @@ class _Drawing:
         self, panel: Panel, rng: np.random.Generator, selectivity: float, most_conditions: int, tolerance: float
     ) -> None:
         ready = prepare(panel)
-        self.values, self.shapes, self.times = ready.bounds[0], ready.shapes, panel.times.tolist()
+        self.values, self.shapes, self.times = ready.bounds[0], ready.shapes, list(panel.times)
         self.first, self.second = np.triu_indices(panel.n_instants, 1)
         self.rng, self.selectivity, self.most, self.tolerance = rng, selectivity, most_conditions, tolerance
         self.value_column = lru_cache(_COLUMNS_KEPT)(lambda t: np.sort(self.values[:, t]))

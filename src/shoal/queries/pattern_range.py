@@ -115,7 +115,7 @@ class PatternRange(Query):
         """For each row whether its shape meets all conditions."""
         ready = prepare(data)
         wanted = [time for condition in self.conditions for time in (condition.first, condition.second)]
-        places = find_instants(wanted, ready.pattern_times)
+        places = find_instants(wanted, ready.pattern_times, ready.timezone)
         shapes = ready.shapes
         result = np.ones(len(shapes), dtype=np.bool_)
         for condition, first, second in zip(self.conditions, places[::2], places[1::2], strict=True):

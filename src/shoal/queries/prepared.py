@@ -46,6 +46,11 @@ class Prepared:
         return self.data.times
 
     @property
+    def timezone(self) -> str | None:
+        """The zone in which people name its instants."""
+        return self.data.timezone
+
+    @property
     def pattern_times(self) -> NDArray[Any]:
         """The instants of the shapes."""
         if isinstance(self.data, Envelopes) and self.data.pattern_times is not None:

@@ -69,7 +69,7 @@ class RangeCount(Query):
         ready = prepare(data)
         low, high = ready.bounds
         result = np.ones(len(low))
-        places = find_instants((time for time, _, _ in self.ranges), ready.times)
+        places = find_instants((time for time, _, _ in self.ranges), ready.times, ready.timezone)
         for place, (_, lo, hi) in zip(places, self.ranges, strict=True):
             column = low[:, place]
             result *= overlap_shares(column, column if low is high else high[:, place], lo, hi)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from shoal.errors import InputError, ParameterError
-from shoal.queries.instants import Instant
+from shoal.queries.instants import as_stored
 from shoal.queries.range_count import RangeCount
 
 # The columns of each form of a release: the row, how many it stands for, and both ends of its range.
@@ -49,7 +49,8 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     >>> count_in_table("data.parquet", RangeCount({0: (1.0, 2.0), 1: (1.0, 4.0)}))
     1.0
     """
-    import duckdb  # here, because those who ask in memory need not load it
+    import duckdb
+    import pyarrow.parquet as pq  # here, because those who ask in memory need not load it
 
     if not isinstance(query, RangeCount):
         raise ParameterError("A table is asked for ranges of values: give a RangeCount. Patterns are asked in memory.")
@@ -65,7 +66,8 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
             kinds = {name: str(kind) for name, kind, *_ in connection.execute("DESCRIBE data").fetchall()}
             row, weight, low, high = _form(set(kinds), file.name)
             moments = kinds["time"].startswith("TIMESTAMP")
-            asked = [(_number(time, moments), lo, hi) for time, lo, hi in query.ranges]
+            zone = getattr(pq.read_schema(file).field("time").type, "tz", None)
+            asked = [(_number(as_stored(time, zone), moments), lo, hi) for time, lo, hi in query.ranges]
             connection.execute("CREATE TABLE asked (instant BIGINT, lo DOUBLE, hi DOUBLE)")
             connection.executemany("INSERT INTO asked VALUES (?, ?, ?)", asked)
             at = "epoch_us(data.time)" if moments else "data.time"
@@ -93,7 +95,7 @@ def _form(columns: set[str], name: str) -> tuple[str, str, str, str]:
     )
 
 
-def _number(time: Instant, moments: bool) -> int:
+def _number(time: int | np.datetime64, moments: bool) -> int:
     """An instant as the table holds it: a whole number, or microseconds since 1970."""
     if isinstance(time, np.datetime64) != moments:
         kind = "datetimes" if moments else "whole numbers"

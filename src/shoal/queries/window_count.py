@@ -13,6 +13,7 @@ import polars as pl
 from shoal.errors import ParameterError
 from shoal.model import Events, EventTables
 from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.queries.instants import as_stored
 
 
 class Between(NamedTuple):
@@ -38,7 +39,8 @@ class WindowCount:
     Parameters
     ----------
     start, end
-        The interval: dates, datetimes, integers, or text such as "2024-01-31", as the events have them.
+        The interval: dates, datetimes, integers, or text such as "2024-01-31", as the events have them; without an
+        offset by the clock of the events' time zone.
     where
         For some columns, quasi-identifiers or the sensitive one, a condition: a value, a collection of values, or
         `Between(low, high)`.
@@ -181,6 +183,5 @@ def _moment(time: Any, kind: pl.DataType) -> Any:
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime.combine(moment, dt.time())
     zone = getattr(kind, "time_zone", None)
-    if zone is None:
-        return moment.replace(tzinfo=None)
-    return pl.lit(moment.replace(tzinfo=None)).dt.replace_time_zone(zone) if moment.tzinfo is None else pl.lit(moment)
+    stored = pl.lit(as_stored(moment, zone).item())
+    return stored if zone is None else stored.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,6 +50,44 @@ class Zone:
         if never.any():
             instants[never] = self.to_utc(local[never] + HOUR)[0]
         return instants
+
+
+def local_times(times: NDArray[Any], timezone: str | None) -> NDArray[Any]:
+    """Instants of a panel as its clock shows them; whole numbers, and times without a zone, as they are."""
+    if timezone is None or times.dtype.kind != "M":
+        return times
+    shown = find_zone(timezone).to_local(times.astype("datetime64[us]").astype(np.int64))
+    return shown.astype("datetime64[us]")
+
+
+def time_texts(times: NDArray[Any], timezone: str | None) -> list[str]:
+    """Instants as people read them: local time with its offset, Z in UTC; without a zone what the clock showed.
+
+    Examples
+    --------
+    >>> october = np.array(["2024-10-27T00:30", "2024-10-27T01:30"], dtype="datetime64[us]")
+    >>> time_texts(october, "Europe/Dublin")
+    ['2024-10-27T01:30:00+01:00', '2024-10-27T01:30:00+00:00']
+    >>> time_texts(october[:1], "UTC"), time_texts(october[:1], None), time_texts(np.array([7]), None)
+    (['2024-10-27T00:30:00Z'], ['2024-10-27T00:30:00'], ['7'])
+    """
+    if times.dtype.kind != "M":
+        return [str(int(time)) for time in times]
+    utc = times.astype("datetime64[us]").astype(np.int64)
+    zone = None if timezone is None else find_zone(timezone)
+    if zone is None or zone.name == "UTC":
+        return [text + ("" if zone is None else "Z") for text in _iso(utc)]
+    local = zone.to_local(utc)
+    minutes, rest = np.divmod(local - utc, 60 * SECOND)
+    # Before 1972 some clocks were ahead by odd seconds, which no offset writes: these instants are given in UTC.
+    at = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02d}:{abs(m) % 60:02d}" for m in minutes.tolist()]
+    pairs = zip(_iso(local), at, _iso(utc), (rest != 0).tolist(), strict=True)
+    return [f"{world}Z" if odd else f"{text}{offset}" for text, offset, world, odd in pairs]
+
+
+def _iso(microseconds: NDArray[np.int64]) -> list[str]:
+    texts: list[str] = _datetimes(microseconds).dt.strftime("%Y-%m-%dT%H:%M:%S%.f").to_list()
+    return texts
 
 
 def find_zone(name: str) -> Zone:

@@ -1,5 +1,6 @@
 """The closed service never answers about fewer than its minimum, alone or by what several answers tell together."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -15,11 +16,18 @@ from process.closed.places import (
     recipient,
     selected,
 )
-from shoal import Panel
-from shoal.methods import KP, NLK, NoiseAddition, SamplingWithFictives
+from shoal import KAnonymity, Microaggregation, Panel, publish
+from shoal.errors import InputError, ParameterError
+from shoal.methods import KP, NLK, NoiseAddition, SamplingWithFictives, ScopeAggregation, TimeSlicing
 from shoal.model import Candidate, Profiles
-from shoal.process.closed import Count, Mean, Quantile, Range, Window
-from shoal.process.closed.cells import answer_from_cells, cells_of_candidate, cells_of_panel, cells_of_profiles
+from shoal.process.closed import Closed, Count, Mean, Quantile, Range, Window
+from shoal.process.closed.cells import (
+    answer_from_cells,
+    cells_of_candidate,
+    cells_of_panel,
+    cells_of_profiles,
+    cells_of_release,
+)
 from shoal.process.closed.questions import Refused
 from shoal.process.closed.table import Table
 
@@ -91,7 +99,9 @@ class TestRandomQuestions:
         """The same questions against the readings themselves."""
         values = raw_panel().values
         ones = np.ones(len(values), dtype=np.int64)
-        naked = Table(values[:, :, None], ones, ones, np.arange(INSTANTS), ("value",))
+        naked = Table(
+            values[:, :, None], ones, ones, np.ones((*values.shape, 1), dtype=int), np.arange(INSTANTS), ("value",)
+        )
         rng = np.random.default_rng(2)
         sizes = []
         for _ in range(500):
@@ -152,7 +162,9 @@ class TestDifferencing:
     def test_the_attack_works_where_there_are_no_cells(self):
         values = raw_panel().values
         ones = np.ones(len(values), dtype=np.int64)
-        naked = Table(values[:, :, None], ones, ones, np.arange(INSTANTS), ("value",))
+        naked = Table(
+            values[:, :, None], ones, ones, np.ones((*values.shape, 1), dtype=int), np.arange(INSTANTS), ("value",)
+        )
         with_it, without = next(self.pairs(values, 17))
         totals = [
             asked(naked, Count(where=where)) * asked(naked, Mean(start=3, end=3, where=where))
@@ -209,8 +221,6 @@ class TestCells:
         assert np.isnan(cells.values[0, 1, 0])
 
     def test_too_few_subjects_are_told(self):
-        from shoal.errors import ParameterError
-
         profiles = Profiles(np.ones((1, 1, 1, 1)), np.array([3]), ("mean",), np.arange(1), ("value",))
         with pytest.raises(ParameterError, match="minimum_group=5 needs at least 5 subjects, the profiles have 3"):
             cells_of_profiles(profiles, 5)
@@ -227,6 +237,124 @@ class TestCells:
         for q in (0.0, 0.25, 0.5, 1.0):
             found = answer_from_cells(cells, Quantile(q=q))
             assert found == pytest.approx(np.quantile(means, q, method="inverted_cdf"))
+
+
+class TestGaps:
+    """Who was not observed at an instant is not behind what is told of it."""
+
+    def test_six_observed_of_eleven_are_not_ten(self, tmp_path):
+        values = np.array(raw_panel(11).values)
+        values[:5, 2] = np.nan
+        candidate = Microaggregation(k=6).anonymize(Panel(values))
+        assert not np.isnan(candidate.values).any()
+        service = closed(tmp_path / "closed", candidate, minimum_group=10)
+        token = recipient(service)
+        assert service.ask(token, Mean(start=2, end=2)).reason == "below-minimum"
+        assert service.ask(token, Mean(start=1, end=3)).reason == "below-minimum"
+        assert service.ask(token, Count(where=(Range(at=2, low=0.0),))).reason == "below-minimum"
+        assert service.ask(token, Mean(start=3, end=4)).value == pytest.approx(values[:, 3:5].mean())
+
+    @staticmethod
+    def by_hand(candidate, minimum):
+        """The rows that questions are answered from: withheld where too few of those alike were observed."""
+        rows = candidate.published
+        if not KAnonymity(minimum).check(rows).holds:
+            rows = Microaggregation(k=minimum).anonymize(rows).published
+        seen, told = ~np.isnan(candidate.private.original.values), np.array(rows.values)
+        for row in rows.values:
+            alike = np.array([other.tobytes() == row.tobytes() for other in rows.values])
+            for instant in range(INSTANTS):
+                if len(set(rows.subject_codes[alike & seen[:, instant]].tolist())) < minimum:
+                    told[alike, instant] = np.nan
+        return told, seen
+
+    @staticmethod
+    def behind(told, question):
+        """Which rows an answer is about."""
+        kept = np.ones(len(told), dtype=bool)
+        for condition in question.where:
+            at = condition.at if isinstance(condition, Range) else slice(condition.start, condition.end + 1)
+            kept &= ~np.isnan(told[:, at]).reshape(len(told), -1).any(axis=1)
+        kept &= selected(np.nan_to_num(told, nan=-9e9), question)
+        if not isinstance(question, Count):
+            kept &= ~np.isnan(told[:, question.start : question.end + 1]).any(axis=1)
+        return kept
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_no_answer_and_no_pair_of_answers_rests_on_fewer_observed(self, seed):
+        rng = np.random.default_rng(seed)
+        values = np.array(raw_panel(60, seed=seed).values)
+        values[rng.random(values.shape) < rng.choice([0.02, 0.06, 0.12])] = np.nan
+        subjects = None if seed % 2 else np.arange(60) // 2
+        k, minimum = int(rng.integers(2, 6)), int(rng.integers(3, 8))
+        candidate = Microaggregation(k=k).anonymize(Panel(values, subjects=subjects))
+        codes = candidate.published.subject_codes
+        cells = cells_of_candidate(candidate, minimum)
+        told, seen = self.by_hand(candidate, minimum)
+        sets: dict[int, set[frozenset[int]]] = {instant: set() for instant in range(INSTANTS)}
+        n_answers = 0
+        for _ in range(600):
+            question = random_question(rng, np.nan_to_num(values))
+            rows = self.behind(told, question)
+            assert (asked(cells, question) is not None) == rows.any()
+            if not rows.any() or isinstance(question, Count):
+                continue
+            n_answers += 1
+            for instant in range(question.start, question.end + 1):
+                observed = frozenset(np.flatnonzero(rows & seen[:, instant]).tolist())
+                assert len(set(codes[list(observed)])) >= minimum
+                if question.start == question.end:
+                    sets[instant].add(observed)
+        assert n_answers > 20
+        for found in sets.values():
+            for a, b in itertools.combinations(found, 2):
+                for rest in (a - b, b - a, a & b):
+                    assert not rest or len(set(codes[list(rest)])) >= minimum
+
+    def test_profiles_count_who_was_observed(self):
+        values = np.array(raw_panel(40).values)
+        values[:14, 2] = np.nan
+        candidate = ScopeAggregation(size=5, share=1.0).anonymize(Panel(values))
+        cells = cells_of_candidate(candidate, 9)
+        seen = ~np.isnan(values)
+        assert (cells.observed[..., 0].sum(axis=0) == seen.sum(axis=0)).all()
+        assert (cells.observed[~np.isnan(cells.values)] >= 9).all()
+        assert np.isnan(cells.values[:, 2]).any()
+
+    def test_gaps_beside_other_instants_are_refused(self):
+        values = np.array(raw_panel(40).values)
+        values[0, 2] = np.nan
+        candidate = candidate_of(Panel(values))
+        moved = Panel(candidate.values, times=np.arange(INSTANTS) + 100)
+        with pytest.raises(ParameterError, match="1 values are missing, and what is published has other instants"):
+            cells_of_candidate(dataclasses.replace(candidate, published=moved), MINIMUM)
+
+    def test_gaps_beside_slices_without_dates_are_refused(self):
+        values = np.array(raw_panel(40).values)
+        values[0, 2] = np.nan
+        candidate = TimeSlicing(length=4, dates="dropped").anonymize(Panel(values))
+        with pytest.raises(ParameterError, match="1 values are missing, and what is published has other instants"):
+            cells_of_candidate(candidate, MINIMUM)
+
+    def test_a_folder_that_does_not_count_them_is_refused(self, tmp_path):
+        closed(tmp_path / "closed", candidate_of(raw_panel()))
+        table = tmp_path / "closed" / "table.npz"
+        with np.load(table) as kept:
+            older = {name: kept[name] for name in kept.files if name != "observed"}
+        np.savez_compressed(table, **older)
+        with pytest.raises(InputError, match="does not tell how many subjects were observed at an instant"):
+            Closed(tmp_path / "closed")
+
+    @pytest.mark.parametrize(("k", "minimum", "fine"), [(6, 10, False), (10, 10, True)])
+    def test_a_release_that_covers_gaps_must_promise_enough(self, tmp_path, k, minimum, fine):
+        values = np.array(raw_panel(40).values)
+        values[:9, 2] = np.nan
+        release = publish(Microaggregation(k=k).anonymize(Panel(values)), tmp_path / "out")
+        if fine:
+            assert cells_of_release(release, minimum).observed.max() >= minimum
+            return
+        with pytest.raises(ParameterError, match="The series behind this release may have gaps"):
+            cells_of_release(release, minimum)
 
 
 def test_the_whole_service_keeps_the_minimum_for_recipients_who_collude(tmp_path):

@@ -145,12 +145,12 @@ class TestQuestions:
         service = closed(tmp_path / "c", candidate_of(panel))
         token = recipient(service)
         same = [
-            service.ask(token, Mean(start="2024-01-01T03:00", end="2024-01-01T04:00")),
+            service.ask(token, Mean(start="2024-01-01T04:00", end="2024-01-01T05:00")),
             service.ask(token, Mean(start="2024-01-01T04:00+01:00", end="2024-01-01T05:00+01:00")),
         ]
         assert same[0].value == same[1].value is not None
         assert service.ask(token, Count(where=(Range(at=3),))).reason == "not-understood"
-        assert service.about()["first"] == "2024-01-01T00:00:00"
+        assert service.about()["first"] == "2024-01-01T01:00:00+01:00"
 
     def test_what_is_told_about_the_data_has_no_value_of_it(self, service):
         told = service.about()
@@ -312,7 +312,7 @@ class TestFolder:
     def test_a_higher_minimum_than_the_cells_have_is_not_served(self, service, tmp_path):
         path = tmp_path / "closed" / "closed.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"minimum_group": 50}))
-        with pytest.raises(InputError, match=r"The cells of this folder have \d+ subjects at least.* ask for 50"):
+        with pytest.raises(InputError, match=r"folder have \d+ observed subjects at least.* ask for 50"):
             Closed(tmp_path / "closed")
 
     def test_what_is_damaged_is_told(self, service, tmp_path):

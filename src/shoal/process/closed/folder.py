@@ -73,6 +73,7 @@ def _write(folder: Path, table: Table, settings: ClosedPart) -> None:
         values=table.values,
         weights=table.weights,
         subjects=table.subjects,
+        observed=table.observed,
         times=table.times,
         channels=np.array(table.channels),
         timezone=np.array(table.timezone or ""),
@@ -102,10 +103,16 @@ def load_table(folder: Path) -> Table:
     """What a closed folder answers from."""
     try:
         with np.load(folder / TABLE, allow_pickle=False) as kept:
+            if "observed" not in kept:
+                raise InputError(
+                    f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
+                    "earlier version of Shoal wrote it. Make the folder again."
+                )
             return Table(
                 values=kept["values"],
                 weights=kept["weights"],
                 subjects=kept["subjects"],
+                observed=kept["observed"],
                 times=kept["times"],
                 channels=tuple(kept["channels"].tolist()),
                 timezone=str(kept["timezone"]) or None,

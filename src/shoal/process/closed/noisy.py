@@ -49,6 +49,7 @@ def curves_of_subjects(panel: Panel, lower: float, upper: float) -> Table:
         values=np.clip(curves / sizes[:, None, None], lower, upper),
         weights=ones,
         subjects=ones,
+        observed=np.ones(curves.shape, dtype=np.int64),
         times=panel.times,
         channels=panel.channels,
         timezone=panel.timezone,

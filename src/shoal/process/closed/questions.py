@@ -15,7 +15,8 @@ class _Part(BaseModel):
 
 WholeNumber = Annotated[int, Field(strict=True, ge=-(2**63), le=2**63 - 1)]
 Moment = WholeNumber | Annotated[str, Field(strict=True, max_length=40)]
-"""An instant of the data: a whole number, or a date and time such as 2024-01-31T18:00."""
+"""An instant of the data: a whole number, or a date and time such as 2024-01-31T18:00, by the clock of the data's zone
+unless it has an offset of its own, such as 2024-10-27T01:30+01:00."""
 Channel = Annotated[str, Field(max_length=200)]
 Bound = Annotated[float, Field(ge=-1e140, le=1e140)]
 
@@ -93,7 +94,7 @@ class Answer(_Part):
         What was asked for.
     reason
         Why there is none: "below-minimum", too few series meet the conditions, or none does; "not-understood", the data
-        has no such instant or channel; "budget", nothing is left.
+        has no such instant or channel, or its clock shows that time twice; "budget", nothing is left.
     questions_left
         How many more this recipient may ask.
     """

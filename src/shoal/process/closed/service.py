@@ -14,6 +14,7 @@ from shoal.process.closed.noisy import NoisyAnswers
 from shoal.process.closed.questions import QUESTION, Answer, Count, Mean, Quantile, Reason, Refused
 from shoal.process.closed.register import Register, Token, Used, note, still_opens, used_by
 from shoal.process.tokens import Clock
+from shoal.read.zones import time_texts
 
 MOST_REFUSED_FOR_BUDGET = 100
 """So many refusals of a recipient who has nothing left are logged; more would be a way to fill the disk."""
@@ -42,9 +43,9 @@ class Closed:
         self._noisy: NoisyAnswers | None = None
         if self.settings.epsilon is not None:
             self._noisy = NoisyAnswers(self._table, self.settings, insecure_seed=insecure_seed)
-        elif (least := int(self._table.subjects.min())) < self.settings.minimum_group:
+        elif (least := self._table.least) < self.settings.minimum_group:
             raise InputError(
-                f"The cells of this folder have {least} subjects at least, its settings ask for "
+                f"The cells of this folder have {least} observed subjects at least, its settings ask for "
                 f"{self.settings.minimum_group}. Make the folder again with that minimum."
             )
 
@@ -111,19 +112,16 @@ class Closed:
 
     def about(self) -> dict[str, Any]:
         """What a recipient is told about the data: what can be asked for, nothing of what it says."""
-        times = self._table.times
+        times, zone = self._table.times, self._table.timezone
+        ends = times[[0, -1]]
+        first, last = ends.tolist() if ends.dtype.kind == "i" else time_texts(ends, zone)
         return {
             "instants": len(times),
-            "first": _told(times[0]),
-            "last": _told(times[-1]),
-            "timezone": self._table.timezone,
+            "first": first,
+            "last": last,
+            "timezone": zone,
             "channels": list(self._table.channels),
             "minimum_group": self.settings.minimum_group,
             "budget": self.settings.budget,
             "epsilon": self.settings.epsilon,
         }
-
-
-def _told(instant: Any) -> int | str:
-    plain = instant.item()
-    return plain if isinstance(plain, int) else str(plain.isoformat())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.process.closed.questions import Moment, Range, Refused, Window
-from shoal.queries.instants import as_instant, find_instants
+from shoal.queries.instants import as_instant, as_stored, find_instants
 
 Figures = NDArray[np.float64]
 
@@ -30,6 +30,8 @@ class Table:
         How many series each row stands for.
     subjects
         How many different subjects are behind each row.
+    observed
+        How many of them are behind each value: an array like `values`.
     times, channels, timezone
         As in a Panel.
     """
@@ -37,9 +39,16 @@ class Table:
     values: Figures
     weights: NDArray[np.int64]
     subjects: NDArray[np.int64]
+    observed: NDArray[np.int64]
     times: NDArray[Any]
     channels: tuple[str, ...]
     timezone: str | None = None
+
+    @property
+    def least(self) -> int:
+        """The fewest subjects behind a row or a value of one."""
+        behind = self.observed[~np.isnan(self.values)]
+        return int(min(self.subjects.min(), behind.min() if len(behind) else self.subjects.min()))
 
     def select(self, where: Iterable[Range | Window]) -> NDArray[np.bool_]:
         """For each row whether it meets all conditions; a missing value meets none."""
@@ -68,7 +77,7 @@ class Table:
 
     def _moment(self, time: Moment) -> Any:
         try:
-            moment = as_instant(time)
+            moment = as_stored(as_instant(time), self.timezone)
         except (ParameterError, OverflowError):
             raise Refused("not-understood") from None
         if isinstance(moment, int) != (self.times.dtype.kind == "i"):
