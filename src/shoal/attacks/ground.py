@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shoal.errors import ParameterError
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Panel
+from shoal.read.zones import local_times
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -54,6 +55,11 @@ class Clocked(Protocol):
         ...
 
     @property
+    def timezone(self) -> str | None:
+        """The zone whose days and hours people mean."""
+        ...
+
+    @property
     def n_channels(self) -> int:
         """Values of a series at an instant."""
         ...
@@ -64,6 +70,7 @@ class Alignment:
     """How both sides come to the same instants, series by series."""
 
     times: NDArray[Any]
+    """As the clock of the original shows them: days and hours of the adversary are local ones."""
     common: Rows
     """Positions of these instants in the original; none where the release is coarser."""
     kept: Rows
@@ -202,11 +209,13 @@ def align(name: str, original: Clocked, published: Clocked) -> Alignment:
             "slices without dates are attacked by reordering."
         )
     if _coarser(original.times, published.times):
-        return _coarse(name, original.times, published.times)
+        found = _coarse(name, original.times, published.times)
+        return replace(found, times=local_times(found.times, original.timezone))
     common = np.flatnonzero(np.isin(original.times, published.times))
     if not len(common):
         raise _nothing_shared(name)
-    return Alignment(original.times[common], common, np.flatnonzero(np.isin(published.times, original.times)))
+    times = local_times(original.times[common], original.timezone)
+    return Alignment(times, common, np.flatnonzero(np.isin(published.times, original.times)))
 
 
 def find_classes(rows: Floats) -> tuple[Floats, Rows]:

@@ -25,6 +25,7 @@ from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Panel
+from shoal.read.zones import local_times
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ def find_periods(original: Clocked, published: Clocked) -> Periods:
     outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
     if outside.any() and original.n_channels == published.n_channels:
         everything = np.arange(len(published.times))
-        return Periods(np.flatnonzero(outside), original.times[outside], everything, published.times, None)
+        known, shown = (local_times(side.times, side.timezone) for side in (original, published))
+        return Periods(np.flatnonzero(outside), known[outside], everything, shown, None)
     both = align("NearestNeighbour", original, published)
     half = len(both.times) // 2
     if half < 1:

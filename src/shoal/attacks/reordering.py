@@ -15,6 +15,7 @@ from shoal.attacks.words import check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Panel
+from shoal.read.zones import local_times
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Reordering:
         if self.n_targets is not None and self.n_targets < len(wanted):
             dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
             wanted = np.sort(dice.permutation(wanted)[: self.n_targets])
-        habits = self._habits(values, published.times)
+        habits = self._habits(values, local_times(published.times, published.timezone))
         links = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
         found = _count(links, truth.owners, wanted)
         cut = Truth(truth.rows, truth.owners, truth.owners, wanted, truth.n_left_out)

@@ -22,6 +22,7 @@ from shoal.attacks.ground import NOBODY, Clocked, Floats, Ground, Rows, Truth
 from shoal.errors import ParameterError
 from shoal.kernels.likeness import most_alike
 from shoal.model import Panel
+from shoal.read.zones import local_times
 
 
 def has_slices(original: Clocked, published: Clocked) -> bool:
@@ -59,7 +60,7 @@ def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed
         cut = order[ends[i] : ends[i + 1]]
         if len(cut):
             owners[cut[_most_like(stretches[i], p[cut])]] = truth.subjects[i]
-    return Ground(stretches, p, original.times[:length]), replace(truth, owners=owners)
+    return Ground(stretches, p, local_times(original.times[:length], original.timezone)), replace(truth, owners=owners)
 
 
 def _most_like(stretch: Floats, slices: Floats) -> Rows:

@@ -49,18 +49,29 @@ def plain_types(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """Dates and datetimes as ISO text, with a zone in UTC and marked Z; other columns as they are."""
+    """Dates and datetimes as ISO text, with a zone by its clock and with the offset; other columns as they are."""
     if column.dtype == pl.Date:
         return column.dt.strftime("%Y-%m-%d")
     if isinstance(column.dtype, pl.Datetime):
         zone = column.dtype.time_zone
-        plain = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zone else column
-        return plain.dt.strftime("%Y-%m-%dT%H:%M:%S%.f" + ("Z" if zone else ""))
+        iso = "%Y-%m-%dT%H:%M:%S%.f"
+        if zone is None:
+            return column.dt.strftime(iso)
+        world = column.dt.convert_time_zone("UTC").dt.strftime(f"{iso}Z")
+        if zone == "UTC":
+            return world
+        # Before 1972 some clocks were ahead by odd seconds, which no offset writes: these are given in UTC.
+        ahead = column.dt.base_utc_offset() + column.dt.dst_offset()
+        odd = (ahead.dt.total_seconds() % 60 != 0).fill_null(False)
+        return column.dt.strftime(f"{iso}%:z").zip_with(~odd, world)
     return column
 
 
 def from_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Text as it stands in a CSV in the type it had; what does not fit is missing."""
+    """Text as it stands in a CSV in the type it had; what does not fit is missing.
+
+    A time without an offset is by the clock of the column's zone; one that this clock skips or shows twice is missing.
+    """
     if dtype == pl.String:
         return column
     if dtype == pl.Boolean:
@@ -68,10 +79,13 @@ def from_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     if dtype == pl.Date:
         return column.str.to_date("%Y-%m-%d", strict=False)
     if isinstance(dtype, pl.Datetime):
-        clock = column.str.strip_suffix("Z").str.to_datetime(
-            "%Y-%m-%dT%H:%M:%S%.f", time_unit=dtype.time_unit, strict=False
-        )
-        return clock.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone) if dtype.time_zone else clock
+        form, unit = "%Y-%m-%dT%H:%M:%S%.f", dtype.time_unit
+        clock = column.str.to_datetime(form, time_unit=unit, strict=False)
+        if dtype.time_zone is None:
+            return clock
+        local = clock.dt.replace_time_zone(dtype.time_zone, ambiguous="null", non_existent="null")
+        marked = column.str.replace("Z$", "+00:00").str.to_datetime(f"{form}%:z", time_unit=unit, strict=False)
+        return marked.dt.convert_time_zone(dtype.time_zone).zip_with(marked.is_not_null(), local)
     return column.cast(dtype, strict=False)
 
 

@@ -85,7 +85,7 @@ class CountsPart(_Part):
 
 
 class TimePart(_Part):
-    """Which instants are covered."""
+    """Which instants are covered: with a time zone in local time with its offset, without one as the clock showed."""
 
     first: str
     last: str

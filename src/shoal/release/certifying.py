@@ -16,6 +16,7 @@ from shoal.model import Guarantee, Recipe, Risk, Role, Score, Verdict
 from shoal.model.keyed_names import JOINABLE
 from shoal.model.panel import Origin
 from shoal.model.roles import Roles
+from shoal.read.zones import time_texts
 from shoal.release import certificate as cert
 from shoal.release.publishers_word import rough
 
@@ -119,10 +120,11 @@ def withheld(roles: Roles, n_further: int) -> int:
 
 
 def time_part(times: NDArray[Any], timezone: str | None) -> cert.TimePart:
-    """Which instants are covered."""
+    """Which instants are covered: with a zone as its clock shows them, with the offset; a pure function of both."""
     steps = np.unique(np.diff(times))
     step = _duration(steps[0]) if len(steps) == 1 else None
-    return cert.TimePart(first=str(times[0]), last=str(times[-1]), step=step, timezone=timezone)
+    first, last = (str(times[at]) if timezone is None else time_texts(times[[at]], timezone)[0] for at in (0, -1))
+    return cert.TimePart(first=first, last=last, step=step, timezone=timezone)
 
 
 def _duration(step: Any) -> str:

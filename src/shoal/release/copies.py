@@ -175,7 +175,10 @@ def _comparable(column: pl.Series) -> pl.Series:
     if column.dtype.is_integer():
         return column.cast(pl.Int64)
     if column.dtype == pl.String:
-        column = column.str.strip_suffix("Z").str.to_datetime(time_unit="us", strict=False)
+        form = "%Y-%m-%dT%H:%M:%S%.f%:z"
+        marked = column.str.replace("Z$", "+00:00").str.to_datetime(form, time_unit="us", strict=False)
+        plain = column.str.strip_suffix("Z").str.to_datetime(time_unit="us", strict=False)
+        column = marked.dt.replace_time_zone(None) if not marked.null_count() else plain
     if column.dtype.is_temporal():
         return column.cast(pl.Datetime("us")).dt.strftime("%Y-%m-%dT%H:%M:%S%.6f")
     return column.cast(pl.String)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseError
+from shoal.read.zones import time_texts
 from shoal.release.parts_names import parts_of
 
 FileFormat = Literal["parquet", "csv"]
@@ -50,11 +51,23 @@ def _csv(block: pa.Table) -> pl.DataFrame:
     kind = block.schema.field("time").type
     if not pa.types.is_timestamp(kind):
         return pl.DataFrame(block)
-    # With a zone the instants are UTC, marked Z; without one they are the local clock, unmarked.
+    # With a zone the text is that of its clock with the offset, Z in UTC; without one the local clock, unmarked.
     place = block.schema.get_field_index("time")
-    plain = block.set_column(place, "time", block["time"].cast(pa.timestamp("us")))
-    iso = "%Y-%m-%dT%H:%M:%S%.f" + ("Z" if kind.tz else "")
-    return pl.DataFrame(plain).with_columns(pl.col("time").dt.strftime(iso))
+    times = np.asarray(block["time"].cast(pa.timestamp("us")).to_numpy(), dtype="datetime64[us]")
+    distinct, which = np.unique(times, return_inverse=True)
+    texts = pa.array(time_texts(distinct, kind.tz), pa.string()).take(pa.array(which.reshape(-1)))
+    return pl.DataFrame(block.set_column(place, "time", texts))
+
+
+def _clock(texts: pl.Series) -> pl.Series:
+    """Times of a CSV as they are held: UTC where they have an offset, all of them or none."""
+    marked = texts.str.contains(r"(?:Z|[+-]\d\d:\d\d)$").fill_null(False)
+    if not marked.any():
+        return texts.str.to_datetime(time_unit="us", strict=True)
+    if not marked.all():
+        raise ValueError("times with and without an offset")
+    instants = texts.str.replace("Z$", "+00:00").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=True)
+    return instants.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
 
 def read_labels(path: Path, columns: dict[str, Any]) -> pl.DataFrame:
@@ -82,8 +95,7 @@ def read_table(path: Path, labels: tuple[str, ...], figures: list[str], *, whole
             kinds: dict[str, Any] = {**dict.fromkeys(labels, pl.String), **dict.fromkeys(whole, pl.Int64)}
             frame = pl.read_csv(path, schema_overrides=kinds | dict.fromkeys(figures, pl.Float64))
             if frame["time"].dtype == pl.String:
-                clock = pl.col("time").str.strip_suffix("Z").str.to_datetime(time_unit="us", strict=True)
-                frame = frame.with_columns(clock)
+                frame = frame.with_columns(_clock(frame["time"]))
             table = frame.to_arrow()
         else:
             parts = [pq.read_table(file, read_dictionary=list(labels)) for file in _files_of(path)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from shoal.errors import ReleaseError
@@ -105,8 +105,15 @@ def _overlaps(covered: list[tuple[str, str, str]]) -> list[str]:
 
 
 def _when(instant: str) -> tuple[int, str]:
-    """Instants in order: whole numbers by size, timestamps by their text."""
-    return (int(instant), "") if instant.lstrip("-").isdigit() else (0, instant)
+    """Instants in order: whole numbers by size, timestamps by the moment they name."""
+    if instant.lstrip("-").isdigit():
+        return int(instant), ""
+    try:
+        moment = datetime.fromisoformat(instant)
+    except ValueError:
+        return 0, instant
+    # A time without an offset is UTC where others have one: releases of before wrote it so.
+    return 0, (moment if moment.tzinfo is None else moment.astimezone(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f")
 
 
 def _describe(verdict: Verdict, covered: list[tuple[str, str, str]]) -> str:

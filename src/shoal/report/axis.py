@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import InputError
 from shoal.model import Panel
+from shoal.read.zones import local_times
 
 MINUTE = 60_000_000  # microseconds, the unit of a panel's datetimes
 DAY = 1440 * MINUTE
-_QUARTER = 15 * MINUTE
 # Widths of a bin in minutes at which a clock face stays readable; all divide a day.
 _WIDTHS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 180, 240, 360, 480, 720)
 
@@ -28,7 +24,8 @@ class Axis:
     Parameters
     ----------
     kind
-        "clock": minutes after midnight. "time": datetimes. "index": integers.
+        "clock": minutes after midnight. "time": datetimes. "index": integers. Clock and datetimes are those of the
+        panel's time zone.
     at
         The start of each bin, ready for JSON.
     width
@@ -64,34 +61,8 @@ def same_times(original: Panel, published: Panel) -> bool:
 
 def clock_times(panel: Panel) -> NDArray[np.int64]:
     """The microseconds after midnight the clock showed at each instant, in the panel's time zone if it has one."""
-    instants = panel.times.astype(np.int64)
-    if panel.timezone is not None:
-        # Offsets change on whole quarters of an hour, so one look at the zone per quarter is enough.
-        quarters, which = np.unique(instants // _QUARTER, return_inverse=True)
-        zone = _zone(panel.timezone)
-        epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-        offsets = []
-        for quarter in quarters.tolist():
-            moment = (epoch + dt.timedelta(microseconds=quarter * _QUARTER)).astimezone(zone)
-            offsets.append(int((moment.utcoffset() or dt.timedelta()).total_seconds()) * 1_000_000)
-        instants = instants + np.array(offsets, dtype=np.int64)[which]
-    return instants % DAY
-
-
-def _zone(name: str) -> dt.tzinfo:
-    fixed = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
-    if fixed:
-        sign, hours, minutes = fixed.groups()
-        offset = dt.timedelta(hours=int(hours), minutes=int(minutes or 0))
-        if offset < dt.timedelta(days=1):
-            return dt.timezone(-offset if sign == "-" else offset)
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise InputError(
-            f"The time zone {name[:60]!r} is not known. Give a name such as 'Europe/Bratislava' or an offset such as "
-            "'+01:00'."
-        ) from None
+    shown: NDArray[np.int64] = local_times(panel.times, panel.timezone).astype(np.int64) % DAY
+    return shown
 
 
 def _step(panel: Panel) -> int:
@@ -132,20 +103,23 @@ def _time_axis(original: Panel, published: Panel, points: int) -> Axis:
     kind: Literal["time", "index"] = "time" if is_datetime else "index"
     if original.n_instants <= points and same_times(original, published):
         bins = np.arange(original.n_instants)
-        return Axis(kind, _labels(original.times.astype(np.int64).tolist(), is_datetime), None, bins, bins)
+        return Axis(kind, _labels(original.times.astype(np.int64), original), None, bins, bins)
     ends = [int(t) for panel in (original, published) for t in panel.times[[0, -1]].astype(np.int64)]
     start, span = min(ends), max(ends) - min(ends)
     width = max(_step(original), _step(published), -(-(span + 1) // points), 1)
     starts = [start + i * width for i in range(span // width + 1)]
     both = [(_since_start(p.times, start) // np.uint64(width)).astype(np.int64) for p in (original, published)]
-    return Axis(kind, _labels(starts, is_datetime), _short(width / MINUTE) if is_datetime else width, *both)
+    at = _labels(np.array(starts, dtype=np.int64), original)
+    return Axis(kind, at, _short(width / MINUTE) if is_datetime else width, *both)
 
 
-def _labels(starts: list[int], is_datetime: bool) -> list[Any]:
-    if not is_datetime:
-        return starts
-    unit: Literal["m", "s"] = "m" if all(s % MINUTE == 0 for s in starts) else "s"
-    return np.datetime_as_string(np.array(starts, dtype="datetime64[us]"), unit=unit).tolist()  # type: ignore[no-any-return]
+def _labels(starts: NDArray[np.int64], panel: Panel) -> list[Any]:
+    """Numbers, or what the clock of the panel showed: where it was put back, the same time comes twice."""
+    if panel.times.dtype.kind != "M":
+        return starts.tolist()
+    unit: Literal["m", "s"] = "m" if not np.any(starts % MINUTE) else "s"
+    shown = local_times(starts.astype("datetime64[us]"), panel.timezone)
+    return np.datetime_as_string(shown, unit=unit).tolist()  # type: ignore[no-any-return]
 
 
 def _short(number: float) -> float | int:

@@ -59,7 +59,7 @@ PUBLISHED = (
         lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
         lambda f: (
             f"From {words.moment(f.time['first'])} to {words.moment(f.time['last'])}"
-            + (f", time zone {words.clipped(f.time['timezone'], 60)}." if f.time.get("timezone") else ".")
+            + (f", time zone {_zone(f)}." if f.time.get("timezone") else ".")
         ),
     ),
     Said(
@@ -81,6 +81,11 @@ PUBLISHED = (
         lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
     ),
 )
+
+
+def _zone(facts: Facts) -> str:
+    # Releases of before gave the first and the last instant in UTC, and without an offset.
+    return words.clipped(facts.time["timezone"], 60) if words.has_offset(facts.time["first"]) else "UTC"
 
 
 def _instants(facts: Facts) -> str:
@@ -365,10 +370,19 @@ ALIKE = (
 CLOCK = (
     Said(
         "zone",
-        lambda f: _axis(f).get("kind") in ("clock", "time") and bool(_axis(f).get("timezone")),
+        lambda f: bool(_axis(f).get("timezone")) and (_axis(f).get("kind") == "clock" or _has_local_times(f)),
         lambda f: f"Clock times in {words.clipped(_axis(f)['timezone'], 60)}.",
     ),
+    Said(
+        "universal",
+        lambda f: bool(_axis(f).get("timezone")) and _axis(f).get("kind") == "time" and not _has_local_times(f),
+        lambda f: "Times in UTC.",
+    ),
 )
+
+
+def _has_local_times(facts: Facts) -> bool:
+    return _axis(facts).get("kind") == "time" and words.has_offset(facts.time.get("first"))
 
 
 def _axis(facts: Facts) -> Any:

@@ -80,6 +80,14 @@ def moment(text: Any) -> str:
     return f"{when.day} {when:%B} {when.year:04d}, {clock}"
 
 
+def has_offset(text: Any) -> bool:
+    """Whether a time of the certificate says how far its clock is from UTC."""
+    try:
+        return dt.datetime.fromisoformat(str(text)).tzinfo is not None
+    except ValueError:
+        return False
+
+
 def every(step: Any) -> str:
     """The distance of two instants in words."""
     parts = re.fullmatch(r"(\d+)\s*([a-z]+)", str(step))

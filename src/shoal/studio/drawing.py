@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shoal.read.zones import local_times
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 44
@@ -32,11 +32,9 @@ def axis_of(times: NDArray[Any], timezone: str | None, values: NDArray[np.float6
     more = {} if values is None else {"range": list(_roomy(values))}
     if times.dtype.kind != "M":
         return {"kind": "number", "day": False, "at": [int(t) for t in times], **more}
-    moments = [m.replace(tzinfo=dt.UTC) for m in times.astype("datetime64[us]").tolist()]
-    if timezone is not None:
-        moments = [m.astimezone(ZoneInfo(timezone)) for m in moments]
-    at = [m.strftime("%Y-%m-%dT%H:%M:%S") for m in moments]
-    return {"kind": "time", "day": moments[-1] - moments[0] < dt.timedelta(days=1), "at": at, **more}
+    at = np.datetime_as_string(local_times(times.astype("datetime64[us]"), timezone), unit="s").tolist()
+    day = bool(times[-1] - times[0] < np.timedelta64(1, "D"))
+    return {"kind": "time", "day": day, "at": at, **more}
 
 
 def _roomy(values: NDArray[np.float64]) -> tuple[float, float]:
