@@ -364,7 +364,7 @@ class TestWhatASubjectIs:
         assert said.out == ""
         assert said.err.count("\n") == 1
         assert "27 columns with readings" in said.err
-        assert "(co, co2, humidity, temp)" in said.err
+        assert "(co2, humidity, temp)" in said.err
         assert "--layout wide" in said.err
         assert "name --id and every channel as --value" in said.err
         assert not (room / "out").exists()

@@ -92,6 +92,10 @@ def zoned(frame, zone="Europe/Bratislava"):
 STATIC = {"subject": "home", "quasi": ["area", "since"], "other": "rooms", "sensitive": "ill"}
 
 CASES = {
+    "subjects as floating numbers": (
+        lambda: long_table(n=20).with_columns(pl.col("home").cast(pl.Float64)),
+        {"subject": "home"},
+    ),
     "channels and static columns": (long_table, {"value": ["value", "kw"], **STATIC}),
     "integer ids": (lambda: long_table(ids=list(range(5, 95))), {}),
     "gaps that are filled or dropped": (
@@ -404,3 +408,12 @@ def test_scratch_files_are_gone_after_reading(tmp_path):
     with Local(scratch=tmp_path / "scratch") as engine:
         read_blocks(engine, tmp_path / "x.parquet").panel()
     assert not list((tmp_path / "scratch").iterdir())
+
+
+@pytest.mark.parametrize("column", ["id", "home"])
+def test_names_in_several_spellings_are_refused_on_an_engine(tmp_path, column):
+    table = long_table(n=6).with_columns(pl.format("{}", pl.col("home")).alias("home"))
+    odd = pl.when(pl.int_range(pl.len()) < 3).then(pl.col(column) + " ").otherwise(pl.col(column))
+    table.with_columns(odd.alias(column)).write_parquet(tmp_path / "x.parquet")
+    with Local() as engine, pytest.raises(InputError, match=f"3 rows of column '{column}' have names with spaces"):
+        read_blocks(engine, tmp_path / "x.parquet", subject="home")

@@ -24,9 +24,9 @@ from shoal.read.columns import Layout, Plan
 
 _WORDS = (
     "air angle battery ch channel circuit co co2 current damper dewpoint door feature flow frequency gas heat hum "
-    "humidity lamp level light lux motion noise occupancy ozone parameter particulate ph phase pir pm pm10 pm25 power "
-    "precipitation pressure probe radiation rain rh sensor setpoint signal smoke sound speed state status temp "
-    "temperature v valve var variable vibration voc volt voltage water wind window x y z"
+    "humidity lamp level light lux motion noise occupancy occupants ozone parameter particulate ph phase pir pm pm10 "
+    "pm25 power ppm precipitation pressure probe radiation rain rh sensor setpoint signal smoke sound speed state "
+    "status temp temperature v valve var variable vibration voc volt voltage water wind window x y z"
 )
 SENSOR_WORDS = frozenset(_WORDS.split())
 """Words that name a sensor, a channel or a measured quantity, in lower case."""
@@ -114,10 +114,10 @@ def _seen(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
 
 
 def _words(name: str) -> set[str]:
-    """The words of a name, with and without the digits at their ends: Temp_2 has temp, CO2_1 has co2."""
+    """The words of a name without the digits at their ends, unless these belong to it: Temp2 has temp, CO2_1 co2."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     whole = {word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word}
-    return whole | {word.rstrip("0123456789") for word in whole}
+    return {word if word in SENSOR_WORDS else word.rstrip("0123456789") for word in whole}
 
 
 def _plural(n: int, word: str) -> str:

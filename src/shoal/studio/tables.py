@@ -31,6 +31,7 @@ class Reading(BaseModel):
     time: _Setting = ""
     value: _Setting = ""
     subject: _Setting = ""
+    layout: _Setting = ""
     timezone: _Setting = ""
     missing: _Setting = ""
     align: _Setting = ""
@@ -97,9 +98,10 @@ def table_name(file_name: str, wanted: str) -> str:
 def show_table(table: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
     """What a table holds: counts, no values."""
     path = _path(studio, table)
-    counts, problem = None, ""
+    counts, problem, told = None, "", ()
     try:
         panel = studio.project.panel(table)
+        told = panel.origin.told if panel.origin is not None else ()
         counts = [
             ("series", panel.n_series),
             ("subjects", panel.n_subjects),
@@ -116,6 +118,7 @@ def show_table(table: Name, studio: InStudio, session: Publisher) -> HTMLRespons
         megabytes=path.stat().st_size / 1e6,
         counts=counts,
         problem=problem,
+        told=told,
         reading=Reading(**studio.project.reading(table)),
         session=session,
     )

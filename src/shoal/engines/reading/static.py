@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.model.names import text_of
 
 
 def kept_as(kind: pa.DataType, column: str) -> pa.DataType:
@@ -69,10 +70,9 @@ def one_entry_each(entries: Entries, starts: NDArray[np.int64]) -> tuple[pa.Arra
 
 
 def as_names(array: pa.Array) -> pa.Array:
-    """Entries as the texts that name subjects."""
-    if pa.types.is_string(array.type):
-        return array
+    """Entries as the texts that name subjects, in the one spelling they are counted under; empty is none."""
     if pa.types.is_integer(array.type):
         return pc.cast(array, pa.string())
     encoded = array.dictionary_encode()
-    return pa.array([str(entry) for entry in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    names = [text_of(entry) or None for entry in encoded.dictionary.to_pylist()]
+    return pa.array(names, pa.string()).take(encoded.indices)
