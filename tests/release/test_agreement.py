@@ -223,6 +223,8 @@ class TestTrace:
         assert (found[0].recipient, found[0].by, found[0].matched) == ("north", "order", 40)
         assert found[0].is_certain
         assert not found[1].is_certain
+        whole = trace(out / f"data.{file_format}", tmp_path / "private")
+        assert (whole[0].recipient, whole[0].matched) == ("north", 40)
 
     @pytest.mark.parametrize("form", ["profiles", "envelopes"])
     def test_other_forms_are_marked_too(self, tmp_path, form):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError
@@ -183,5 +184,7 @@ def _moment(time: Any, kind: pl.DataType) -> Any:
     if not isinstance(moment, dt.datetime):
         moment = dt.datetime.combine(moment, dt.time())
     zone = getattr(kind, "time_zone", None)
-    stored = pl.lit(as_stored(moment, zone).item())
+    instant = as_stored(moment, zone)
+    assert isinstance(instant, np.datetime64)
+    stored = pl.lit(instant.item())
     return stored if zone is None else stored.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)

@@ -94,9 +94,9 @@ def read_panel(
     settings = {"missing": as_text(missing), "align": as_text(align), "timezone": timezone, "sql": sql is not None}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)
-        told = (tell_subjects(None, draft.n_rows, len(draft.values), len(draft.values)),)
+        said = tell_subjects(None, draft.n_rows, *draft.shape)
         draft, changes = handle_missing(align_draft(draft, alignment), policies)
-        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes, told))
+        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes, (said,)))
     with open_table(source, sql) as table:
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide

@@ -116,7 +116,7 @@ def _time_axis(original: Panel, published: Panel, points: int) -> Axis:
 def _labels(starts: NDArray[np.int64], panel: Panel) -> list[Any]:
     """Numbers, or what the clock of the panel showed: where it was put back, the same time comes twice."""
     if panel.times.dtype.kind != "M":
-        return starts.tolist()
+        return list(starts.tolist())
     unit: Literal["m", "s"] = "m" if not np.any(starts % MINUTE) else "s"
     shown = local_times(starts.astype("datetime64[us]"), panel.timezone)
     return np.datetime_as_string(shown, unit=unit).tolist()  # type: ignore[no-any-return]

@@ -98,7 +98,8 @@ def table_name(file_name: str, wanted: str) -> str:
 def show_table(table: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
     """What a table holds: counts, no values."""
     path = _path(studio, table)
-    counts, problem, told = None, "", ()
+    counts, problem = None, ""
+    told: tuple[str, ...] = ()
     try:
         panel = studio.project.panel(table)
         told = panel.origin.told if panel.origin is not None else ()
