@@ -117,6 +117,16 @@ def publish_kinds(folder):
         "gaps": (micro.anonymize(holed()), {}),
         "filled": (micro.anonymize(filled), {}),
         "zone": (micro.anonymize(days(timezone="Europe/Dublin")), {}),
+        "autumn": (
+            micro.anonymize(
+                days(
+                    n_instants=8,
+                    times=np.datetime64("2024-10-26T22:00") + np.arange(8) * HOUR,
+                    timezone="Europe/Dublin",
+                )
+            ),
+            {},
+        ),
         "several series": (micro.anonymize(twice), {}),
         "crowd of series": (micro.anonymize(twice), {"require": [KAnonymity(4, per="series")]}),
         "profiles": (Microaggregation(k=4, form="profiles").anonymize(days()), {}),

@@ -58,6 +58,10 @@ THE_OTHERS = {
         {"clock: zone"},
         set(),
     ),
+    "autumn": (
+        {"clock: put back", "clock: zone"},
+        set(),
+    ),
     "several series": (
         {"who can check: crowd of series"},
         {"who can check: anyone"},

@@ -374,6 +374,11 @@ CLOCK = (
         lambda f: f"Clock times in {words.clipped(_axis(f)['timezone'], 60)}.",
     ),
     Said(
+        "put back",
+        lambda f: _has_local_times(f) and len(set(listed(_axis(f).get("at")))) < len(listed(_axis(f).get("at"))),
+        lambda f: "Where the clock was put back, the same times come twice.",
+    ),
+    Said(
         "universal",
         lambda f: bool(_axis(f).get("timezone")) and _axis(f).get("kind") == "time" and not _has_local_times(f),
         lambda f: "Times in UTC.",
