@@ -81,5 +81,5 @@ def fixed_words(sentence):
     """The sentence, where its words do not depend on the release."""
     try:
         return str(words.marked(sentence.says(Facts({}))))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
