@@ -268,17 +268,73 @@ def test_the_certificate_says_how_the_table_was_read(meters):
     assert certificate["input"]["reading"] == {
         "missing": "interpolate:2h,drop-series",
         "align": "exact",
+        "duplicates": "fail",
         "timezone": None,
         "sql": False,
         "layout": "long",
-        "series_dropped": 1,
-        "instants_dropped": 0,
-        "readings_interpolated": 2,
+        "dropped_series": 1,
+        "interpolated": 2,
     }
     assert certificate["columns"]["withheld"] == 2
     page = (meters / "out" / "report.html").read_text()
-    assert "gaps made the publisher drop 1 series" in page
-    assert "2 readings inside short gaps were interpolated" in page
+    assert "Series dropped because of gaps: 1." in page
+    assert "Readings interpolated inside short gaps: 2." in page
+
+
+def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters, capsys):
+    table = pl.read_parquet("x.parquet").rename({"value": "kwh"}).sort("id", "time")
+    again = pl.concat([table[:3], table[5:7].with_columns(pl.col("kwh") + 1)])
+    # Each meter has a reading every two hours: of one a reading goes, of another three of four.
+    odd = pl.concat([table.with_row_index().filter(~pl.col("index").is_in([9, 61, 62, 63])).drop("index"), again])
+    odd.write_parquet("y.parquet")
+    program = ["anonymize", "y.parquet", "--value", "kwh", "--quasi", "family", "--k", "10", "--missing", "drop-series"]
+    program += ["--align", "resample:8h", "--complete", "0.75", "--duplicates", "mean"]
+    assert run(program) == 0
+    said = (
+        "Exact repeats taken once: 3. "
+        "Readings merged with a different one of the same series and instant: 2 (their mean counts). "
+        "Readings gathered into steps of 8h by sum (energy, by the name of the column). "
+        "Steps taken as missing for lack of readings: 1. "
+        "Sums scaled up for lack of readings: 1 (each had at least 0.75 of them). "
+        "Series dropped because of gaps: 1."
+    )
+    assert f"input             {said}\n" in capsys.readouterr().out
+    reading = json.loads((meters / "out" / "release.json").read_text())["input"]["reading"]
+    assert {name: n for name, n in reading.items() if type(n) is int} == {
+        "repeated": 3,
+        "merged": 2,
+        "incomplete": 1,
+        "scaled": 1,
+        "dropped_series": 1,
+    }
+    assert reading["align"] == "resample:8h:sum"
+    assert said in " ".join((meters / "out" / "report.html").read_text().split())
+    assert run([*program, "--json", "--overwrite"]) == 0
+    assert json.loads(capsys.readouterr().out)["input"]["reading"]["merged"] == 2
+
+
+def test_nothing_is_said_where_nothing_was_done(meters, capsys):
+    assert anonymize("-o", "out") == 0
+    assert "input " not in capsys.readouterr().out
+    page = (meters / "out" / "report.html").read_text()
+    for words in (
+        "Exact repeats",
+        "merged with",
+        "gathered into",
+        "scaled up",
+        "dropped because",
+        "interpolated inside",
+    ):
+        assert words not in page
+
+
+def test_means_are_said_where_the_quantity_is_unknown_or_given(meters, capsys):
+    assert anonymize("-o", "out", "--align", "resample:8h") == 0
+    assert "gathered into steps of 8h by mean (their quantity is unknown)." in capsys.readouterr().out
+    assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--quantity", "energy") == 0
+    assert "gathered into steps of 8h by sum (energy, as the publisher says)." in capsys.readouterr().out
+    assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--complete", "any") == 0
+    assert "Each step with a reading was taken as it is; gaps inside it were not looked" in capsys.readouterr().out
 
 
 def test_no_report_of_a_release_that_does_not_verify(meters, capsys):
@@ -295,9 +351,10 @@ def test_shoal_alone_shows_the_help(capsys):
 
 
 def test_messages_name_settings_as_options(meters, capsys):
-    pl.concat([pl.read_parquet("x.parquet")] * 2).write_parquet("x.parquet")
+    table = pl.read_parquet("x.parquet")
+    pl.concat([table, table.with_columns(pl.col("value") + 1)]).write_parquet("x.parquet")
     assert anonymize("-o", "out") == 2
-    assert "with --align resample:1h or another step" in capsys.readouterr().err
+    assert "say which to take with --duplicates first, 'last' or 'mean'" in capsys.readouterr().err
     assert anonymize("-o", "out", "--time", "clock") == 2
     pl.read_parquet("x.parquet").rename({"time": "clock"}).write_parquet("x.parquet")
     capsys.readouterr()

@@ -172,7 +172,7 @@ def test_a_finding_of_the_lint_is_accepted_by_name(tmp_path, monkeypatch, capsys
     assert run(program) == 1
     told = capsys.readouterr().err
     assert "The lint found timestamp-phase: 4 of 4 instants" in told
-    assert "--align resample:STEP" in told
+    assert "on a common clock with --align resample:1h." in told
     assert not (tmp_path / "out").exists()
     assert run([*program, "--accept", "phase"]) == 2
     assert run([*program, "--accept", "timestamp-phase"]) == 0

@@ -167,7 +167,9 @@ class TestWhatIsCompared:
         assert code == 2
         n = panel.n_instants
         assert f"The release has {n // 2} instants, the table as it was read {n}; {n // 2} are the same." in error
-        assert "Read the table as for the release, or in the steps of the release with --align resample:4h." in error
+        assert (
+            "Read the table as for the release, or in the steps of the release with --align resample:4h:mean." in error
+        )
         code, out, _ = ask(capsys, table, tmp_path / "out", "--align", "resample:4h", "--private", tmp_path / "keep")
         assert code == 0
         assert "note" not in out

@@ -22,20 +22,3 @@ def naive_interpolate(series, longest):
             for t in range(left + 1, right):
                 filled[t] = series[left] + (t - left) / (right - left) * (series[right] - series[left])
     return filled
-
-
-def naive_resample(rows, step, by):
-    """Rows (id, time, value) to a mapping from (id, start of bucket) to one value; missing values are left out."""
-    buckets = {}
-    for position, (name, time, value) in enumerate(rows):
-        if not math.isnan(value):
-            buckets.setdefault((name, time // step * step), []).append((time, position, value))
-    pick = {
-        "mean": lambda found: sum(v for _, _, v in found) / len(found),
-        "sum": lambda found: sum(v for _, _, v in found),
-        "first": lambda found: min(found)[2],
-        "last": lambda found: max(found)[2],
-        "min": lambda found: min(v for _, _, v in found),
-        "max": lambda found: max(v for _, _, v in found),
-    }[by]
-    return {key: pick(found) for key, found in buckets.items()}

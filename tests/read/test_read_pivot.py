@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from read.oracle import naive_pivot, naive_resample
+from read.oracle import naive_pivot
 from shoal.read import read_panel, tables
 
 NAMES = st.sampled_from(["a", "b", "10", "9", "é", "Z", "a b"])
@@ -36,42 +36,6 @@ def test_pivot_equals_naive(rows, batch_cells):
     assert panel.ids.tolist() == ids
     assert panel.times.tolist() == times
     np.testing.assert_array_equal(panel.values, np.array(matrix, dtype=float))
-
-
-@given(
-    rows=st.lists(
-        st.tuples(st.sampled_from("ab"), st.integers(-20, 20), st.integers(-8, 8) | st.just(float("nan"))),
-        min_size=1,
-        max_size=30,
-    ),
-    step=st.integers(1, 9),
-    by=st.sampled_from(["mean", "sum", "first", "last", "min", "max"]),
-    batch_cells=st.integers(1, 60),
-)
-def test_resample_equals_naive(rows, step, by, batch_cells):
-    rows = [(name, time, float(value)) for name, time, value in rows]
-    expected = naive_resample(rows, step, by)
-    table = pl.DataFrame(rows, schema=["id", "time", "value"], orient="row")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "BATCH_CELLS", batch_cells)
-        panel = read_panel(table, align={"resample": step, "by": by}, missing="keep")
-    starts = [time // step * step for _, time, _ in rows]
-    assert panel.times.tolist() == list(range(min(starts), max(starts) + 1, step))
-    for row, name in enumerate(panel.ids):
-        for t, start in enumerate(panel.times.tolist()):
-            np.testing.assert_equal(panel.values[row, t], expected.get((name, start), np.nan))
-
-
-@given(
-    values=st.lists(st.integers(-8, 8) | st.just(float("nan")), min_size=1, max_size=12),
-    step=st.integers(1, 5),
-    by=st.sampled_from(["mean", "sum", "first", "last", "min", "max"]),
-)
-def test_dense_resample_equals_naive(values, step, by):
-    expected = naive_resample([("a", t, float(v)) for t, v in enumerate(values)], step, by)
-    panel = read_panel(np.array([values], dtype=float), align=f"resample:{step}:{by}", missing="keep")
-    for t, start in enumerate(panel.times.tolist()):
-        np.testing.assert_equal(panel.values[0, t], expected.get(("a", start), np.nan))
 
 
 def test_the_same_rows_in_another_order_give_the_same_panel(long):

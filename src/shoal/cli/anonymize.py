@@ -34,6 +34,9 @@ def anonymize(
     layout: reading.Layout = "auto",
     missing: reading.Missing = "fail",
     align: reading.Align = "exact",
+    duplicates: reading.Duplicates = "fail",
+    complete: reading.Complete = "1",
+    quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     sql: reading.Sql = None,
     require: Annotated[
@@ -110,7 +113,7 @@ def anonymize(
 
 def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report."""
-    names = ("method", "guarantees", "counts", "pseudonyms", "pseudonyms_note", "utility", "risk", "files")
+    names = ("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note", "utility", "risk", "files")
     return {name: certificate[name] for name in names if name in certificate}
 
 
@@ -128,8 +131,12 @@ def warn_of_suppression(release: Any) -> None:
 
 def release_rows(path: Path, certificate: dict[str, Any], lost: Any = None) -> list[tuple[str, str]]:
     """The short table of a release; `lost` is what its publisher may see of suppression."""
+    from shoal.model import account_of
+
     counts = certificate["counts"]
     rows = [("release", str(path))]
+    if said := account_of(certificate["input"]["reading"]):
+        rows.append(("input", " ".join(said)))
     for guarantee in certificate["guarantees"]:
         verdict = guarantee["verdict"]
         state = "holds" if verdict["holds"] else "DOES NOT HOLD"

@@ -38,6 +38,9 @@ def attack(
     layout: reading.Layout = "auto",
     missing: reading.Missing = "fail",
     align: reading.Align = "exact",
+    duplicates: reading.Duplicates = "fail",
+    complete: reading.Complete = "1",
+    quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:

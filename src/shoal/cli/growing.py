@@ -12,10 +12,10 @@ from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
-OF_SERIES = ("value", "subject", "missing", "align", "timezone", "spare", "join", "ledger", "accept")
+_READING = ("value", "subject", "missing", "align", "duplicates", "complete", "quantity", "timezone")
+OF_SERIES = (*_READING, "spare", "join", "ledger", "accept")
 """Options of `shoal stream` that are about series alone."""
 _BOTH = ("source", "out", "method", "time", "id", "quasi", "every", "private", "format", "as_json")
-_READING = ("id", "value", "subject", "align", "timezone")
 
 
 def is_given(ctx: typer.Context, name: str) -> bool:
@@ -52,11 +52,10 @@ def grow(ctx: typer.Context) -> None:
         )
     if given["source"] == "-":
         raise ParameterError("Give a folder with one table per day, or a table that is appended to, as SOURCE.")
-    settings: dict[str, Any] = {name: given[name] for name in _READING} | {
+    settings: dict[str, Any] = {name: given[name] for name in ("id", *_READING)} | {
         "value": list(given["value"] or ()) or None,
         "time": given["time"] if is_given(ctx, "time") else None,
         "quasi": list(given["quasi"] or ()),
-        "missing": given["missing"],
     }
     with steps() as progress:
         summary = publish_growing(

@@ -14,11 +14,20 @@ Layout = Annotated[str, typer.Option(help="long, wide or auto.")]
 Missing = Annotated[
     str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
 ]
-Align = Annotated[str, typer.Option(help="exact, or resample:1h (resample:1h:sum).")]
+Align = Annotated[
+    str, typer.Option(help="exact, or resample:1h (resample:1h:sum). Unnamed: sum for energy, mean for the rest.")
+]
+Duplicates = Annotated[
+    str, typer.Option(help="Rows that differ for one series and time: fail, first, last or mean. Never added up.")
+]
+Complete = Annotated[
+    str, typer.Option(help="With resample: share of its readings a step needs; sums are scaled up. Or any.")
+]
+Quantity = Annotated[str | None, typer.Option(help="energy (adds up), power or other (average). Unset: by the name.")]
 Timezone = Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")]
 Sql = Annotated[str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")]
 
-_ONE = ("id", "time", "subject", "layout", "missing", "align", "timezone", "sql")
+_ONE = ("id", "time", "subject", "layout", "missing", "align", "duplicates", "complete", "quantity", "timezone", "sql")
 _SEVERAL = ("quasi", "sensitive")
 
 

@@ -83,6 +83,9 @@ def stream(
     subject: reading.Subject = None,
     missing: reading.Missing = "keep",
     align: reading.Align = "exact",
+    duplicates: reading.Duplicates = "fail",
+    complete: reading.Complete = "1",
+    quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     spare: Annotated[
         int, typer.Option(help="Members a group of series gets beyond k, so that some may have no readings on a day.")

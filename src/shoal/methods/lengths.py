@@ -6,7 +6,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Panel
-from shoal.read.durations import Duration, parse_duration
+from shoal.read.durations import Duration, parse_duration, write_duration
 
 Length = str | int
 """A length of time such as "15min", "2h" or "1d", or a bare number of instants."""
@@ -50,10 +50,10 @@ def length_of(given: Length, panel: Panel, setting: str) -> Duration:
 
 def _even_step(given: Length, panel: Panel, setting: str) -> int:
     """The one step between instants, in microseconds."""
-    steps = np.unique(np.diff(panel.times).astype(np.int64))
+    steps, counts = np.unique(np.diff(panel.times).astype(np.int64), return_counts=True)
     if len(steps) > 1:
         raise ParameterError(
             f"{setting}={given!r} needs evenly spaced instants; here are {len(steps)} different steps between them. "
-            "Read with align='resample:1h'."
+            f"Read with align='resample:{write_duration(int(steps[counts.argmax()]))}'."
         )
     return int(steps[0])

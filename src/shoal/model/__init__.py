@@ -1,5 +1,6 @@
 """The nouns every room shares. Frozen, without files and without algorithms."""
 
+from shoal.model.account import account_of
 from shoal.model.candidate import Candidate, Private, Published, Recipe
 from shoal.model.envelopes import Envelopes
 from shoal.model.event_tables import EventTables
@@ -41,4 +42,5 @@ __all__ = [
     "ValueLoss",
     "Verdict",
     "Witness",
+    "account_of",
 ]

@@ -99,13 +99,21 @@ def _common_instants(original: Panel, whole: Panel, release: Release) -> Positio
     places = np.flatnonzero(np.isin(original.times, whole.times)) if _same_kind(original, whole) else np.arange(0)
     may_lack = isinstance(release.published, Envelopes)
     if len(places) < whole.n_instants or (len(places) < original.n_instants and not may_lack):
-        step = release.certificate["time"]["step"]
-        coarse = f", or in the steps of the release with align='resample:{step}'" if step and _has_clock(whole) else ""
+        coarse = _coarse(release, whole)
         raise InputError(
             f"The release has {whole.n_instants} instants, the table as it was read {original.n_instants}; "
             f"{len(places)} are the same. Read the table as for the release{coarse}."
         )
     return places
+
+
+def _coarse(release: Release, whole: Panel) -> str:
+    """How to read a table in the steps of a release: as it was read itself, where that is known."""
+    align = str(release.certificate["input"]["reading"].get("align", ""))
+    step = release.certificate["time"]["step"]
+    if align.startswith("resample:") and "," not in align:
+        return f", or in the steps of the release with align='{align}'"
+    return f", or in the steps of the release with align='resample:{step}'" if step and _has_clock(whole) else ""
 
 
 def _has_clock(panel: Panel) -> bool:

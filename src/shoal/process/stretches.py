@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InputError, ParameterError
-from shoal.model import Panel
+from shoal.model import Panel, account_of
 from shoal.read import read_panel
 from shoal.read.durations import DAY, Duration, parse_duration
 from shoal.read.files import digest, kind_of
@@ -59,11 +59,19 @@ def stretches(
         for path in files:
             sha256 = digest(path)
             if not known(sha256):
-                yield Arrived(read_panel(path, **settings), sha256)
+                yield Arrived(_read(path, settings, tell), sha256)
         return
     if not source.is_file():
         raise InputError(f"No such file or folder: {source}.")
-    yield from _cut(read_panel(source, **settings), _length(every), tell)
+    yield from _cut(_read(source, settings, tell), _length(every), tell)
+
+
+def _read(path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> Panel:
+    """A table, and what was done to its readings: told here, since certificates of a growing panel carry no counts."""
+    panel = read_panel(path, **settings)
+    if panel.origin is not None and (said := account_of(panel.origin.reading)):
+        tell(" ".join(said))
+    return panel
 
 
 def _length(every: str | None) -> Duration:

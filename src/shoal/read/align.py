@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.durations import DAY, HOUR, Duration, parse_duration, write_duration
+from shoal.read.quantities import By, Quantity, parse_quantity, quantities_of
+from shoal.read.repeats import Duplicates, parse_duplicates
 from shoal.read.zones import Zone
-
-
-class By(StrEnum):
-    """How the readings of a bucket become one."""
-
-    MEAN = "mean"
-    SUM = "sum"
-    FIRST = "first"
-    LAST = "last"
-    MIN = "min"
-    MAX = "max"
 
 
 @dataclass(frozen=True)
@@ -36,7 +27,66 @@ class Resample:
     """Readings are gathered into buckets of one length, counted from midnight."""
 
     step: Duration
-    by: By = By.MEAN
+    by: By | None = None
+    """None: as the quantity wants it."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How rows become readings of a panel."""
+
+    align: Exact | Resample = Exact()
+    duplicates: Duplicates = Duplicates.FAIL
+    complete: Fraction | None = Fraction(1)
+    """The share of its readings that a bucket must have; None takes every bucket with a reading as it is."""
+    quantity: Quantity | None = None
+
+    def by(self, names: Sequence[str] | None, n_channels: int) -> tuple[By, ...]:
+        """The aggregate of each channel."""
+        if isinstance(self.align, Resample) and self.align.by is not None:
+            return (self.align.by,) * n_channels
+        found = quantities_of(names, self.quantity, n_channels)
+        return tuple(By.MEAN if quantity is None else quantity.by for quantity in found)
+
+    def settings(self, names: Sequence[str] | None, n_channels: int) -> dict[str, str]:
+        """What a certificate says of them, the aggregate and the quantity as they were understood."""
+        told = {"align": "exact", "duplicates": str(self.duplicates)}
+        if isinstance(self.align, Exact):
+            return told
+        step = self.align.step
+        length = write_duration(step.length) if step.on_clock else str(step.length)
+        found = quantities_of(names, self.quantity, n_channels)
+        told["align"] = f"resample:{length}:{_joined(self.by(names, n_channels))}"
+        told["complete"] = "any" if self.complete is None else f"{float(self.complete):g}"
+        told["quantity"] = _joined(tuple("unknown" if quantity is None else quantity for quantity in found))
+        told["quantity_from"] = "setting" if self.quantity else "name" if any(found) else "nothing"
+        return told
+
+
+def _joined(words: Sequence[str]) -> str:
+    """Each word, or the one they all are."""
+    return ",".join(words if len(set(words)) > 1 else words[:1])
+
+
+def parse_rules(*, align: Any, duplicates: Any, complete: Any, quantity: Any) -> Rules:
+    """Read the settings of that name."""
+    rules = Rules(parse_align(align), parse_duplicates(duplicates), _parse_complete(complete), parse_quantity(quantity))
+    if rules.complete != 1 and isinstance(rules.align, Exact):
+        raise ParameterError("complete: only buckets can be incomplete. Give align='resample:1h' or another step too.")
+    return rules
+
+
+def _parse_complete(given: Any) -> Fraction | None:
+    """Read a share above 0 and up to 1, exactly as it is written, or "any"."""
+    if given == "any":
+        return None
+    try:
+        share = Fraction(str(given))
+    except (ValueError, ZeroDivisionError):
+        share = Fraction(0)
+    if isinstance(given, bool) or not 0 < share <= 1:
+        raise ParameterError("complete: give a share above 0 and up to 1, such as 0.75, or 'any'.")
+    return share
 
 
 _FORMS = "'exact', 'resample:1h' or 'resample:1h:sum' (mean, sum, first, last, min, max)"
@@ -48,42 +98,59 @@ def parse_align(given: Any) -> Exact | Resample:
         return Exact()
     if isinstance(given, str):
         word, _, rest = given.partition(":")
-        length, _, by = rest.partition(":")
-        given = {word: length, "by": by or By.MEAN}
+        length, _, aggregate = rest.partition(":")
+        given = {word: length} | ({"by": aggregate} if aggregate else {})
     if not isinstance(given, Mapping) or "resample" not in given or not set(given) <= {"resample", "by"}:
         raise ParameterError(f"align: give {_FORMS}.")
     try:
-        by = By(given.get("by", By.MEAN))
+        by = By(given["by"]) if "by" in given else None
     except ValueError:
         raise ParameterError(f"align: give {_FORMS}.") from None
     return Resample(parse_duration(given["resample"], "align resample"), by)
 
 
-def require_even(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None, n_series: int, n_filled: int) -> None:
-    """Refuse instants that are not evenly spaced: by a fixed length, by whole days of the local clock, or by months."""
+def require_even(
+    times: NDArray[np.int64],
+    *,
+    on_clock: bool,
+    zone: Zone | None,
+    n_series: int,
+    n_filled: int,
+    by: By,
+    own_step: Callable[[], int | None] | None = None,
+) -> None:
+    """Refuse instants that are not evenly spaced: by a fixed length, by whole days of the local clock, or by months.
+
+    `own_step` finds the most frequent step within series, where these have instants of their own.
+    """
     n_irregular = count_irregular(times, on_clock=on_clock, zone=zone)
     if not n_irregular:
         return
     n_steps = len(times) - 1
+    gaps = np.diff(times)
+    usual = (None if own_step is None else own_step()) or _usual(gaps)
+    setting = f"align='resample:{write_step(usual, on_clock=on_clock)}:{by}'"
     if n_series > 1 and 2 * n_filled < n_series * len(times):
         raise InputError(
             f"The times of the series do not line up: {n_series} series have {len(times)} different times between "
             f"them, unevenly spaced, and fill {100 * n_filled // (n_series * len(times))} % of the cells. "
-            f"Gather them with align='resample:{'1h' if on_clock else 10}' or another step."
+            f"Gather them with {setting}, which is their own step, or a multiple of it."
         )
-    gaps = np.diff(times)
-    usual = _usual(gaps)
-    number = f"'resample:{write_duration(usual) if on_clock else usual}'"
     if on_clock and zone is None and np.any(gaps == usual + HOUR) and not np.any((gaps < usual) & (gaps % usual != 0)):
         way_out = (
             "One is longer by an hour, as where summer time begins: give timezone=, for example "
-            f"timezone='Europe/Bratislava', or mark the gap with align={number}."
+            f"timezone='Europe/Bratislava', or mark the gap with {setting}."
         )
     else:
-        way_out = f"Gather readings with align={number}, which marks gaps as missing, or another step."
+        way_out = f"Gather readings with {setting}, which marks gaps as missing, or a multiple of that step."
     raise InputError(
         f"The instants are not evenly spaced: {n_irregular} of {n_steps} steps differ from the usual one. {way_out}"
     )
+
+
+def write_step(step: int, *, on_clock: bool) -> str:
+    """A step as `align` takes it."""
+    return write_duration(step) if on_clock else str(step)
 
 
 def count_irregular(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None) -> int:
@@ -129,7 +196,7 @@ def _monthly(local: NDArray[np.int64]) -> bool:
 
 @dataclass(frozen=True)
 class Buckets:
-    """An even grid of buckets from the first reading to the last."""
+    """An even grid of buckets from the first reading to the last; each reading belongs to the bucket it lies in."""
 
     start: int
     """Start of the first bucket: local clock where `days` is set, else like the instants."""
@@ -146,7 +213,14 @@ class Buckets:
 
     def times(self) -> NDArray[np.int64]:
         """The start of each bucket."""
-        starts = self.start + self.step * np.arange(self.n_buckets, dtype=np.int64)
+        return self._bounds()[:-1]
+
+    def lengths(self) -> NDArray[np.int64]:
+        """How long each bucket lasts: a local day may have 23 or 25 hours."""
+        return np.diff(self._bounds())
+
+    def _bounds(self) -> NDArray[np.int64]:
+        starts = self.start + self.step * np.arange(self.n_buckets + 1, dtype=np.int64)
         return starts if self.days is None else self.days.start_of_day(starts)
 
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.read.align import By
 from shoal.read.draft import allocate
+from shoal.read.repeats import Duplicates, settle
 
 Shape = tuple[int, int, int]
 """Series, instants, channels."""
 
 _FEW = 0.01
 _MANY_CELLS = 200_000_000
-
-
-class Cells(Protocol):
-    """Takes readings and gives the array."""
-
-    def add(
-        self, cells: NDArray[np.int64], instants: NDArray[np.int64], channel: int, numbers: NDArray[np.float64]
-    ) -> None:
-        """Put readings into cells, counted series by series."""
-
-    def finish(self) -> NDArray[np.float64]:
-        """The array, NaN where nothing came."""
 
 
 def refuse_sparse(n_series: int, n_instants: int, n_rows: int) -> None:
@@ -41,105 +30,81 @@ def refuse_sparse(n_series: int, n_instants: int, n_rows: int) -> None:
 
 
 class ExactCells:
-    """One reading per cell; a second one is refused."""
+    """One reading per cell. Further ones are set aside, compared, and settled in the end.
 
-    def __init__(self, shape: Shape) -> None:
+    Parameters
+    ----------
+    shape
+        Series, instants, channels.
+    duplicates
+        What becomes of readings that differ.
+    """
+
+    def __init__(self, shape: Shape, duplicates: Duplicates) -> None:
         self._values = allocate(*shape)
         self._flat = self._values.reshape(-1, shape[2])
         self._seen = np.zeros(shape[0] * shape[1], dtype=bool)
-        self._n_rows = 0
+        self._duplicates = duplicates
+        self._aside: list[tuple[NDArray[np.int64], list[NDArray[np.float64]]]] = []
+        self.n_merged = 0
+        self.repeated_at = np.zeros(shape[1], dtype=np.int64)
+        """How many readings repeat another exactly, at each instant."""
 
-    def add(
-        self, cells: NDArray[np.int64], instants: NDArray[np.int64], channel: int, numbers: NDArray[np.float64]
-    ) -> None:
-        """Put readings into cells."""
-        self._flat[cells, channel] = numbers
-        if channel == 0:
-            self._seen[cells] = True
-            self._n_rows += len(cells)
+    @property
+    def n_repeated(self) -> int:
+        """How many readings repeat another exactly."""
+        return int(self.repeated_at.sum())
 
-    def finish(self) -> NDArray[np.float64]:
-        """The array, if no cell came twice."""
-        if n_again := self._n_rows - int(self._seen.sum()):
-            raise InputError(
-                f"{n_again} of {self._n_rows} rows are duplicates: they repeat the id and time of another. Gather "
-                "them with align='resample:1h' or another step; if they lie in the hour that the clock shows twice at "
-                "the end of summer time, export times in UTC or with offsets."
-            )
-        return self._values
+    def add(self, cells: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]) -> None:
+        """Put readings into cells, counted series by series; one array of readings per channel."""
+        again = self._seen[cells]
+        if again.any() or pl.Series(cells).n_unique() < len(cells):
+            first = np.zeros(len(cells), dtype=bool)
+            first[np.unique(cells, return_index=True)[1]] = True
+            fresh = first & ~again
+            self._put(cells[fresh], [numbers[fresh] for numbers in readings])
+            self._set_aside(cells[~fresh], [numbers[~fresh] for numbers in readings])
+        else:
+            self._put(cells, readings)
 
+    def _put(self, cells: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]) -> None:
+        self._seen[cells] = True
+        for channel, numbers in enumerate(readings):
+            self._flat[cells, channel] = numbers
 
-class _Sum:
-    def __init__(self, shape: Shape, *, mean: bool) -> None:
-        self._values = allocate(*shape)
-        self._values.fill(0.0)
-        self._flat = self._values.reshape(-1, shape[2])
-        self._count = np.zeros(self._flat.shape, dtype=np.int32)
-        self._mean = mean
+    def _set_aside(self, cells: NDArray[np.int64], readings: list[NDArray[np.float64]]) -> None:
+        if self._duplicates is not Duplicates.LAST:
+            # What equals the first row changes nothing, so that a table that is there twice takes little memory.
+            other = np.zeros(len(cells), dtype=bool)
+            for channel, numbers in enumerate(readings):
+                held = self._flat[cells, channel] + 0.0  # zero has no sign, whichever row came first
+                self._flat[cells, channel] = held
+                other |= ~((held == numbers) | (np.isnan(held) & np.isnan(numbers)))
+            self._repeat(cells[~other])
+            cells, readings = cells[other], [numbers[other] for numbers in readings]
+        if len(cells):
+            self._aside.append((cells, readings))
 
-    def add(
-        self, cells: NDArray[np.int64], instants: NDArray[np.int64], channel: int, numbers: NDArray[np.float64]
-    ) -> None:
-        present = ~np.isnan(numbers)
-        np.add.at(self._flat[:, channel], cells[present], numbers[present])
-        np.add.at(self._count[:, channel], cells[present], np.int32(1))
-
-    def finish(self) -> NDArray[np.float64]:
-        if self._mean:
-            np.divide(self._flat, self._count, out=self._flat, where=self._count > 0)
-        self._flat[self._count == 0] = np.nan
-        return self._values
-
-
-class _Extreme:
-    def __init__(self, shape: Shape, *, largest: bool) -> None:
-        self._values = allocate(*shape)
-        self._flat = self._values.reshape(-1, shape[2])
-        # These two let a number win over NaN.
-        self._pick = np.fmax if largest else np.fmin
-
-    def add(
-        self, cells: NDArray[np.int64], instants: NDArray[np.int64], channel: int, numbers: NDArray[np.float64]
-    ) -> None:
-        present = ~np.isnan(numbers)
-        self._pick.at(self._flat[:, channel], cells[present], numbers[present])
+    def _repeat(self, cells: NDArray[np.int64]) -> None:
+        n_instants = len(self.repeated_at)
+        self.repeated_at += np.bincount(cells % n_instants, minlength=n_instants)
 
     def finish(self) -> NDArray[np.float64]:
+        """The array, NaN where nothing came."""
+        if not self._aside:
+            return self._values
+        cells = np.concatenate([part for part, _ in self._aside])
+        held = np.unique(cells)
+        rows = np.concatenate([held, cells])
+        order = np.argsort(rows, kind="stable")
+        readings = [
+            np.concatenate([self._flat[held, channel], *(parts[channel] for _, parts in self._aside)])[order]
+            for channel in range(self._flat.shape[1])
+        ]
+        settled = settle(rows[order], np.zeros(len(rows), dtype=np.int64), readings, self._duplicates)
+        self._repeat(settled.repeated)
+        self.n_merged += len(settled.merged)
+        for channel, numbers in enumerate(settled.readings):
+            self._flat[settled.series, channel] = numbers
+        self._aside = []
         return self._values
-
-
-class _Edge:
-    """The earliest reading of a bucket or the latest; of equal times the earlier or the later row."""
-
-    def __init__(self, shape: Shape, *, latest: bool) -> None:
-        self._values = allocate(*shape)
-        self._flat = self._values.reshape(-1, shape[2])
-        self._sign = -1 if latest else 1
-        self._best = np.full(self._flat.shape, np.iinfo(np.int64).max)
-
-    def add(
-        self, cells: NDArray[np.int64], instants: NDArray[np.int64], channel: int, numbers: NDArray[np.float64]
-    ) -> None:
-        rows = np.flatnonzero(~np.isnan(numbers))
-        if self._sign < 0:
-            rows = rows[::-1]
-        rank = self._sign * instants[rows]
-        order = np.lexsort((rank, cells[rows]))
-        target, first = np.unique(cells[rows][order], return_index=True)
-        chosen, rank = rows[order][first], rank[order][first]
-        best = self._best[target, channel]
-        wins = rank < best if self._sign > 0 else rank <= best
-        self._best[target[wins], channel] = rank[wins]
-        self._flat[target[wins], channel] = numbers[chosen[wins]]
-
-    def finish(self) -> NDArray[np.float64]:
-        return self._values
-
-
-def gather(by: By, shape: Shape) -> Cells:
-    """Cells that combine the readings that fall into them."""
-    if by in (By.MEAN, By.SUM):
-        return _Sum(shape, mean=by is By.MEAN)
-    if by in (By.MIN, By.MAX):
-        return _Extreme(shape, largest=by is By.MAX)
-    return _Edge(shape, latest=by is By.LAST)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.timetext import parse_times
-from shoal.read.zones import Zone, find_zone, offset_name
+from shoal.read.zones import Zone, find_zone, offset_name, shown_twice
 
 _COUNTED = ("n_rows", "n_missing", "n_integer", "n_twice", "n_never", "n_date_only", "_n_wrong")
 _LABEL = "zone "
@@ -64,6 +64,12 @@ class Clock:
             return self.given
         label = next(iter(self._labels), None)
         return None if label is None else find_zone(label)
+
+    def doubtful(self, instants: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which instants may be two: times without a zone in an hour that some clock shows twice."""
+        if not self.on_clock or self.zone is not None:
+            return np.zeros(len(instants), dtype=np.bool_)
+        return shown_twice(instants)
 
     def again(self) -> Clock:
         """A fresh clock for the second reading."""

@@ -29,13 +29,26 @@ class Draft:
     n_rows: int = 0
     told: tuple[str, ...] = ()
     """What the publisher is told about the names in it."""
+    account: dict[str, int] = field(default_factory=dict)
+    """How many readings were filled, dropped, merged or scaled, by what was done to them."""
+
+    @property
+    def n_channels(self) -> int:
+        """Readings per series and instant."""
+        return self.values.shape[2] if self.values.ndim == 3 else 1
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of series, subjects and channels."""
         n_series = len(self.values)
         n_subjects = n_series if self.subjects is None else len(set(self.subjects))
-        return n_series, n_subjects, self.values.shape[2] if self.values.ndim == 3 else 1
+        return n_series, n_subjects, self.n_channels
+
+    def count(self, **changes: int) -> None:
+        """Enter what was done; nothing is no entry."""
+        for name, n in changes.items():
+            if n:
+                self.account[name] = self.account.get(name, 0) + n
 
     def keep_series(self, which: NDArray[np.bool_]) -> Draft:
         """Only these series."""

@@ -29,11 +29,22 @@ class Fail:
         if not n_missing:
             return draft
         n_series = int(gaps.reshape(len(gaps), -1).any(axis=1).sum())
-        raise InputError(
-            f"{n_series} of {len(gaps)} series have gaps: {n_missing} of {gaps.size} cells are missing. Set missing= "
-            "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants where times are "
-            "integers) or 'keep', or to several of them separated by commas."
+        raise refuse_gaps(n_series, len(gaps), n_missing, gaps.size, draft.account.get("incomplete", 0))
+
+
+def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_incomplete: int) -> InputError:
+    """What to say of gaps, and of buckets that are missing because they lack readings."""
+    short = ""
+    if n_incomplete:
+        short = (
+            f" {n_incomplete} buckets have some of their readings but not all; complete='0.75' keeps those with three "
+            "in four and scales sums up."
         )
+    return InputError(
+        f"{n_gappy} of {n_series} series have gaps: {n_missing} of {n_cells} cells are missing.{short} Set missing= "
+        "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants where times are "
+        "integers) or 'keep', or to several of them separated by commas."
+    )
 
 
 @dataclass(frozen=True)
@@ -167,8 +178,8 @@ def as_text(given: Any) -> str:
     return given if isinstance(given, str) else ",".join(as_text(entry) for entry in given)
 
 
-def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> tuple[Draft, dict[str, int]]:
-    """Apply the policies in order; also count what they changed."""
+def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> Draft:
+    """Apply the policies in order, and count what they change."""
     n_series, n_instants = draft.values.shape[:2]
     n_interpolated = 0
     for policy in policies:
@@ -177,8 +188,9 @@ def handle_missing(draft: Draft, policies: tuple[Policy, ...]) -> tuple[Draft, d
         draft = policy.apply(draft)
         if isinstance(policy, Interpolate):
             n_interpolated -= int(np.isnan(draft.values).sum())
-    return draft, {
-        "series_dropped": n_series - draft.values.shape[0],
-        "instants_dropped": n_instants - draft.values.shape[1],
-        "readings_interpolated": n_interpolated,
-    }
+    draft.count(
+        interpolated=n_interpolated,
+        dropped_series=n_series - draft.values.shape[0],
+        dropped_instants=n_instants - draft.values.shape[1],
+    )
+    return draft

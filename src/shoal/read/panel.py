@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Origin, Panel, Roles
-from shoal.read.align import parse_align
+from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
 from shoal.read.draft import Draft
 from shoal.read.missing import as_text, handle_missing, parse_missing
@@ -33,6 +33,9 @@ def read_panel(
     layout: str = "auto",
     missing: str | Mapping[str, Any] | Sequence[Any] = "fail",
     align: str | Mapping[str, Any] = "exact",
+    duplicates: str = "fail",
+    complete: float | str = 1.0,
+    quantity: str | None = None,
     timezone: str | None = None,
     sql: str | None = None,
 ) -> Panel:
@@ -67,7 +70,16 @@ def read_panel(
         step is refused.
     align
         "exact": the times in the table, which must be evenly spaced. "resample:1h" or "resample:1h:sum": buckets from
-        midnight, by mean, sum, first, last, min or max of what is not missing.
+        midnight, by mean, sum, first, last, min or max of their readings; where none is named, by sum for energy and
+        by mean for the rest. A bucket that lacks readings is missing.
+    duplicates
+        Rows that differ for one series and instant: "fail", or take the "first" or "last" in the order of the table, or
+        the "mean" of the different ones. Exact repeats collapse. Nothing is ever added up.
+    complete
+        With resample: the share of its readings a bucket must have not to be missing; below 1, sums of buckets with
+        fewer than all are scaled up. "any" takes every bucket with a reading as it is, for tables without a step.
+    quantity
+        "energy" adds up, "power" and "other" average. Found by the name of the value column and the unit in it.
     timezone
         Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
         what the local clock showed.
@@ -83,7 +95,7 @@ def read_panel(
     Panel(2 series, 2 instants, 2 subjects)
     """
     policies = parse_missing(missing)
-    alignment = parse_align(align)
+    rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
     shape = parse_layout(layout)
     request = parse_request(
         id=id, time=time, value=value, subject=subject, quasi=quasi, sensitive=sensitive, other=other
@@ -91,19 +103,21 @@ def read_panel(
     if timezone is not None:
         find_zone(timezone)
     # For the certificate. The SQL itself stays here: its conditions may quote identifiers.
-    settings = {"missing": as_text(missing), "align": as_text(align), "timezone": timezone, "sql": sql is not None}
+    settings = {"missing": as_text(missing), "timezone": timezone, "sql": sql is not None}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)
         said = tell_subjects(None, draft.n_rows, *draft.shape)
-        draft, changes = handle_missing(align_draft(draft, alignment), policies)
-        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | changes, (said,)))
+        draft = handle_missing(align_draft(draft, rules), policies)
+        settings |= rules.settings(None, draft.n_channels)
+        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,)))
     with open_table(source, sql) as table:
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide
-        draft = read(table, plan, alignment, timezone)
+        draft = read(table, plan, rules, timezone)
     told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
-    draft, changes = handle_missing(draft, policies)
-    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | {"layout": plan.layout.value} | changes, told)
+    draft = handle_missing(draft, policies)
+    settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told)
     return draft.panel(plan.roles(), origin)
 
 

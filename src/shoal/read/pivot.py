@@ -1,11 +1,13 @@
 """Long tables: one row per series and instant, in any order.
 
 Two readings, batch by batch: the first finds the series and the instants, the second puts every value into its cell.
-Memory is the array itself, one byte per cell beside it, and one batch.
+Memory is the array itself, one byte per cell beside it, and one batch. To gather readings into buckets, the rows of as
+many series are held as make 16 million on average, and the table is read again for the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,25 +16,32 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.read.align import Buckets, Exact, Resample, make_buckets, require_even
-from shoal.read.cells import Cells, ExactCells, gather, refuse_sparse
+from shoal.read.align import Exact, Resample, Rules, make_buckets, require_even
+from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
 from shoal.read.draft import Draft
+from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
+from shoal.read.repeats import refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed
+from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
 
 _MANY_TIMES = 4_000_000
 """Different times held before they are merged."""
 
 
-def read_long(table: Table, plan: Plan, align: Exact | Resample, timezone: str | None) -> Draft:
+_HELD_ROWS = 16_000_000
+"""Rows held to be gathered into buckets; a longer table is read again for further series."""
+
+
+def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
     """Read and pivot a long table."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
     ids, clock = IdColumn(plan.id.name), Clock(plan.time.name, timezone)
-    times = _Times(distinct=isinstance(align, Exact))
+    times = _Times(distinct=isinstance(rules.align, Exact))
     for id_batch, time_batch in table.batches([plan.id.position, plan.time.position]):
         ids.add(id_batch)
         times.add(clock.read(time_batch))
@@ -40,53 +49,141 @@ def read_long(table: Table, plan: Plan, align: Exact | Resample, timezone: str |
         raise empty()
     ids.finish()
     clock.verify()
-    grid = _Grid(times, clock, align, ids.n_series)
-    numbers = [NumberColumn(f"Column {column.name!r}") for column in plan.values]
-    static = static_columns(plan, ids.n_series, untyped=table.untyped)
-    cells = grid.cells((ids.n_series, grid.n_instants, len(numbers)), clock.n_rows)
-    _fill(table, plan, ids, clock.again(), grid, cells, numbers, static, clock.n_rows)
-    for number in numbers:
-        number.verify()
-    for entry in static:
-        entry.verify()
-    values = cells.finish()
-    zone = clock.zone
-    draft = Draft(
-        values=values,
-        ids=ids.texts(),
-        times=grid.times,
-        on_clock=clock.on_clock,
-        timezone=None if zone is None else zone.name,
-        channels=tuple(column.name for column in plan.values),
-        n_rows=clock.n_rows,
-        told=ids.spellings.told(),
-    )
-    attach_static(draft, plan, static)
+    rows = _Rows(table, plan, ids, clock)
+    names = [column.name for column in plan.values]
+    draft = (_gathered if isinstance(rules.align, Resample) else _exact)(rows, times, rules, names)
+    draft.ids = ids.texts()
+    draft.on_clock = clock.on_clock
+    draft.timezone = None if clock.zone is None else clock.zone.name
+    draft.channels = tuple(names)
+    draft.n_rows = clock.n_rows
+    draft.told = ids.spellings.told()
+    attach_static(draft, plan, rows.static)
     return draft
 
 
-def _fill(
-    table: Table,
-    plan: Plan,
-    ids: IdColumn,
-    clock: Clock,
-    grid: _Grid,
-    cells: Cells,
-    numbers: list[NumberColumn],
-    static: list[StaticColumn],
-    n_rows: int,
-) -> None:
-    columns: list[Any] = [plan.id, plan.time, *plan.values, *plan.static]
-    for id_batch, time_batch, *rest in table.batches([column.position for column in columns]):
-        rows = ids.positions(id_batch)
-        instants = clock.read(time_batch)
-        places = rows * grid.n_instants + grid.positions(instants)
-        for channel, number in enumerate(numbers):
-            cells.add(places, instants, channel, number.read(rest[channel]))
-        for column, batch in zip(static, rest[len(numbers) :], strict=True):
-            column.add(rows, batch)
-    if clock.n_rows != n_rows:
-        raise changed()
+def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
+    """The times of the table as instants."""
+    found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
+    require_even(
+        found,
+        on_clock=clock.on_clock,
+        zone=clock.zone,
+        n_series=n_series,
+        n_filled=clock.n_rows,
+        by=rules.by(names, len(names))[0],
+        own_step=rows.own_step,
+    )
+    refuse_sparse(n_series, len(found), clock.n_rows)
+    cells = ExactCells((n_series, len(found), len(names)), rules.duplicates)
+    for series, instants, readings in rows.read():
+        places = np.minimum(np.searchsorted(found, instants), len(found) - 1)
+        if np.any(found[places] != instants):
+            raise changed()
+        cells.add(series * len(found) + places, readings)
+    draft = Draft(values=cells.finish(), times=found)
+    draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
+    n_doubtful = int(cells.repeated_at[clock.doubtful(found)].sum()) if cells.n_repeated else 0
+    refuse_conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
+    return draft
+
+
+def _gathered(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
+    """Buckets as instants. Rows are held, whole series at a time, since duplicates can be anywhere in the table."""
+    assert isinstance(rules.align, Resample)
+    found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
+    ends = int(found[0]), int(found[-1])
+    buckets = make_buckets(*ends, rules.align.step, on_clock=clock.on_clock, zone=clock.zone)
+    refuse_sparse(n_series, buckets.n_buckets, clock.n_rows)
+    by = rules.by(names, len(names))
+    gathered = Gathered(n_series, buckets, by)
+    n_repeated = n_merged = n_doubtful = 0
+    at_once = rows.at_once
+    for first in range(0, n_series, at_once):
+        n_here = min(at_once, n_series - first)
+        settled = settle(*rows.sorted(first, n_here), rules.duplicates)
+        if len(settled.instants) and not ends[0] <= settled.instants.min() <= settled.instants.max() <= ends[1]:
+            raise changed()
+        n_repeated += len(settled.repeated)
+        n_merged += len(settled.merged)
+        n_doubtful += int(clock.doubtful(settled.repeated_at).sum())
+        gathered.add(first, n_here, settled.series, settled.instants, settled.readings)
+    refuse_conflicts(n_merged, n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
+    step = None
+    if rules.complete is not None:
+        step = require_step(gathered.steps, buckets.step, by[0], on_clock=clock.on_clock)
+    values, incomplete = gathered.finish(rules.complete, step)
+    draft = Draft(values=values, times=buckets.times())
+    draft.count(repeated=n_repeated, merged=n_merged, **incomplete.account())
+    return draft
+
+
+class _Rows:
+    """The second reading, and further ones: every row with its series, instant and readings."""
+
+    def __init__(self, table: Table, plan: Plan, ids: IdColumn, clock: Clock) -> None:
+        self._table, self._plan = table, plan
+        self.ids, self.clock = ids, clock
+        self.static: list[StaticColumn] = []
+
+    def read(
+        self, *, keys_only: bool = False
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.float64]]]]:
+        """Batch by batch; static columns are read alongside. Refuses what is no number or changes within a series."""
+        plan = self._plan
+        values, further = ((), ()) if keys_only else (plan.values, plan.static)
+        n_values = len(values)
+        numbers = [NumberColumn(f"Column {column.name!r}") for column in values]
+        static = static_columns(plan, self.ids.n_series, untyped=self._table.untyped) if further else []
+        columns: list[Any] = [plan.id, plan.time, *values, *further]
+        clock = self.clock.again()
+        for id_batch, time_batch, *rest in self._table.batches([column.position for column in columns]):
+            series = self.ids.positions(id_batch)
+            instants = clock.read(time_batch)
+            readings = [number.read(batch) for number, batch in zip(numbers, rest[:n_values], strict=True)]
+            for column, batch in zip(static, rest[n_values:], strict=True):
+                column.add(series, batch)
+            yield series, instants, readings
+        if clock.n_rows != self.clock.n_rows:
+            raise changed()
+        for number in numbers:
+            number.verify()
+        for entry in static:
+            entry.verify()
+        self.static = static
+
+    @property
+    def at_once(self) -> int:
+        """How many series are held at a time."""
+        return -(-self.ids.n_series // -(-self.clock.n_rows // _HELD_ROWS))
+
+    def sorted(self, first: int, n_series: int, *, keys_only: bool = False) -> tuple[Any, Any, list[Any]]:
+        """The rows of some series, counted from `first`, by series and instant, those alike in the table's order."""
+        parts: list[list[NDArray[Any]]] = []
+        for series, instants, readings in self.read(keys_only=keys_only):
+            ours = (series >= first) & (series < first + n_series)
+            if ours.all():
+                parts.append([(series - first).astype(np.int32), instants, *readings])
+            elif ours.any():
+                parts.append([(series[ours] - first).astype(np.int32), *(each[ours] for each in (instants, *readings))])
+        # One column at a time, so that little is there twice.
+        columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))] if parts else []
+        if not columns:
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing, nothing, [np.empty(0) for _ in self._plan.values]
+        series, instants = columns[0].astype(np.int64), columns[1]
+        order = np.lexsort((instants, series))
+        return series[order], instants[order], [numbers[order] for numbers in columns[2:]]
+
+    def own_step(self) -> int | None:
+        """The most frequent difference between successive instants of a series."""
+        steps = StepCount(1)
+        for first in range(0, self.ids.n_series, self.at_once):
+            series, instants, _ = self.sorted(first, self.at_once, keys_only=True)
+            new = np.diff(instants, prepend=-1) != 0
+            new |= np.diff(series, prepend=-1) != 0
+            steps.add(series[new], instants[new], self.at_once)
+        return steps.usual
 
 
 class _Times:
@@ -116,41 +213,6 @@ class _Times:
         # Merge again only when as many new ones have come, so that the work stays n log n.
         self._n_held = 0
         return merged
-
-
-class _Grid:
-    """The instants of the panel, and where a time falls."""
-
-    def __init__(self, times: _Times, clock: Clock, align: Exact | Resample, n_series: int) -> None:
-        found = times.sorted()
-        self._buckets: Buckets | None = None
-        self._by = None if isinstance(align, Exact) else align.by
-        if isinstance(align, Resample):
-            ends = int(found[0]), int(found[-1])
-            self._buckets = make_buckets(*ends, align.step, on_clock=clock.on_clock, zone=clock.zone)
-            refuse_sparse(n_series, self._buckets.n_buckets, clock.n_rows)
-            self.times = self._buckets.times()
-        else:
-            require_even(found, on_clock=clock.on_clock, zone=clock.zone, n_series=n_series, n_filled=clock.n_rows)
-            refuse_sparse(n_series, len(found), clock.n_rows)
-            self.times = found
-        self.n_instants = len(self.times)
-
-    def cells(self, shape: tuple[int, int, int], n_rows: int) -> Cells:
-        """Empty cells of that shape."""
-        return ExactCells(shape) if self._by is None else gather(self._by, shape)
-
-    def positions(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The instant of the panel to which each time belongs."""
-        if self._buckets is not None:
-            places = self._buckets.positions(instants)
-            if len(places) and (places.min() < 0 or places.max() >= self.n_instants):
-                raise changed()
-            return places
-        places = np.minimum(np.searchsorted(self.times, instants), self.n_instants - 1)
-        if np.any(self.times[places] != instants):
-            raise changed()
-        return places
 
 
 def static_columns(plan: Plan, n_series: int, *, untyped: bool) -> list[StaticColumn]:

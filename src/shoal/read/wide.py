@@ -8,43 +8,40 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.model.names import text_of
-from shoal.read.align import Exact, Resample, make_buckets, require_even
-from shoal.read.cells import gather, refuse_sparse
+from shoal.read.align import Exact, Rules, make_buckets, require_even
+from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Plan
-from shoal.read.draft import Draft, allocate
+from shoal.read.draft import Draft
+from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
+from shoal.read.repeats import Duplicates
 from shoal.read.series import IdColumn, Spellings, changed
 from shoal.read.subjects import mean_sizes, refuse_unlike
 from shoal.read.tables import Table, empty
 from shoal.read.zones import find_zone
 
 
-def read_wide(table: Table, plan: Plan, align: Exact | Resample, timezone: str | None) -> Draft:
+def read_wide(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
     """Read a wide table of either kind."""
     if plan.id is not None:
-        draft = _rows_are_series(table, plan, plan.id, timezone)
+        draft = _rows_are_series(table, plan, plan.id, timezone, rules.duplicates)
     elif plan.time is not None:
-        draft = _rows_are_instants(table, plan, plan.time, timezone)
+        draft = _rows_are_instants(table, plan, plan.time, timezone, rules.duplicates)
     else:
         raise InputError("A wide table needs an id or a time column.")
-    return align_draft(draft, align)
+    return align_draft(draft, rules)
 
 
-def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None) -> Draft:
+def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
     ids = IdColumn(id_.name)
     for (batch,) in table.batches([id_.position]):
         ids.add(batch)
     if ids.n_rows == 0:
         raise empty()
     ids.finish()
-    if n_again := ids.n_rows - ids.n_series:
-        raise InputError(
-            f"{n_again} of {ids.n_rows} rows repeat the id of another; a wide table has one row per series. "
-            "Give a long table, or an id that is unique and the person behind it as subject=."
-        )
-    values = allocate(ids.n_series, len(plan.values), 1)
+    cells = ExactCells((ids.n_series, len(plan.values), 1), duplicates)
     numbers = [NumberColumn(_label(column.position)) for column in plan.values]
     static = static_columns(plan, ids.n_series, untyped=table.untyped)
     columns = [id_, *plan.values, *plan.static]
@@ -55,14 +52,23 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
         block = np.empty((len(rows), len(numbers)))
         for place, number in enumerate(numbers):
             block[:, place] = number.read(rest[place])
-        values[rows] = block
+        cells.add((rows[:, None] * len(numbers) + np.arange(len(numbers))).ravel(), [block.ravel()])
         for column, batch in zip(static, rest[len(numbers) :], strict=True):
             column.add(rows, batch)
     if n_rows != ids.n_rows:
         raise changed()
     for part in numbers:
         part.verify()
-    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    draft = Draft(values=cells.finish(), ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    if cells.n_merged and duplicates is Duplicates.FAIL:
+        raise InputError(
+            f"{ids.n_rows - ids.n_series} of {ids.n_rows} rows repeat the id of another, with {cells.n_merged} other "
+            "readings; a wide table has one row per series. Give a long table, or an id that is unique and the person "
+            "behind it as subject=; or say which reading to take with duplicates='first', 'last' or 'mean'."
+        )
+    draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
+    for entry in static:
+        entry.verify()
     attach_static(draft, plan, static)
     name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
     return draft
@@ -101,7 +107,7 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
     draft.timezone = None if clock.zone is None else clock.zone.name
 
 
-def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None) -> Draft:
+def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
     names = [text_of(column.name) for column in plan.values]
     if n_again := len(names) - len(set(names)):
         raise InputError(
@@ -116,14 +122,9 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         raise empty()
     clock.verify()
     times = np.unique(np.concatenate(parts))
-    if n_again := clock.n_rows - len(times):
-        raise InputError(
-            f"{n_again} of {clock.n_rows} rows repeat the time of another; a wide table has one row per instant. If "
-            "they lie in the hour that the clock shows twice at the end of summer time, export times in UTC "
-            "or with offsets."
-        )
     order = np.argsort(np.array(names, dtype=object), kind="stable")
-    values = allocate(len(names), len(times), 1)
+    cells = ExactCells((len(names), len(times), 1), duplicates)
+    rows = np.arange(len(names), dtype=np.int64) * len(times)
     numbers = [NumberColumn(_label(plan.values[place].position)) for place in order]
     positions = [plan.values[place].position for place in order]
     second = clock.again()
@@ -132,15 +133,24 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         places = np.minimum(np.searchsorted(times, instants), len(times) - 1)
         if np.any(times[places] != instants):
             raise changed()
-        for row, (number, batch) in enumerate(zip(numbers, rest, strict=True)):
-            values[row, places] = number.read(batch)
+        block = np.array([number.read(batch) for number, batch in zip(numbers, rest, strict=True)])
+        cells.add((rows[:, None] + places).ravel(), [block.ravel()])
     if second.n_rows != clock.n_rows:
         raise changed()
     for number in numbers:
         number.verify()
+    values = cells.finish()
     if not plan.asked:
         refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
-    return Draft(
+    n_doubtful = int(cells.repeated_at[clock.doubtful(times)].sum()) if cells.n_repeated else 0
+    if (cells.n_merged or n_doubtful) and duplicates is Duplicates.FAIL:
+        raise InputError(
+            f"{clock.n_rows - len(times)} of {clock.n_rows} rows repeat the time of another, with {cells.n_merged} "
+            "other readings; a wide table has one row per instant. If they lie in the hour that the clock shows twice "
+            "at the end of summer time, export times in UTC or with offsets; otherwise say which reading to take with "
+            "duplicates='first', 'last' or 'mean'."
+        )
+    draft = Draft(
         values=values,
         ids=[names[place] for place in order],
         times=times,
@@ -149,29 +159,31 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         n_rows=clock.n_rows,
         told=spellings.told(),
     )
+    draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
+    return draft
 
 
 def _label(position: int) -> str:
     return f"Column number {position + 1}, counted from 1,"
 
 
-def align_draft(draft: Draft, align: Exact | Resample) -> Draft:
+def align_draft(draft: Draft, rules: Rules) -> Draft:
     """Check the instants of a dense draft, or gather them into buckets."""
     n_series, n_instants = draft.values.shape[:2]
-    n_channels = draft.values.shape[2] if draft.values.ndim == 3 else 1
+    by = rules.by(None, draft.n_channels)
     clock: NDArray[np.int64] = np.arange(n_instants, dtype=np.int64) if draft.times is None else draft.times
     zone = find_zone(draft.timezone) if draft.timezone is not None else None
-    if isinstance(align, Exact):
-        require_even(clock, on_clock=draft.on_clock, zone=zone, n_series=1, n_filled=n_instants)
+    if isinstance(rules.align, Exact):
+        require_even(clock, on_clock=draft.on_clock, zone=zone, n_series=1, n_filled=n_instants, by=by[0])
         return draft
-    buckets = make_buckets(int(clock[0]), int(clock[-1]), align.step, on_clock=draft.on_clock, zone=zone)
+    buckets = make_buckets(int(clock[0]), int(clock[-1]), rules.align.step, on_clock=draft.on_clock, zone=zone)
     refuse_sparse(n_series, buckets.n_buckets, n_series * n_instants)
-    cells = gather(align.by, (n_series, buckets.n_buckets, n_channels))
-    rows = np.arange(n_series, dtype=np.int64) * buckets.n_buckets
-    for instant, place in enumerate(buckets.positions(clock)):
-        when = np.full(n_series, clock[instant])
-        for channel in range(n_channels):
-            column = draft.values[:, instant] if draft.values.ndim == 2 else draft.values[:, instant, channel]
-            cells.add(rows + place, when, channel, column)
-    draft.values, draft.times = cells.finish(), buckets.times()
+    gathered = Gathered(n_series, buckets, by)
+    gathered.add_dense(draft.values, clock)
+    step = None
+    if rules.complete is not None:
+        step = require_step(gathered.steps, buckets.step, by[0], on_clock=draft.on_clock)
+    draft.values, incomplete = gathered.finish(rules.complete, step)
+    draft.times = buckets.times()
+    draft.count(**incomplete.account())
     return draft

@@ -90,6 +90,30 @@ def _iso(microseconds: NDArray[np.int64]) -> list[str]:
     return texts
 
 
+_ENDS_OF_SUMMER = (
+    "Europe/London",
+    "Europe/Berlin",
+    "Europe/Helsinki",
+    "America/New_York",
+    "America/Santiago",
+    "America/St_Johns",
+    "Asia/Jerusalem",
+    "Australia/Sydney",
+    "Pacific/Auckland",
+)
+"""One zone for each hour in which clocks go back in our days."""
+
+
+def shown_twice(local: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which times on a clock of unknown zone lie in an hour that some clock shows twice."""
+    twice = np.zeros(len(local), dtype=np.bool_)
+    if len(local):
+        distinct, back = np.unique(local, return_inverse=True)
+        for name in _ENDS_OF_SUMMER:
+            twice |= Zone(name).to_utc(distinct)[1][back]
+    return twice
+
+
 def find_zone(name: str) -> Zone:
     """The zone of that name."""
     if not isinstance(name, str):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.model import account_of
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
@@ -93,28 +94,8 @@ def _instants(facts: Facts) -> str:
     return f", {words.plural(facts.counts.get('instants'), 'instant')} each{step}"
 
 
-# What reading did to the input before anything else.
-INPUT = (
-    Said(
-        "dropped",
-        lambda f: bool(_dropped(f)),
-        lambda f: f"Gaps made the publisher drop {' and '.join(_dropped(f))} of the input.",
-    ),
-    Said(
-        "interpolated",
-        lambda f: bool(f.reading.get("readings_interpolated")),
-        lambda f: (
-            f"{words.plural(f.reading['readings_interpolated'], 'reading')} inside short gaps "
-            f"{'was' if f.reading['readings_interpolated'] == 1 else 'were'} interpolated."
-        ),
-    ),
-)
-
-
-def _dropped(facts: Facts) -> list[str]:
-    nouns = {"series_dropped": "series", "instants_dropped": "instant"}
-    return [words.plural(facts.reading[name], noun) for name, noun in nouns.items() if facts.reading.get(name)]
-
+# What reading did to the input before anything else; `account_of` has the condition of each part.
+INPUT = (Said("account", lambda f: bool(account_of(f.reading)), lambda f: " ".join(account_of(f.reading))),)
 
 COLUMNS = (
     Said(

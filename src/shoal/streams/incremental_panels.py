@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.model import Origin, Panel
 
-_SETTINGS = ("layout", "missing", "align", "timezone", "sql")
+_SETTINGS = (
+    "layout",
+    "missing",
+    "align",
+    "duplicates",
+    "complete",
+    "quantity",
+    "quantity_from",
+    "timezone",
+    "sql",
+)
 """What a certificate may say about the reading. How many rows there were would tell how many were away that day."""
 
 

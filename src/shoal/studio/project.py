@@ -18,7 +18,10 @@ from shoal.studio.names import is_slug, is_table
 from shoal.studio.store import Store
 from shoal.studio.uploads import ASIDE
 
-READING = ("id", "time", "value", "subject", "layout", "timezone", "missing", "align")
+READING = (
+    *("id", "time", "value", "subject", "layout", "timezone"),
+    *("missing", "align", "duplicates", "complete", "quantity"),
+)
 """Settings of `read_panel` a publisher can give for a table."""
 
 KINDS = ("linear", "deep")

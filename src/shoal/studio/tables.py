@@ -35,6 +35,9 @@ class Reading(BaseModel):
     timezone: _Setting = ""
     missing: _Setting = ""
     align: _Setting = ""
+    duplicates: _Setting = ""
+    complete: _Setting = ""
+    quantity: _Setting = ""
 
 
 _UPLOAD_BODY = {

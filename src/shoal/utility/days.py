@@ -71,7 +71,7 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
     if length % step or step == length:
         raise ParameterError(
             f"{name} needs readings several times a day, in steps that divide it; the smallest step of this panel does "
-            "not. Read it with align='resample:1h'."
+            "not. If the table has finer readings, gather them with align='resample:1h'."
         )
     local = times if panel.timezone is None else find_zone(panel.timezone).to_local(times)
     span = int(local[-1] - local[0]) + step  # by the clock: a day of 23 hours is a day

@@ -3,10 +3,12 @@
 import json
 from datetime import date
 
+import polars as pl
 import pytest
 
 from shoal.errors import ParameterError
 from shoal.process.policy import Policy, load_policy, parse_policy, policy_schema
+from shoal.read import read_panel
 
 DESIGNED = """\
 data:      {path: meters.parquet, id: meter, time: timestamp, value: kwh, missing: {interpolate: 2h}}
@@ -108,3 +110,20 @@ def test_the_schema_names_every_field_with_its_meaning():
     parts = [schema, *schema["$defs"].values()]
     fields = [field for part in parts for field in part.get("properties", {}).values()]
     assert all("description" in field or "$ref" in field for field in fields)
+
+
+def test_data_is_read_with_the_settings_of_the_policy():
+    text = "data: {value: kwh, align: {resample: 2}, duplicates: mean, complete: 0.5, quantity: power, missing: keep}"
+    table = pl.DataFrame({"id": "a", "time": [0, 1, 1, 2, 4, 5], "kwh": [1.0, 1.0, 3.0, 1.0, 1.0, 1.0]})
+    panel = read_panel(table, **parse_policy(text).settings)
+    assert panel.values.tolist() == [[1.5, 1.0, 1.0]]
+    told = panel.origin.reading
+    assert (told["merged"], told["partial"], told["complete"], told["align"]) == (1, 1, "0.5", "resample:2:mean")
+    assert parse_policy("data: {complete: any}").data.complete == "any"
+    assert parse_policy("").data.complete == 1.0
+
+
+@pytest.mark.parametrize("wrong", ["duplicates: sum", "complete: 0", "complete: 2", "complete: most", "quantity: heat"])
+def test_settings_of_the_data_that_make_no_sense(wrong):
+    with pytest.raises(ParameterError, match=f"line 1.*data.{wrong.partition(':')[0]}"):
+        parse_policy(f"data: {{{wrong}}}")

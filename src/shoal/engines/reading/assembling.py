@@ -8,25 +8,32 @@ together, and all series of a block are filled into one array at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.engines.contract import Blocks, Shared
+from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.reading.static import Entries, one_entry_each
 from shoal.engines.reading.summary import counted
+from shoal.engines.reading.tally import TALLY, Tally, add_up
 from shoal.engines.rows import ID, pack
 from shoal.engines.work import starts_of_keys, whole_keys
-from shoal.read.align import Buckets, By
-from shoal.read.cells import gather
+from shoal.read.align import Buckets
 from shoal.read.clock import Clock
+from shoal.read.gathering import Gathered
 from shoal.read.numbers import NumberColumn
+from shoal.read.quantities import By
+from shoal.read.repeats import Duplicates, settle
 from shoal.read.series import changed, read_ids
+from shoal.read.steps import StepCount
 from shoal.read.tables import plain
+from shoal.read.zones import shown_twice
 
 INSTANTS = "instants"
 CONFLICTS = "conflicts"
@@ -149,16 +156,17 @@ class Grid:
     """The instants of the panel, and where a time falls."""
 
     times: NDArray[np.int64]
+    duplicates: Duplicates
+    local: bool
+    """Whether times are what a clock of unknown zone showed: then an hour may be there twice."""
     buckets: Buckets | None = None
-    by: By | None = None
+    by: tuple[By, ...] = ()
+    complete: Fraction | None = None
+    step: int | None = None
+    """Of the table, for series without their own."""
 
     def positions(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The instant of the panel to which each time belongs."""
-        if self.buckets is not None:
-            places = self.buckets.positions(instants)
-            if len(places) and (places.min() < 0 or places.max() >= len(self.times)):
-                raise changed()
-            return places
+        """The instant of the panel at each time."""
         places = np.minimum(np.searchsorted(self.times, instants), len(self.times) - 1)
         if np.any(self.times[places] != instants):
             raise changed()
@@ -193,7 +201,7 @@ class Assemble:
             own = bounds[start : start + at_once + 1]
             series = np.repeat(np.arange(len(own) - 1), np.diff(offsets[own]))
             some = slice(int(offsets[first]), int(offsets[last]))
-            values, n_again = fill(grid, series, instants[some], [r[some] for r in readings], len(own) - 1)
+            values, done = fill(grid, series, instants[some], [r[some] for r in readings], len(own) - 1)
             static = [one_entry_each(entry.slice(first, last), own[:-1] - first) for entry in entries]
             found = np.bitwise_or.reduceat(conflicts[first:last], own[:-1] - first)
             for i, (_, conflict) in enumerate(static):
@@ -206,7 +214,7 @@ class Assemble:
                     table[ID].combine_chunks().take(pa.array(own[:-1])),
                     pack(values),
                     *(array for array, _ in static),
-                    *counted(values, again=n_again, infinite=infinite, conflicts=found),
+                    *counted(values, infinite=infinite, conflicts=found, **done),
                 ],
                 schema=self.schema,
             )
@@ -218,22 +226,65 @@ def fill(
     instants: NDArray[np.int64],
     readings: list[NDArray[np.float64]],
     n_series: int,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Rows (series, instants x channels) of readings, and how many readings of each series repeat an instant."""
+) -> tuple[NDArray[np.float64], dict[str, NDArray[np.int64]]]:
+    """Rows (series, instants x channels) of readings, and what was done to those of each series."""
     n_instants, n_channels = len(grid.times), len(readings)
-    places = series * n_instants + grid.positions(instants)
-    again = np.zeros(n_series, dtype=np.int64)
-    if grid.by is None:
+    done: dict[str, NDArray[np.int64]] = {}
+    if grid.buckets is not None or _has_repeats(series * n_instants + grid.positions(instants)):
+        # Of rows alike in series and instant none comes first here, so they are sorted by their readings.
+        order = np.lexsort((*reversed(readings), instants, series))
+        settled = settle(series[order], instants[order], [numbers[order] for numbers in readings], grid.duplicates)
+        doubtful = settled.repeated[shown_twice(settled.repeated_at)] if grid.local else settled.repeated[:0]
+        for name, rows in (("repeated", settled.repeated), ("merged", settled.merged), ("doubtful", doubtful)):
+            done[name] = np.bincount(rows, minlength=n_series)
+        series, instants, readings = settled.series, settled.instants, settled.readings
+    if grid.buckets is None:
         values = np.full((n_series * n_instants, n_channels), np.nan)
-        seen = np.zeros(n_series * n_instants, dtype=np.bool_)
-        seen[places] = True
         for channel, numbers in enumerate(readings):
-            values[places, channel] = numbers
-        again += np.bincount(series, minlength=n_series) - seen.reshape(n_series, -1).sum(axis=1)
-        return values.reshape(n_series, -1), again
-    # In the order of time, equal times by their values: the sums are then the same whatever came first.
-    order = np.lexsort((*reversed(readings), instants, series))
-    cells = gather(grid.by, (n_series, n_instants, n_channels))
-    for channel, numbers in enumerate(readings):
-        cells.add(places[order], instants[order], channel, numbers[order])
-    return cells.finish().reshape(n_series, -1), again
+            values[series * n_instants + grid.positions(instants), channel] = numbers
+        return values.reshape(n_series, -1), done
+    places = grid.buckets.positions(instants)
+    if len(places) and (places.min() < 0 or places.max() >= n_instants):
+        raise changed()
+    gathered = Gathered(n_series, grid.buckets, grid.by)
+    gathered.add(0, n_series, series, instants, readings)
+    values, lacking = gathered.finish(grid.complete, grid.step)
+    done |= {"incomplete": lacking.incomplete, "scaled": lacking.scaled, "partial": lacking.partial}
+    return values.reshape(n_series, -1), done
+
+
+def _has_repeats(places: NDArray[np.int64]) -> bool:
+    return bool(pl.Series(places).n_unique() < len(places))
+
+
+@dataclass(frozen=True)
+class CountSteps:
+    """Count the differences between successive instants of each series, of segments that are brought together."""
+
+    bucket: int
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The counts of all series of a part."""
+        steps = StepCount(self.bucket)
+        for table in whole_keys(blocks, [ID]):
+            segments = table.combine_chunks()
+            instants, offsets = _of_bytes(segments[INSTANTS], "<i8")
+            numbers = np.cumsum(starts_of_keys(segments, [ID])) - 1
+            series = np.repeat(numbers, np.diff(offsets))
+            order = np.lexsort((instants, series))
+            series, instants = series[order], instants[order]
+            new = (np.diff(series, prepend=-1) != 0) | (np.diff(instants, prepend=-1) != 0)
+            steps.add(series[new], instants[new], int(numbers[-1]) + 1)
+        found = Tally()
+        for name, counts in steps.counts.items():
+            lengths, n = list(counts), list(counts.values())
+            found.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
+        yield from found.blocks()
+
+
+def count_steps(engine: Engine, keys: Table, columns: LongColumns, bucket: int) -> StepCount:
+    """The steps of all series."""
+    bare = replace(columns, values=(), static=())
+    schema = segment_schema(0, ())
+    parts = engine.map(keys, Segments(bare, schema), schema)
+    return StepCount.of(add_up(engine, engine.together(parts, [ID], CountSteps(bucket), TALLY)))

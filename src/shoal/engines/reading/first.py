@@ -112,7 +112,7 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
     if distinct and (_TOO_MANY in counts or len(times) > _MOST_TIMES):
         raise InputError(
             f"The times of the series do not line up: there are more than {_MOST_TIMES} different ones. Gather them "
-            f"with align='resample:{'1h' if clock.on_clock else 10}' or another step."
+            "with align='resample:STEP', STEP being the step of one series or a multiple of it."
         )
     return First(n_rows, n_about, clock, times)
 

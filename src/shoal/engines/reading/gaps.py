@@ -6,7 +6,7 @@ series has a gap; those are counted first, where the series lie.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.reading.summary import COUNTED, counted, helper
+from shoal.engines.reading.summary import ACCOUNT, COUNTED, counted, helper
 from shoal.engines.reading.tally import Tally, tally
 from shoal.engines.rows import ROW, pack, unpack
 from shoal.engines.work import Columns
 from shoal.errors import InputError
 from shoal.read.draft import Draft
-from shoal.read.missing import DropInstants, DropSeries, Fail, Interpolate, Policy
+from shoal.read.missing import DropInstants, DropSeries, Fail, Interpolate, Policy, refuse_gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,8 @@ class Totals:
     n_series: int
     n_gappy: int
     """Series with a gap."""
-    again: int
+    account: Mapping[str, int]
+    """What was done to readings while series were put together."""
     infinite: int
     missing: int
     large: int
@@ -88,37 +89,28 @@ def totals(engine: Engine, table: Table, n_static: int, subject: str | None = No
     found = tally(engine, some, _Count(subject))
     one = {
         name: found.get(name, {}).get(0, 0)
-        for name in ("n_series", "n_gappy", "again", "infinite", "missing", "large", "no_subject")
+        for name in ("n_series", "n_gappy", "infinite", "missing", "large", "no_subject")
     }
     conflicts = found.get("conflicts", {})
-    return Totals(**one, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What the policies did, for the certificate."""
-
-    series_dropped: int = 0
-    instants_dropped: int = 0
-    readings_interpolated: int = 0
+    account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
+    return Totals(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
 
 
 def handle_gaps(
     engine: Engine, table: Table, instants: Instants, policies: Sequence[Policy], start: Totals
-) -> tuple[Table, Instants, Totals, Changes]:
-    """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something."""
+) -> tuple[Table, Instants, Totals, dict[str, int]]:
+    """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something.
+
+    Also gives the account of all that was done to readings, without what never was.
+    """
     now, first = start, instants
     n_interpolated = 0
     for policy in policies:
         if not now.missing:
             break
         if isinstance(policy, Fail):
-            raise InputError(
-                f"{now.n_gappy} of {now.n_series} series have gaps: {now.missing} of "
-                f"{now.n_series * instants.n_instants * instants.n_channels} cells are missing. Set missing= to "
-                "'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants where times are "
-                "integers) or 'keep', or to several of them separated by commas."
-            )
+            n_cells = now.n_series * instants.n_instants * instants.n_channels
+            raise refuse_gaps(now.n_gappy, now.n_series, now.missing, n_cells, start.account["incomplete"])
         if isinstance(policy, DropSeries):
             if now.n_gappy == now.n_series:
                 raise InputError(
@@ -145,12 +137,12 @@ def handle_gaps(
         table = engine.keep(table)
         before, now = now.missing, totals(engine, table, len(start.conflicts))
         n_interpolated += before - now.missing if isinstance(policy, Interpolate) else 0
-    done = Changes(
-        series_dropped=start.n_series - now.n_series,
-        instants_dropped=first.n_instants - instants.n_instants,
-        readings_interpolated=n_interpolated,
-    )
-    return table, instants, now, done
+    done = {name: n for name, n in start.account.items() if name != "doubtful"} | {
+        "interpolated": n_interpolated,
+        "dropped_series": start.n_series - now.n_series,
+        "dropped_instants": first.n_instants - instants.n_instants,
+    }
+    return table, instants, now, {name: n for name, n in done.items() if n}
 
 
 @dataclass(frozen=True)

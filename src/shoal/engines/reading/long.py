@@ -15,6 +15,7 @@ from shoal.engines.reading.assembling import (
     Grid,
     LongColumns,
     Segments,
+    count_steps,
     segment_schema,
     static_name,
 )
@@ -25,12 +26,15 @@ from shoal.engines.reading.summary import HELPERS
 from shoal.engines.rows import ID, ROW, SERIES, SUBJECT
 from shoal.engines.work import Chain
 from shoal.errors import InputError
-from shoal.read.align import Exact, Resample, count_irregular, make_buckets, require_even
+from shoal.read.align import Exact, Resample, Rules, count_irregular, make_buckets, require_even
 from shoal.read.cells import refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
+from shoal.read.gathering import require_step
 from shoal.read.numbers import NumberColumn
+from shoal.read.repeats import refuse_conflicts
 from shoal.read.series import read_ids
+from shoal.read.steps import StepCount
 from shoal.read.zones import Zone, find_zone
 
 _SUSPECT = 0.02
@@ -49,7 +53,7 @@ class Read:
     zone: Zone | None = None
 
 
-def read_long(engine: Engine, path: str, plan: Plan, align: Exact | Resample, timezone: str | None) -> Read:
+def read_long(engine: Engine, path: str, plan: Plan, rules: Rules, timezone: str | None) -> Read:
     """Read and pivot a long table."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
@@ -63,10 +67,10 @@ def read_long(engine: Engine, path: str, plan: Plan, align: Exact | Resample, ti
     table = engine.read(path, (columns.id, columns.time, *columns.values, *columns.static))
     refuse_types(table.schema, columns)
     keys = engine.read(path, (columns.id, columns.time))
-    first = look(engine, keys, columns.id, columns.time, timezone, distinct=isinstance(align, Exact))
+    first = look(engine, keys, columns.id, columns.time, timezone, distinct=isinstance(rules.align, Exact))
     assert first.clock is not None
     zone = _zone(path, columns, first.clock)
-    grid = _grid(engine, keys, columns, first, align, zone)
+    grid, steps = _grid(engine, keys, columns, first, rules, zone)
     kinds = tuple(kept_as(table.schema.field(name).type, name) for name in columns.static)
     segments = segment_schema(len(columns.values), kinds)
     plain = pa.schema(
@@ -86,12 +90,10 @@ def read_long(engine: Engine, path: str, plan: Plan, align: Exact | Resample, ti
     if found.infinite:
         refuse_numbers(engine, table, columns.values, tuple(f"Column {name!r}" for name in columns.values))
     refuse_static(columns.static, found)
-    if found.again:
-        raise InputError(
-            f"{found.again} of {first.n_rows} rows are duplicates: they repeat the id and time of another. Gather "
-            "them with align='resample:1h' or another step; if they lie in the hour that the clock shows twice at "
-            "the end of summer time, export times in UTC or with offsets."
-        )
+    done = found.account
+    refuse_conflicts(done["merged"], done["repeated"], done["doubtful"], first.n_rows, rules.duplicates)
+    if steps is not None and grid.buckets is not None:
+        require_step(steps, grid.buckets.step, grid.by[0], on_clock=first.clock.on_clock)
     refuse_without_subject(plan, found)
     instants = Instants(grid.times, len(grid.times), len(columns.values), first.clock.on_clock)
     return Read(series, instants, found, first.n_rows, columns.values, zone)
@@ -106,21 +108,32 @@ def _zone(path: str, columns: LongColumns, clock: Clock) -> Zone | None:
 
 
 def _grid(
-    engine: Engine, keys: Table, columns: LongColumns, first: First, align: Exact | Resample, zone: Zone | None
-) -> Grid:
-    clock, times = first.clock, first.times
+    engine: Engine, keys: Table, columns: LongColumns, first: First, rules: Rules, zone: Zone | None
+) -> tuple[Grid, StepCount | None]:
+    clock, times, align = first.clock, first.times, rules.align
     assert clock is not None
     assert times is not None
+    local = clock.on_clock and zone is None
+    by = rules.by(columns.values, len(columns.values))
     if isinstance(align, Resample):
         ends = int(times[0]), int(times[-1])
         buckets = make_buckets(*ends, align.step, on_clock=clock.on_clock, zone=zone)
         _refuse_sparse(engine, keys, columns, first, buckets.n_buckets)
-        return Grid(buckets.times(), buckets, align.by)
+        steps = None if rules.complete is None else count_steps(engine, keys, columns, buckets.step)
+        step = None if steps is None else steps.usual
+        return Grid(buckets.times(), rules.duplicates, local, buckets, by, rules.complete, step), steps
     if count_irregular(times, on_clock=clock.on_clock, zone=zone):
-        n_series = count_series(engine, keys, columns.id)
-        require_even(times, on_clock=clock.on_clock, zone=zone, n_series=n_series, n_filled=first.n_rows)
+        require_even(
+            times,
+            on_clock=clock.on_clock,
+            zone=zone,
+            n_series=count_series(engine, keys, columns.id),
+            n_filled=first.n_rows,
+            by=by[0],
+            own_step=lambda: count_steps(engine, keys, columns, 1).usual,
+        )
     _refuse_sparse(engine, keys, columns, first, len(times))
-    return Grid(times)
+    return Grid(times, rules.duplicates, local), None
 
 
 def _refuse_sparse(engine: Engine, keys: Table, columns: LongColumns, first: First, n_instants: int) -> None:

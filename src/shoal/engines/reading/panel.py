@@ -1,9 +1,7 @@
 """Read a panel that lies as Parquet in a lake, into blocks on an engine.
 
 The panel is the one that `shoal.read_panel` makes of the same table, with the same settings and the same refusals; only
-that ids are texts and have no order, and that a message about a single row cannot say which row is the first. Where
-readings are gathered into longer steps, they are added up in the order of time, and those of equal time in the order of
-their values; in memory it is the order of the table, so that sums may differ in their last digit.
+that ids are texts and have no order, and that a message about a single row cannot say which row is the first.
 
 Nothing but counts, instants and samples comes to the driver.
 """
@@ -12,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +32,11 @@ from shoal.engines.rows import SERIES, SUBJECT
 from shoal.engines.work import Columns
 from shoal.errors import InputError, ParameterError
 from shoal.model import Origin
-from shoal.read.align import parse_align
+from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
 from shoal.read.files import digest
 from shoal.read.missing import as_text, parse_missing
+from shoal.read.repeats import Duplicates
 from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
 
@@ -59,6 +58,9 @@ def read_blocks(
     layout: str = "auto",
     missing: str | Mapping[str, Any] | Sequence[Any] = "fail",
     align: str | Mapping[str, Any] = "exact",
+    duplicates: str = "fail",
+    complete: float | str = 1.0,
+    quantity: str | None = None,
     timezone: str | None = None,
     digests: bool | None = None,
 ) -> BlockPanel:
@@ -70,9 +72,10 @@ def read_blocks(
         Where they shall lie.
     path
         A Parquet file or a folder of them: a path that driver and workers share, or any address Spark can read.
-    id, time, value, subject, quasi, sensitive, other, layout, missing, align, timezone
-        As of `shoal.read_panel`. A wide table must have a row for each series. Times with a zone that are not read from
-        a path of this machine are shown in UTC unless `timezone` says otherwise: Spark does not tell which it was.
+    id, time, value, subject, quasi, sensitive, other, layout, missing, align, duplicates, complete, quantity, timezone
+        As of `shoal.read_panel`, but rows have no order here: duplicates have no first and no last. A wide table must
+        have a row for each series. Times with a zone that are not read from a path of this machine are shown in UTC
+        unless `timezone` says otherwise: Spark does not tell which it was.
     digests
         Whether the SHA-256 of the input files goes into the certificate; it takes another reading of them, and is not
         possible of an address. Left out: where they are files, of 64 GiB at most.
@@ -91,30 +94,36 @@ def read_blocks(
     >>> folder.cleanup()
     """
     policies = parse_missing(missing)
-    alignment = parse_align(align)
+    rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
+    if rules.duplicates in (Duplicates.FIRST, Duplicates.LAST):
+        raise ParameterError(
+            f"duplicates='{rules.duplicates}' goes by the order of rows, which an engine does not keep. Give "
+            "duplicates='mean', remove the rows first, or leave --engine out."
+        )
     shape = parse_layout(layout)
     request = parse_request(
         id=id, time=time, value=value, subject=subject, quasi=quasi, sensitive=sensitive, other=other
     )
     if timezone is not None:
         find_zone(timezone)
-    settings = {"missing": as_text(missing), "align": as_text(align), "timezone": timezone, "sql": False}
+    settings = {"missing": as_text(missing), "timezone": timezone, "sql": False}
     place = _place(path)
     plan = make_plan(engine.read(place).schema.names, request, shape)
     _refuse_names(plan)
     _refuse_other_columns(place)
     if plan.subject is not None:
         refuse_respelt(engine, engine.read(place, (plan.subject.name,)), plan.subject.name)
-    read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, alignment, timezone)
+    read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, rules, timezone)
     n_series = read.totals.n_series
     n_subjects = n_series if plan.subject is None else count_distinct(engine, read.table, SUBJECT)
     told = (tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels),)
-    table, instants, found, changes = handle_gaps(engine, read.table, read.instants, policies, read.totals)
+    table, instants, found, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
     if found.large:
         raise InputError(
             f"{found.large} of {found.n_series * instants.n_instants * instants.n_channels} values are larger than "
             f"{LARGEST:g} in size; their squares would overflow. Change the unit or remove those series."
         )
+    settings |= rules.settings(read.channels, instants.n_channels)
     attributes = tuple(column.name for column in (*plan.quasi, *plan.other))
     hidden = tuple(column.name for column in plan.sensitive)
     schema = pa.schema([*SERIES, *(table.schema.field(name) for name in (*attributes, *hidden))])
@@ -129,7 +138,7 @@ def read_blocks(
         n_missing=found.missing,
         attributes=attributes,
         sensitive=hidden,
-        origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | asdict(changes), told),
+        origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | account, told),
         roles=plan.roles(),
     )
 

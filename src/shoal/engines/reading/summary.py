@@ -6,9 +6,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-COUNTED = ("again", "infinite", "conflicts", "missing", "large")
-"""Readings that repeat an instant, infinite ones, a bit for each static column that changes, missing cells, and values
-whose squares would overflow."""
+ACCOUNT = ("repeated", "merged", "doubtful", "incomplete", "scaled", "partial")
+"""What was done to readings while a series was put together."""
+
+COUNTED = (*ACCOUNT, "infinite", "conflicts", "missing", "large")
+"""Also infinite readings, a bit for each static column that changes, missing cells, and values whose squares would
+overflow."""
 
 HELPERS = pa.schema([(f"n {name}", pa.int64()) for name in COUNTED])
 
@@ -21,17 +24,10 @@ def helper(name: str) -> str:
     return f"n {name}"
 
 
-def counted(
-    values: NDArray[np.float64],
-    *,
-    again: NDArray[np.int64] | None = None,
-    infinite: NDArray[np.int64] | None = None,
-    conflicts: NDArray[np.int64] | None = None,
-) -> list[pa.Array]:
-    """The columns of counts, in their order."""
+def counted(values: NDArray[np.float64], **counts: NDArray[np.int64]) -> list[pa.Array]:
+    """The columns of counts, in their order; what is not given is nothing."""
     nothing = np.zeros(len(values), dtype=np.int64)
     with np.errstate(invalid="ignore"):
         large = (np.abs(values) > LARGEST).sum(axis=1)
-    missing = np.isnan(values).sum(axis=1)
-    given = (again, infinite, conflicts)
-    return [pa.array(nothing if one is None else one) for one in given] + [pa.array(missing), pa.array(large)]
+    counts |= {"missing": np.isnan(values).sum(axis=1), "large": large}
+    return [pa.array(counts.get(name, nothing)) for name in COUNTED]

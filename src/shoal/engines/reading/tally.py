@@ -54,7 +54,11 @@ Counts = Mapping[str, Mapping[int, int]]
 
 def tally(engine: Engine, table: Table, work: Work) -> Counts:
     """Let the work count, and add up what it found in all parts."""
-    counted = engine.map(table, work, TALLY)
+    return add_up(engine, engine.map(table, work, TALLY))
+
+
+def add_up(engine: Engine, counted: Table) -> Counts:
+    """Add up tallies of all parts."""
     rows = engine.collect(engine.together(counted, ["what", "key"], _AddUp(), TALLY))
     found: dict[str, dict[int, int]] = defaultdict(dict)
     for what in rows["what"].unique().to_pylist():

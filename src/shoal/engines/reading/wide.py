@@ -24,7 +24,7 @@ from shoal.engines.reading.summary import HELPERS, counted
 from shoal.engines.rows import ID, ROW, SUBJECT, pack
 from shoal.engines.work import Chain
 from shoal.errors import InputError, ParameterError
-from shoal.read.align import Exact, Resample
+from shoal.read.align import Resample, Rules
 from shoal.read.cells import refuse_sparse
 from shoal.read.columns import Plan
 from shoal.read.draft import Draft
@@ -35,7 +35,7 @@ from shoal.read.zones import find_zone
 _CELLS = 1 << 20
 
 
-def read_wide(engine: Engine, path: str, plan: Plan, align: Exact | Resample, timezone: str | None) -> Read:
+def read_wide(engine: Engine, path: str, plan: Plan, rules: Rules, timezone: str | None) -> Read:
     """Read a wide table; the names of its columns are the instants."""
     if plan.id is None:
         raise ParameterError(
@@ -59,7 +59,7 @@ def read_wide(engine: Engine, path: str, plan: Plan, align: Exact | Resample, ti
     name_instants(pattern, list(values), timezone, guessed=plan.guessed)
     order = pattern.values[0].astype(np.int64)
     named = Draft(values=pattern.values, times=pattern.times, on_clock=pattern.on_clock, timezone=pattern.timezone)
-    aligned = align_draft(named, align)
+    aligned = align_draft(named, rules)
     n_instants = aligned.values.shape[1]
     refuse_sparse(n_series, n_instants, n_series * len(values))
     kinds = tuple(kept_as(table.schema.field(name).type, name) for name in static)
@@ -68,7 +68,7 @@ def read_wide(engine: Engine, path: str, plan: Plan, align: Exact | Resample, ti
     )
     has_subject = plan.subject is not None
     final = name_schema(static, kinds, has_subject=has_subject)
-    rows = _Rows(plan.id.name, values, static, order, pattern.times, pattern.on_clock, pattern.timezone, align, schema)
+    rows = _Rows(plan.id.name, values, static, order, pattern.times, pattern.on_clock, pattern.timezone, rules, schema)
     series = engine.keep(engine.map(table, Chain((rows, NameStatic(static, has_subject, final))), final))
     found = totals(engine, series, len(kinds), SUBJECT if has_subject else None)
     if found.infinite:
@@ -92,7 +92,7 @@ class _Rows:
     times: NDArray[np.int64] | None
     on_clock: bool
     timezone: str | None
-    align: Exact | Resample
+    rules: Rules
     schema: pa.Schema
 
     def __call__(self, blocks: Blocks) -> Blocks:
@@ -106,9 +106,13 @@ class _Rows:
         for place, column in enumerate(self.order):
             values[:, place] = numbers_of(block, self.values[column])
         infinite = np.isinf(values).sum(axis=1)
-        if isinstance(self.align, Resample):
+        done: dict[str, NDArray[np.int64]] = {}
+        if isinstance(self.rules.align, Resample):
             draft = Draft(values=values, times=self.times, on_clock=self.on_clock, timezone=self.timezone)
-            values = align_draft(draft, self.align).values
+            draft = align_draft(draft, self.rules)
+            values = draft.values
+            # All of a block with its first series: only their sum is wanted.
+            done = {name: n * (np.arange(len(values)) == 0) for name, n in draft.account.items()}
         starts = np.arange(block.num_rows)
         entries = [plain([block.column(name)])[0] for name in self.static]
         static = [
@@ -120,7 +124,7 @@ class _Rows:
                 as_texts(block.column(self.id), self.id),
                 pack(values.reshape(block.num_rows, -1)),
                 *static,
-                *counted(values.reshape(block.num_rows, -1), infinite=infinite),
+                *counted(values.reshape(block.num_rows, -1), infinite=infinite, **done),
             ],
             schema=self.schema,
         )

@@ -35,7 +35,16 @@ class Data(Part):
     missing: str | dict[str, Any] | list[str | dict[str, Any]] = Field(
         default="fail", description="fail, drop-series, drop-instants, {interpolate: 2h}, keep, or a list of them."
     )
-    align: str | dict[str, Any] = Field(default="exact", description="exact, or {resample: 1h}.")
+    align: str | dict[str, Any] = Field(default="exact", description="exact, or {resample: 1h, by: sum}.")
+    duplicates: Literal["fail", "first", "last", "mean"] = Field(
+        default="fail", description="What becomes of rows that differ for one series and time; never added up."
+    )
+    complete: Annotated[float, Field(gt=0.0, le=1.0)] | Literal["any"] = Field(
+        default=1.0, description="Share of its readings a step needs, with align; sums are scaled up. any: as it is."
+    )
+    quantity: Literal["energy", "power", "other"] | None = Field(
+        default=None, description="energy adds up, power and other average. Unset: by the name of the value column."
+    )
     timezone: str | None = Field(default=None, description="Zone of the timestamps, such as Europe/Bratislava.")
     sql: str | None = Field(default=None, description="SQL to read with; a file given as path is the table input.")
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.model import Envelopes
+from shoal.read.durations import write_duration
 from shoal.release.lint.finding import Finding
 from shoal.release.lint.written import Written
 
@@ -46,8 +47,14 @@ def judge_instants(times: NDArray[np.generic], timezone: str | None) -> Finding 
         NAME,
         f"{len(odd)} of {len(clock)} instants, the first at position {int(odd[0])}, do not lie on the clock's grid of "
         f"{grid / _SECOND:g} s.",
-        "Read the table on a common clock with align='resample:STEP', STEP such as 15min or 1h.",
+        f"Read the table on a common clock with align='resample:{_usual_step(clock)}'.",
     )
+
+
+def _usual_step(clock: NDArray[np.int64]) -> str:
+    """The most frequent step, as `align` takes it; of a single instant an hour."""
+    lengths, counts = np.unique(np.diff(clock), return_counts=True)
+    return write_duration(int(lengths[counts.argmax()])) if len(lengths) else "1h"
 
 
 def grid_of(clock: NDArray[np.int64]) -> int:

@@ -1,0 +1,58 @@
+"""What reading did to the readings, in words: the terminal and the report say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_DUPLICATES = {"first": "the first counts", "last": "the last counts", "mean": "their mean counts"}
+_SOURCES = {"name": "by the name of the column", "setting": "as the publisher says"}
+_MOST = 10**15  # a certificate is read from anywhere; a longer number is no count
+
+
+def account_of(reading: Mapping[str, Any]) -> list[str]:
+    """Sentences about a certificate's `input.reading`, each only where it is true; none where nothing was changed.
+
+    Examples
+    --------
+    >>> account_of({"align": "exact", "duplicates": "fail", "repeated": 2})
+    ['Exact repeats taken once: 2.']
+    """
+    n = {name: value for name, value in reading.items() if type(value) is int and 0 < value < _MOST}
+    said = []
+    if "repeated" in n:
+        said.append(f"Exact repeats taken once: {n['repeated']:,}.")
+    if "merged" in n:
+        how = _DUPLICATES.get(str(reading.get("duplicates"))[:20], "one counts")
+        said.append(f"Readings merged with a different one of the same series and instant: {n['merged']:,} ({how}).")
+    said += _gathered(reading, n)
+    if "interpolated" in n:
+        said.append(f"Readings interpolated inside short gaps: {n['interpolated']:,}.")
+    said += [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]
+    return said
+
+
+_DROPPED = (("dropped_series", "series"), ("dropped_instants", "instants"))
+
+
+def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[str]:
+    """About buckets, which are steps of the panel."""
+    word, _, rest = str(reading.get("align"))[:60].partition(":")
+    if word != "resample":
+        return []
+    step, _, by = rest.partition(":")
+    source = _SOURCES.get(str(reading.get("quantity_from"))[:20])
+    what = f"{str(reading.get('quantity'))[:60]}, {source}" if source else "their quantity is unknown"
+    said = [f"Readings gathered into steps of {step} by {by} ({what})."]
+    share = str(reading.get("complete"))[:20]
+    if share == "any":
+        said.append("Each step with a reading was taken as it is; gaps inside it were not looked for.")
+    if "incomplete" in n:
+        said.append(f"Steps taken as missing for lack of readings: {n['incomplete']:,}.")
+    if "scaled" in n:
+        said.append(f"Sums scaled up for lack of readings: {n['scaled']:,} (each had at least {share} of them).")
+    if "partial" in n:
+        said.append(
+            f"Steps taken as they are that lack readings: {n['partial']:,} (each has at least {share} of them)."
+        )
+    return said
