@@ -327,10 +327,10 @@ class TestDifferentialPrivacy:
         values = METERS.values.copy()
         values[7, 20:22] = np.nan
         panel = read_panel(values, missing="interpolate:2")
-        assert panel.origin.reading["readings_interpolated"] == 2
+        assert panel.origin.reading["interpolated"] == 2
         candidate = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0).anonymize(panel)
         certificate = publish(candidate, tmp_path / "out").certificate
-        settings = {"missing": "interpolate:2", "align": "exact", "timezone": None, "sql": False}
+        settings = {"missing": "interpolate:2", "align": "exact", "duplicates": "fail", "timezone": None, "sql": False}
         assert certificate["input"] == {
             "kind": "array",
             "sha256": [],
@@ -339,10 +339,10 @@ class TestDifferentialPrivacy:
             "panel_sha256": None,
         }
         page = (tmp_path / "out" / "report.html").read_text()
-        assert "interpolated." not in page
-        assert "No reading was missing" not in page
+        assert "interpolated inside" not in page
+        assert "reading is missing" not in page
         plain = publish(Microaggregation(k=5).anonymize(panel), tmp_path / "plain").certificate["input"]
-        assert (plain["rows"], plain["reading"]["readings_interpolated"]) == (60, 2)
+        assert (plain["rows"], plain["reading"]["interpolated"]) == (60, 2)
 
     def test_a_seeded_one_does_not_pass(self, tmp_path):
         method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0, insecure_seed=1)

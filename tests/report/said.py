@@ -51,7 +51,7 @@ THE_OTHERS = {
         {"Published: nothing missing"},
     ),
     "filled": (
-        {"Input: dropped", "Input: interpolated"},
+        {"Input: account"},
         set(),
     ),
     "zone": (

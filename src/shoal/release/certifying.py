@@ -24,7 +24,10 @@ from shoal.release.publishers_word import rough
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 # What was asked of reading, whatever the data were; everything else in `Origin.reading` is counted or found in them.
-_SETTINGS = ("missing", "align", "timezone", "sql", "layout")
+_SETTINGS = (
+    *("missing", "align", "duplicates", "complete", "quantity", "quantity_from"),
+    *("timezone", "sql", "layout"),
+)
 
 
 def certify(
