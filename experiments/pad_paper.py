@@ -7,25 +7,24 @@ data folder has not are left out, and the page says so.
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import numba
-import scipy.optimize  # noqa: F401 - brings a BLAS of its own, which can be limited only once it is there
-import sklearn.svm  # noqa: F401 - likewise
 from answers import Answer, bullets, statements
 from drawing import draw
 from pad_paper_data import ARRIVAL, DEPARTURE, INTERESTS, LUNCH, MEANINGS, OFFICE, PEAK, Sets, load
 from pad_paper_figures import all_figures
 from pad_paper_findings import (
+    MEANT,
     NEAR,
     PAPERS_TABLE,
     came_out,
     must_show,
+    on_inputs,
     on_interests,
     on_rule,
     on_table,
     plain_loss,
-    under_rule,
 )
 from pad_paper_findings_generic import (
     on_grouping_time,
@@ -36,11 +35,25 @@ from pad_paper_findings_generic import (
     plain_prediction,
     plain_statistics,
 )
-from pad_paper_learning import DEEP, GENERIC, LEARNED, LINEAR, METRICS, PRESANITISED, PUBLIC, RULED, TRAININGS, TRUTH
+from pad_paper_learning import (
+    DEEP,
+    DEFAULT,
+    GENERIC,
+    INPUTS,
+    LEARNED,
+    LINEAR,
+    METRICS,
+    PRESANITISED,
+    PUBLIC,
+    TRAININGS,
+    TRUTH,
+    VALUES,
+    named,
+)
 from pad_paper_measures import STATISTICS
 from pad_paper_plan import QUICK, Plan
 from pad_paper_results import Results, measure
-from threadpoolctl import threadpool_limits
+from pad_paper_shown_findings import on_shown, shown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = (
@@ -48,8 +61,11 @@ INTRODUCTION = (
     "datasets) from linear to nonlinear features: groups are formed by a metric learned from pairs of days that were "
     "labelled similar or dissimilar by what matters "
     "to an analyst, and what is published are means of the original days. Metrics: *generic*, Euclidean on the values; "
-    "*linear* and *deep*, learned (`LinearMetric`, `DeepMetric`); *wanted*, the distance of what matters itself, which "
-    "nobody has in practice (the paper's ground truth)."
+    "*linear* and *deep*, learned (`LinearMetric`, `DeepMetric`), each given the *values*, and each given what *time* "
+    "adds to them (running totals, and the highest value, rise and fall so far and still to come); *default*, what "
+    "Shoal does by default: linear, given whichever inputs do better on held-out labels, and used if its expected gain "
+    "on them is positive; *wanted*, the distance of what matters itself, which nobody has in practice (the paper's "
+    "ground truth)."
 )
 FIGURES = {
     "prediction": "Accuracy of predicting presence, by k (the paper's figure 5).",
@@ -69,11 +85,13 @@ def main() -> None:
     """Load, measure, draw, write."""
     given = arguments()
     plan = QUICK if given.quick else Plan()
+    for name in ("repetitions", "n_pairs", "ks"):
+        if getattr(given, name) is not None:
+            plan = replace(plan, **{name: getattr(given, name)})
     if given.simulated < 8 * plan.ks[-1]:
         sys.exit(f"Needs at least {8 * plan.ks[-1]} simulated persons.")
-    numba.set_num_threads(1)  # threads that wait for a busy core would be timed as well
-    with threadpool_limits(limits=1):
-        results = measure(load(given.data, given.simulated, given.most, given.seed), plan, given.seed)
+    sets = load(given.data, given.simulated, given.most, given.seed)
+    results = measure(sets, plan, given.seed, jobs=given.jobs, keep=given.keep)
     given.out.mkdir(parents=True, exist_ok=True)
     drawn = draw(all_figures(results), given.out)
     written = given.out / "pad.md"
@@ -90,7 +108,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     parser.add_argument("--quick", action="store_true", help="few parameters, pairs and repetitions")
+    parser.add_argument("--repetitions", type=int, help="of everything that is learned")
+    parser.add_argument("--pairs", type=int, dest="n_pairs", help="labelled pairs at most")
+    parser.add_argument("--ks", type=_numbers, help="such as 2,4,7; 4 must be among them")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; the results are the same")
+    parser.add_argument("--keep", type=Path, help="folder for what is measured, so that an interrupted run can go on")
     return parser.parse_args()
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
 
 
 def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
@@ -104,17 +131,47 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "grouping": on_grouping_time(results),
         "learning": on_learning_time(results),
     }
-    options = f"--simulated {given.simulated} --most {given.most} --seed {given.seed}"
+    options = (
+        f"--simulated {given.simulated} --most {given.most} --seed {given.seed}{' --quick' if given.quick else ''}"
+    )
+    if given.repetitions is not None:
+        options += f" --repetitions {given.repetitions}"
+    if given.n_pairs is not None:
+        options += f" --pairs {given.n_pairs}"
+    if given.ks is not None:
+        options += f" --ks {','.join(map(str, given.ks))}"
+    rule, rule_table = on_rule(results)
     asked = must_show(results)
     parts = [
         "# PAD: learned metrics, on days they have not seen",
-        f"Written by `python experiments/pad_paper.py {options}{' --quick' if given.quick else ''}`, with every figure "
-        f"and table; do not edit. It took {results.seconds / 60:.0f} minutes of one core.",
+        f"Written by `python experiments/pad_paper.py {options}`, with every figure and table; do not edit. It took "
+        f"{results.seconds / 60:.0f} minutes of the processor.",
         INTRODUCTION,
         summary(results, answers, asked),
         *data_section(results.sets, given.seed),
         *measuring_section(results),
         *(["## What must show on the authors' days", bullets(asked)] if asked else []),
+        "## Linear and deep, given the same",
+        "What a metric is given matters as much as what it is. Loss at "
+        f"k = {results.plan.middle} as a share of the generic metric's, learned from public days (in brackets from "
+        "pre-sanitised ones, within the groups shown):",
+        inputs_table(results),
+        plain_inputs(results),
+        bullets(on_inputs(results)),
+        "## What analysts may be shown of the days to be released",
+        "What a label task shows is a release. If the release that follows is free to cross the groups shown, whoever "
+        "holds both can intersect them; if it is formed within them, every intersection is a whole group. For labels "
+        "to matter, groups shown must then be larger than k, and the larger they are, the fewer curves there are to "
+        "learn from. Four fifths of the days of each set, drawn by chance in each of "
+        f"{results.plan.repetitions} repetition(s), are shown in groups of m·k, at most {results.plan.shown_pairs} "
+        "pairs of the curves are labelled, and all those days are released by the default metric.",
+        bullets(on_shown(results)),
+        shown_table(results),
+        "Shares of the loss of a generic release in groups of k without a task. Within: groups of the release lie in "
+        "those shown; generic: labels play no part; wanted: the best a metric can do there. Free: the same metric, its "
+        "groups free to cross those shown. Smallest crowd and days below k: of task and release intersected. Too few: "
+        "so many times there were too few curves to learn from, and the generic metric took its place. Held out: a "
+        "third of the days was shown in groups of k and the others released.",
         "## Do the paper's statements come out?",
         NEAR,
         statements([answer for found in answers.values() for answer in found if answer.paper]),
@@ -145,11 +202,17 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         *section(plain_loss(results, DEPARTURE), answers[DEPARTURE]),
         figure("departure"),
         loss_table(results, DEPARTURE),
-        "## Using a metric only where it is surely better",
-        "The paper uses whatever was learned. Shoal asks first whether it tells held-out pairs apart better than the "
-        "Euclidean distance by two standard errors, and says so where it does not.",
-        bullets(on_rule(results)),
-        under_rule(results),
+        "## Using a metric where it is expected to be better",
+        "The paper uses whatever was learned. Shoal uses it if its expected gain on held-out labels is positive: the "
+        "mean over three parts of the series of the score by the learned distance minus that by Euclidean distance, on "
+        "labelled pairs of series of that part, by a metric learned from pairs of the other parts alone. The score is "
+        "the chance that a dissimilar pair is farther apart than a similar one. Labels that were learned from are "
+        "never judged by. Until lately Shoal asked for a gain of two standard errors. All four metrics, every "
+        "interest, set and k:",
+        bullets(rule),
+        rule_table,
+        "Worse: the loss on the interest is larger than by the other choice. The last column is the mean of the loss "
+        "over that by the generic metric, of the same days and, from pre-sanitised days, within the same groups.",
         "## Correlation with the true distances (table 1)",
         *section(
             f"Pearson's, over all pairs of the private days, which no metric has seen in the public case; mean of "
@@ -204,31 +267,27 @@ def measuring_section(results: Results) -> list[str]:
     """How, before any outcome."""
     plan = results.plan
     sizes = ", ".join(f"{t.n_pairs:,} on {t.name}" for t in {t.name: t for t in results.tasks.values()}.values())
-    n_public = plan.repetitions * len(results.tasks)
-    total = {PUBLIC: n_public, PRESANITISED: n_public * len(plan.ks)}
     listed = []
     for training in TRAININGS:
-        for kind in LEARNED:
-            unsure, few = (
-                sum(counts[training, kind, k] for counts in tasks for k in (0, *plan.ks))
-                for tasks in zip(*((t.unsure, t.few) for t in results.tasks.values()), strict=True)
-            )
-            listed.append(f"{kind} from {training} days {unsure} and {few} of {total[training]}")
+        places = [(training, metric, k) for metric in LEARNED for k in (0, *plan.ks)]
+        every = [judged for task in results.tasks.values() for place in places for judged in task.judged[place]]
+        listed.append(f"{sum(j is None for j in every)} of {len(every)} from {training} days")
     return [
         "## How it was measured",
-        f"{plan.repetitions} repetitions, each with the days halved anew by chance: one half is private and published, "
-        "the other is public. (The paper keeps one split and draws 80 % of the training pairs.) *Public*: pairs of "
-        f"public days are labelled, at most {plan.n_pairs:,} ({sizes}). *Pre-sanitised*: the private half is "
-        "anonymised under the generic metric with the same k, and pairs of the different curves that gives are "
-        "labelled, so there are fewer the larger k. Labels are given by program: similar when the true distance is at "
-        "most the median of the pairs. Loss is `InterestLoss`, the mean over days of the distance between what "
-        "matters in the original and in the published day: of the segment's values, of the sum, in instants of 15 "
-        "minutes. Groups are those of `Microaggregation` by default (MDAV, refined); presence is published rounded to "
-        "0 and 1. Every release passed its check. *linear* and *deep* are always used, as in the paper. Shoal does not "
-        "use a learned metric that is not better than the Euclidean distance beyond chance on held-out pairs, and the "
-        "generic one takes its place: that is *if sure*. So it is for both where fewer than five pairs have one of the "
-        f"labels. How often not sure, and how often too few: {'; '.join(listed)}. Times are seconds of the processor "
-        f"on one thread, compiling left out; of groups the fastest of {plan.takes}, of learning one.",
+        f"{plan.repetitions} repetition(s), each with the days halved anew by chance: one half is private and "
+        "published, the other is public. (The paper keeps one split and draws 80 % of the training pairs.) *Public*: "
+        f"pairs of public days are labelled, at most {plan.n_pairs:,} ({sizes}), and groups of the release are free. "
+        f"*Pre-sanitised*: the private half is anonymised under the generic metric in groups of {plan.multiple}·k, "
+        "pairs of the different curves that gives are labelled, so there are few, and fewer the larger k, and groups "
+        "of the release are formed within those shown, by every metric. (The paper shows groups of k and releases "
+        "freely, which leaves single days when both are intersected.) Labels are given by program: similar when the "
+        "true distance is at most the median of the pairs. Loss is `InterestLoss`, the mean over days of the distance "
+        "between what matters in the original and in the published day: of the segment's values, of the sum, in "
+        "instants of 15 minutes. Groups are those of `Microaggregation` by default (MDAV, refined); presence is "
+        "published rounded to 0 and 1. Every release passed its check. *linear* and *deep* are always used, as in the "
+        "paper, except where fewer than five pairs have one of the labels and the generic metric takes their place: "
+        f"{'; '.join(listed)}. Times are seconds of the processor on one thread, compiling left out; of groups the "
+        f"fastest of {plan.takes}, of learning one.",
     ]
 
 
@@ -265,31 +324,59 @@ def loss_table(results: Results, interest: str) -> str:
     lines += ["|---|---|---|" + "---:|" * len(ks)]
     for task in results.on(interest):
         for training in TRAININGS:
-            for metric in (*METRICS, *RULED.values()):
-                is_learned = metric not in (GENERIC, TRUTH)
-                if not is_learned and training != PUBLIC:
-                    continue
+            for metric in METRICS:
                 cells = " | ".join(
                     f"{task.mean(training, metric, k):.3g} ± {task.spread(training, metric, k):.2g}" for k in ks
                 )
-                source = training if is_learned else ""
+                is_learned = metric not in (GENERIC, TRUTH)
+                source = training if is_learned else ("" if training == PUBLIC else "within groups shown")
                 lines.append(f"| {task.name} | {source} | {metric} | {cells} |")
     return "\n".join(lines)
 
 
+def inputs_table(results: Results) -> str:
+    """Both metrics, both inputs, beside what Shoal does by default and what nobody has."""
+    asked = (*LEARNED, DEFAULT, TRUTH)
+    lines = [f"| interest | set | {' | '.join(asked)} |", "|---|---|" + "---:|" * len(asked)]
+    k = results.plan.middle
+    for interest in INTERESTS:
+        for task in results.on(interest):
+            cells = [f"{task.ratio(PUBLIC, m, k):.2f} ({task.ratio(PRESANITISED, m, k):.2f})" for m in asked]
+            lines.append(f"| {interest} | {task.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def plain_inputs(results: Results) -> str:
+    """What follows for whoever has to choose."""
+    k, tasks = results.plan.middle, results.tasks.values()
+    means = {m: sum(task.ratio(PUBLIC, m, k) for task in tasks) / len(tasks) for m in (*LEARNED, DEFAULT)}
+    best = min(LEARNED, key=lambda m: means[m])
+    listed = ", ".join(f"{m} {share:.2f}" for m, share in means.items())
+    return (
+        f"In the mean over interests and sets, from public days: {listed}. The least of the four is {best}. Given the "
+        "same, "
+        + " and ".join(
+            f"the {'linear' if means[named(LINEAR, i)] < means[named(DEEP, i)] else 'deep'} metric loses less from "
+            f"{MEANT[i]}"
+            for i in INPUTS
+        )
+        + "."
+    )
+
+
 def correlation_table(results: Results) -> str:
     """Table 1, with the paper's figures beside it."""
-    lines = [
-        "| interest | set | Euclidean | linear, public | deep, public | linear, pre-sanitised | deep, pre-sanitised |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
+    head = " | ".join(f"{metric}, {training}" for training in TRAININGS for metric in LEARNED)
+    lines = [f"| interest | set | Euclidean | {head} |", "|---|---|---:|" + "---:|" * len(TRAININGS) * len(LEARNED)]
     for interest in INTERESTS:
         for task in results.on(interest):
             cells = [task.correlated(PUBLIC, GENERIC)]
             cells += [task.correlated(training, metric) for training in TRAININGS for metric in LEARNED]
             lines.append(f"| {interest} | {task.name} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
         papers = PAPERS_TABLE[interest]
-        lines.append(f"| {interest} | *the paper's* | {papers[GENERIC]} | | | {papers[LINEAR]} | {papers[DEEP]} |")
+        own = {named(kind, VALUES): papers[kind] for kind in (LINEAR, DEEP)}
+        cells = [""] * len(LEARNED) + [str(own.get(metric, "")) for metric in LEARNED]
+        lines.append(f"| {interest} | *the paper's* | {papers[GENERIC]} | {' | '.join(cells)} |")
     note = (
         f"Pre-sanitised with k = {results.plan.middle}. The paper's figures are at anonymity level 4, which it "
         "does not explain further; they are put where a level has a meaning."

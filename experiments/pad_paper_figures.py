@@ -7,18 +7,34 @@ import numpy as np
 import plotly.graph_objects as go
 from drawing import panels
 from pad_paper_data import ARRIVAL, DEPARTURE, LUNCH, OFFICE, PEAK
-from pad_paper_learning import DEEP, GENERIC, LEARNED, LINEAR, METRICS, PUBLIC, RULED, TRAININGS, TRUTH, Task
+from pad_paper_learning import (
+    DEEP,
+    DEFAULT,
+    GENERIC,
+    LEARNED,
+    LINEAR,
+    METRICS,
+    PUBLIC,
+    TIME,
+    TRAININGS,
+    TRUTH,
+    VALUES,
+    Task,
+    named,
+    shares,
+)
 from pad_paper_measures import ALGORITHMS, LEARNERS, STATISTICS
 from pad_paper_results import Results
 
 # Okabe and Ito's palette, told apart with any colour vision; line style and marker say it again.
 LOOKS: dict[str, tuple[str, str, str]] = {
     GENERIC: ("#888888", "dash", "square"),
-    LINEAR: ("#0072B2", "solid", "circle"),
-    DEEP: ("#D55E00", "solid", "diamond"),
+    named(LINEAR, VALUES): ("#0072B2", "solid", "circle"),
+    named(DEEP, VALUES): ("#D55E00", "solid", "diamond"),
+    named(LINEAR, TIME): ("#56B4E9", "dash", "circle-open"),
+    named(DEEP, TIME): ("#E69F00", "dash", "diamond-open"),
+    DEFAULT: ("#000000", "dot", "cross"),
     TRUTH: ("#009E73", "dot", "x"),
-    RULED[LINEAR]: ("#56B4E9", "dot", "circle-open"),
-    RULED[DEEP]: ("#E69F00", "dot", "diamond-open"),
     "original": ("#888888", "dash", "square"),
     "published": ("#0072B2", "solid", "circle"),
     "together": ("#D55E00", "dot", "diamond"),
@@ -117,13 +133,13 @@ def loss_figure(results: Results, interest: str) -> go.Figure:
     figure = panels(titles, height=150 + 180 * len(tasks), rows=len(tasks))
     for row, task in enumerate(tasks, start=1):
         for column, training in enumerate(TRAININGS, start=1):
-            for place, metric in enumerate((*METRICS, *RULED.values())):
+            for place, metric in enumerate(METRICS):
                 # Beside each other, so that error bars can be told apart.
-                x = [k + 0.06 * (place - 2.5) for k in ks]
+                x = [k + 0.06 * (place - 3) for k in ks]
                 values = [task.mean(training, metric, k) for k in ks]
                 bars = {"type": "data", "array": [task.spread(training, metric, k) for k in ks], "thickness": 1}
                 trace = _line(x, values, metric, first=row == column == 1)
-                figure.add_trace(trace.update(error_y=bars) if metric in METRICS else trace, row=row, col=column)
+                figure.add_trace(trace.update(error_y=bars), row=row, col=column)
         figure.update_yaxes(title_text=UNITS[interest], row=row, col=1)
         highest = max(
             task.mean(training, metric, k) + task.spread(training, metric, k)
@@ -142,12 +158,12 @@ def labels_figure(results: Results) -> go.Figure:
     tasks, k = results.counted, results.plan.middle
     figure = panels([f"{task.interest}<br>({task.name})" for task in tasks], height=420, shared=True)
     for column, task in enumerate(tasks, start=1):
-        for metric in (*LEARNED, *RULED.values()):
+        for metric in (*LEARNED, DEFAULT):
             counts, curves = label_curve(results, task, metric)
             values = [float(np.mean(curve)) for curve in curves]
             bars = {"type": "data", "array": [float(np.std(curve)) for curve in curves], "thickness": 1}
             trace = _line(counts, values, metric, first=column == 1)
-            figure.add_trace(trace.update(error_y=bars) if metric in LEARNED else trace, row=1, col=column)
+            figure.add_trace(trace.update(error_y=bars), row=1, col=column)
         for metric in (GENERIC, TRUTH):
             level = task.ratio(PUBLIC, metric, k)
             ends = [counts[0], counts[-1]]
@@ -167,8 +183,7 @@ def label_curve(results: Results, task: Task, metric: str) -> tuple[list[int], l
     generic = task.loss[PUBLIC, GENERIC, k]
     found = {n: task.by_labels[metric, n] for n in results.plan.labels if (metric, n) in task.by_labels}
     found[task.n_pairs] = task.loss[PUBLIC, metric, k]
-    shares = [[own / of if of > 0.0 else 1.0 for own, of in zip(c, generic, strict=True)] for c in found.values()]
-    return list(found), shares
+    return list(found), [shares(curve, generic) for curve in found.values()]
 
 
 def grouping_figure(results: Results) -> go.Figure:

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from pad_paper_data import ASKED, INTERESTS, KINDS, Floats, Sets
+from pad_paper_data import INTERESTS, KINDS, Floats
 from pad_paper_plan import Plan
 
 from shoal import Microaggregation, Panel
@@ -14,12 +14,27 @@ from shoal.features.interests import Interest, LabelledPairs, label_pairs
 from shoal.features.labelled import FEWEST_OF_EACH
 from shoal.utility import InterestLoss
 
-GENERIC, LINEAR, DEEP, TRUTH = "generic", "linear", "deep", "wanted"
-METRICS = (GENERIC, LINEAR, DEEP, TRUTH)
-LEARNED = (LINEAR, DEEP)  # always used, as in the paper
-RULED = {LINEAR: "linear, if sure", DEEP: "deep, if sure"}  # Shoal's rule: where better beyond chance, else generic
+GENERIC, LINEAR, DEEP, TRUTH, DEFAULT = "generic", "linear", "deep", "wanted", "default"
+VALUES, TIME = "values", "time"
+INPUTS = (VALUES, TIME)
+
+
+def named(kind: str, inputs: str) -> str:
+    """A metric and what it is given."""
+    return f"{kind}, {inputs}"
+
+
+LEARNED = tuple(named(kind, inputs) for inputs in INPUTS for kind in (LINEAR, DEEP))  # always used, as in the paper
+METRICS = (GENERIC, *LEARNED, DEFAULT, TRUTH)
 PUBLIC, PRESANITISED = "public", "pre-sanitised"
 TRAININGS = (PUBLIC, PRESANITISED)
+
+
+class Judgement(NamedTuple):
+    """What held-out labels said of a learned metric: its expected gain over Euclidean distance, and the error."""
+
+    gain: float
+    error: float
 
 
 @dataclass
@@ -29,14 +44,21 @@ class Task:
     name: str
     interest: str
     loss: dict[tuple[str, str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    """By training, metric and k. From pre-sanitised days, groups are formed within those shown, by every metric."""
     correlation: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
-    few: dict[tuple[str, str, int], int] = field(default_factory=lambda: defaultdict(int))
-    """How often pairs were too few to learn from, so that the generic metric took the place of the learned one."""
-    unsure: dict[tuple[str, str, int], int] = field(default_factory=lambda: defaultdict(int))
-    """How often a metric was learned, and not better than the Euclidean distance beyond chance."""
+    judged: dict[tuple[str, str, int], list[Judgement | None]] = field(default_factory=lambda: defaultdict(list))
+    """None where pairs were too few to learn from, so that the generic metric took the place of the learned one."""
     by_labels: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
     n_private: int = 0
     n_pairs: int = 0
+
+    def add(self, other: "Task") -> None:
+        """Append further repetitions."""
+        for name in ("loss", "correlation", "judged", "by_labels"):
+            mine = getattr(self, name)
+            for place, figures in getattr(other, name).items():
+                mine[place].extend(figures)
+        self.n_private, self.n_pairs = other.n_private, other.n_pairs
 
     def mean(self, training: str, metric: str, k: int) -> float:
         """Mean loss over the repetitions."""
@@ -47,54 +69,46 @@ class Task:
         return float(np.std(self.loss[training, metric, k]))
 
     def ratio(self, training: str, metric: str, k: int) -> float:
-        """Mean over the repetitions of the loss as a share of the generic metric's."""
-        pairs = zip(self.loss[training, metric, k], self.loss[training, GENERIC, k], strict=True)
-        # Where the generic metric loses nothing there is nothing to gain.
-        return float(np.mean([own / generic if generic > 0.0 else 1.0 for own, generic in pairs]))
+        """Mean over the repetitions of the loss as a share of that of a generic release without a label task."""
+        return float(np.mean(shares(self.loss[training, metric, k], self.loss[PUBLIC, GENERIC, k])))
 
     def correlated(self, training: str, metric: str) -> float:
         """Mean correlation over the repetitions."""
         return float(np.mean(self.correlation[training, metric]))
 
 
-def learn_all(sets: Sets, plan: Plan, seed: int) -> dict[tuple[str, str], Task]:
-    """Every interest on every set."""
-    tasks = {}
-    for name, days in sets.days.items():
-        for interest in ASKED[KINDS[name]]:
-            task = tasks[name, interest] = Task(name, interest)
-            for repetition in range(plan.repetitions):
-                source = np.random.SeedSequence([seed, repetition])
-                repeat(task, days, plan, source, count_labels=name == sets.main(KINDS[name]))
-    return tasks
+def shares(own: list[float], generic: list[float]) -> list[float]:
+    """Losses as shares of others; where those are nothing there is nothing to gain."""
+    return [a / b if b > 0.0 else 1.0 for a, b in zip(own, generic, strict=True)]
 
 
-def repeat(task: Task, days: Floats, plan: Plan, source: np.random.SeedSequence, *, count_labels: bool) -> None:
+def repeat(name: str, interest: str, days: Floats, plan: Plan, seed: int, repetition: int, *, count: bool) -> Task:
     """One repetition: the days are halved by chance, one half is to be published, the other is public."""
+    task, source = Task(name, interest), np.random.SeedSequence([seed, repetition])
     order = np.random.default_rng(source).permutation(len(days))
     private, public = (days[half] for half in np.array_split(order, 2))
-    interest, number = INTERESTS[task.interest], int(source.generate_state(1)[0] % 2**31)
-    pairs = label_pairs(public, interest, n_pairs=plan.n_pairs, seed=number)
+    of, number = INTERESTS[interest], int(source.generate_state(1)[0] % 2**31)
+    pairs = label_pairs(public, of, n_pairs=plan.n_pairs, seed=number)
     task.n_private, task.n_pairs = len(private), len(pairs.left)
-    metrics = {GENERIC: "raw", TRUTH: _wanted(interest)}
-    for kind in LEARNED:
-        metrics |= _learn(task, kind, PUBLIC, 0, pairs, number)
-    truth = _pair_distances(private, interest.of)
-    for kind in (GENERIC, *LEARNED):
-        task.correlation[PUBLIC, kind].append(_correlate(metrics[kind], private, truth))
+    yardsticks = {GENERIC: "raw", TRUTH: wanted(of)}
+    metrics = yardsticks | _learn(task, PUBLIC, 0, pairs, number)
+    truth = _pair_distances(private, of.of)
+    for metric in (GENERIC, *LEARNED):
+        task.correlation[PUBLIC, metric].append(_correlate(metrics[metric], private, truth))
     for k in plan.ks:
-        shown = _publish(task, private, "raw", k).values
-        again = label_pairs(np.unique(shown, axis=0), interest, n_pairs=plan.n_pairs, seed=number)
-        own = {GENERIC: metrics[GENERIC], TRUTH: metrics[TRUTH]}
-        for kind in LEARNED:
-            own |= _learn(task, kind, PRESANITISED, k, again, number)
-            if k == plan.middle:
-                task.correlation[PRESANITISED, kind].append(_correlate(own[kind], private, truth))
-        for training, features in ((PUBLIC, metrics), (PRESANITISED, own)):
-            for kind, lost in _losses(task, private, features, k).items():
-                task.loss[training, kind, k].append(lost)
-    if count_labels:
+        groups, curves = show(private, plan.multiple * k)
+        own = yardsticks | _learn(
+            task, PRESANITISED, k, label_pairs(curves, of, n_pairs=plan.n_pairs, seed=number), number
+        )
+        if k == plan.middle:
+            for metric in LEARNED:
+                task.correlation[PRESANITISED, metric].append(_correlate(own[metric], private, truth))
+        for training, features, within in ((PUBLIC, metrics, None), (PRESANITISED, own, groups)):
+            for metric, lost in losses(name, interest, private, features, k, within).items():
+                task.loss[training, metric, k].append(lost)
+    if count:
         _by_labels(task, private, pairs, plan, number)
+    return task
 
 
 def _by_labels(task: Task, private: Floats, pairs: LabelledPairs, plan: Plan, seed: int) -> None:
@@ -104,45 +118,69 @@ def _by_labels(task: Task, private: Floats, pairs: LabelledPairs, plan: Plan, se
         if n > len(order):
             continue
         some = LabelledPairs(*(part[order[:n]] for part in pairs))
-        for kind in LEARNED:
-            found = _losses(task, private, _learn(task, kind, "labels", n, some, seed), plan.middle)
-            for metric, lost in found.items():
-                task.by_labels[metric, n].append(lost)
+        learned = _learn(task, "labels", n, some, seed)
+        for metric, lost in losses(task.name, task.interest, private, learned, plan.middle, None).items():
+            task.by_labels[metric, n].append(lost)
 
 
-def _learn(task: Task, kind: str, training: str, k: int, pairs: LabelledPairs, seed: int) -> dict[str, Any]:
-    """The learned metric as it is and under Shoal's rule; the generic one for both where pairs are too few."""
+def _learn(task: Task, training: str, k: int, pairs: LabelledPairs, seed: int) -> dict[str, Any]:
+    """Each metric from each inputs, always used, and what Shoal does by default; the generic one if pairs are few."""
+    few = too_few(pairs)
+    found: dict[str, Any] = {}
+    for inputs in INPUTS:
+        for method in () if few else (LinearMetric(inputs=inputs, seed=seed), DeepMetric(inputs=inputs, seed=seed)):
+            metric = named(LINEAR if isinstance(method, LinearMetric) else DEEP, inputs)
+            learned = method.learn(*pairs)
+            figures = learned.figures
+            gain = figures["held_out_learned"] - figures["held_out_euclidean"]
+            task.judged[training, metric, k].append(Judgement(gain, figures["held_out_error"]))
+            found[metric] = replace(learned, figures=figures | {"used": True})
+    if few:
+        for metric in LEARNED:
+            task.judged[training, metric, k].append(None)
+        return dict.fromkeys((*LEARNED, DEFAULT), "raw")
+    return found | {DEFAULT: LinearMetric(seed=seed).learn(*pairs)}
+
+
+def too_few(pairs: LabelledPairs) -> bool:
+    """Whether one of the labels is too rare to learn from."""
     n_similar = int(pairs.similar.sum())
-    if min(n_similar, len(pairs.similar) - n_similar) < FEWEST_OF_EACH:
-        task.few[training, kind, k] += 1
-        return {kind: "raw", RULED[kind]: "raw"}
-    learned = (LinearMetric(seed=seed) if kind == LINEAR else DeepMetric(seed=seed)).learn(*pairs)
-    if learned.used:
-        return {kind: learned, RULED[kind]: learned}
-    task.unsure[training, kind, k] += 1
-    return {kind: replace(learned, figures=learned.figures | {"used": True}), RULED[kind]: "raw"}
+    return min(n_similar, len(pairs.similar) - n_similar) < FEWEST_OF_EACH
 
 
-def _wanted(interest: Interest) -> Any:
+def wanted(interest: Interest) -> Any:
+    """What matters itself, as features."""
     return lambda panel: interest.of(panel.values)
 
 
-def _publish(task: Task, private: Floats, features: Any, k: int) -> Panel:
-    rounding: Any = "binary" if KINDS[task.name] == "presence" else None
-    candidate = Microaggregation(k=k, features=features, round_to=rounding).anonymize(Panel(private))
+def show(private: Floats, size: int) -> tuple[Floats, Floats]:
+    """What a label task shows: the group of each day, and the different curves."""
+    candidate = Microaggregation(k=size).anonymize(Panel(private))
     assert candidate.check().holds
-    return Panel(candidate.values)
+    return candidate.private.groups, np.unique(candidate.values, axis=0)
 
 
-def _losses(task: Task, private: Floats, metrics: dict[str, Any], k: int) -> dict[str, float]:
+def publish(name: str, private: Floats, features: Any, k: int, within: Floats | None) -> Any:
+    """A candidate that passed its check, its groups within others where any are given."""
+    rounding: Any = "binary" if KINDS[name] == "presence" else None
+    panel = Panel(private) if within is None else Panel(private, attributes={"shown": within.astype(str)})
+    method = Microaggregation(k=k, features=features, round_to=rounding, within=None if within is None else "shown")
+    candidate = method.anonymize(panel)
+    assert candidate.check().holds
+    return candidate
+
+
+def losses(
+    name: str, interest: str, private: Floats, metrics: dict[str, Any], k: int, within: Floats | None
+) -> dict[str, float]:
     """Loss on the interest under each metric; the same metric under two names is asked once."""
     found: dict[int, float] = {}
-    measure = InterestLoss(INTERESTS[task.interest].of)
+    measure = InterestLoss(INTERESTS[interest].of)
     for features in metrics.values():
         if id(features) not in found:
-            published = _publish(task, private, features, k)
+            published = Panel(publish(name, private, features, k, within).values)
             found[id(features)] = measure.measure(Panel(private), published).value
-    return {name: found[id(features)] for name, features in metrics.items()}
+    return {metric: found[id(features)] for metric, features in metrics.items()}
 
 
 def _pair_distances(values: Floats, of: Any) -> Floats:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from shoal.process.labelling import MULTIPLE
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -10,9 +12,13 @@ class Plan:
     ks: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     middle: int = 4  # of table 1 and figure 10
     shown: tuple[int, int] = (2, 7)  # of figures 6 and 7
-    repetitions: int = 5
+    repetitions: int = 3
+    multiple: int = MULTIPLE  # groups shown to analysts have this many times k days
+    multiples: tuple[int, ...] = (1, 2, 4, 8)  # tried for that
+    shown_ks: tuple[int, ...] = (2, 4)
+    shown_pairs: int = 400  # labels of a task where multiples are tried
     n_pairs: int = 2775  # as many as the paper has for its peak hours
-    labels: tuple[int, ...] = (25, 50, 100, 200, 400, 900, 1800)
+    labels: tuple[int, ...] = (25, 50, 100, 200, 400)
     folds: int = 5  # of figure 5
     sizes: tuple[int, ...] = (250, 500, 1000, 2000)  # n of figure 12
     dimensions: tuple[int, ...] = (24, 48, 96, 192, 384)  # m
@@ -29,6 +35,9 @@ QUICK = Plan(
     middle=3,
     shown=(2, 3),
     repetitions=1,
+    multiples=(1, 2),
+    shown_ks=(2,),
+    shown_pairs=80,
     n_pairs=80,
     labels=(40,),
     folds=2,

@@ -51,9 +51,11 @@ def shoal(capsys, *arguments):
 
 
 def test_from_a_table_to_a_release_by_a_learned_metric(table, capsys):
-    code, out, err = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--pairs", 400, "--analyst", "anna")
+    code, out, err = shoal(
+        capsys, "label", "export", "days.parquet", "--k", 3, "--multiple", 2, "--pairs", 400, "--analyst", "anna"
+    )
     assert (code, err) == (0, "")
-    assert "k-anonymity  holds: 3, required 3 (subjects, none with more than 40%)" in out
+    assert "k-anonymity  holds: 6, required 3 (subjects, none with more than 20%)" in out
     assert "pairs        400 for anna, 0 to come" in out
     assert "hand over    task/for-anna and nothing else" in out
     fill_in("task/for-anna")
@@ -78,7 +80,7 @@ def test_from_a_table_to_a_release_by_a_learned_metric(table, capsys):
 
 
 def test_json_is_one_document_with_the_figures(table, capsys):
-    _, out, _ = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--pairs", 400, "--json")
+    _, out, _ = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--multiple", 1, "--pairs", 400, "--json")
     found = json.loads(out)
     task = LabelTask.load("task")
     assert found["guarantee"] == task.guarantee
@@ -102,7 +104,20 @@ def test_json_is_one_document_with_the_figures(table, capsys):
 
 def test_a_second_analyst_and_further_rounds(table, capsys):
     shoal(
-        capsys, "label", "export", "days.parquet", "--k", 3, "--choice", "active", "--pairs", 100, "--analyst", "anna"
+        capsys,
+        "label",
+        "export",
+        "days.parquet",
+        "--k",
+        3,
+        "--multiple",
+        1,
+        "--choice",
+        "active",
+        "--pairs",
+        100,
+        "--analyst",
+        "anna",
     )
     code, out, _ = shoal(capsys, "label", "export", "task", "--analyst", "bob")
     assert code == 0
@@ -141,7 +156,7 @@ def test_nothing_raw_is_printed_or_written(tmp_path, monkeypatch, capsys):
     long_table(telling_panel(seed=9)).write_csv("public.csv")
     said = ""
     for source, how in (
-        ("raw.parquet", ("--k", 2)),
+        ("raw.parquet", ("--k", 2, "--multiple", 1)),
         ("public.csv", ("--public", "simulated", "--private-table", "raw.parquet")),
         ("raw.parquet", ("--public", "no", "--private-table", "raw.parquet")),
         ("raw.parquet", ("--k", 1)),
@@ -176,9 +191,21 @@ class TestMistakes:
         [
             (("export", "days.parquet"), 2, "Give k, the smallest crowd behind a curve that is shown, or public"),
             (("export", "days.parquet", "--k", 1), 2, "a crowd of one hides nobody"),
-            (("export", "days.parquet", "--k", 3, "--choice", "best"), 2, "choice must be one of: uniform, active"),
-            (("export", "days.parquet", "--k", 3, "--analyst", "a/b"), 2, "The name of an analyst has 1 to 64"),
-            (("export", "days.parquet", "--k", 3, "-o", "full"), 2, "'full' exists. Choose another folder"),
+            (
+                ("export", "days.parquet", "--k", 3, "--choice", "best"),
+                2,
+                "choice must be one of: uniform, active",
+            ),
+            (
+                ("export", "days.parquet", "--k", 3, "--analyst", "a/b"),
+                2,
+                "The name of an analyst has 1 to 64",
+            ),
+            (
+                ("export", "days.parquet", "--k", 3, "-o", "full"),
+                2,
+                "'full' exists. Choose another folder",
+            ),
             (("export", "nothing.csv", "--k", 3), 2, "nothing.csv"),
             (("import", "full", "labels.csv"), 2, "'full' is not a label task"),
         ],
@@ -194,7 +221,12 @@ class TestMistakes:
 
     @pytest.fixture
     def task(self, table):
-        assert run(["label", "export", "days.parquet", "--k", "3", "--pairs", "40", "--analyst", "anna"]) == 0
+        assert (
+            run(
+                ["label", "export", "days.parquet", "--k", "3", "--multiple", "1", "--pairs", "40", "--analyst", "anna"]
+            )
+            == 0
+        )
         return table / "task"
 
     def test_an_existing_task_takes_no_other_settings(self, task, capsys):

@@ -66,7 +66,7 @@ def publisher(studio):
 @pytest.fixture(scope="session")
 def lunch():
     """20 questions about means of at least 4 persons; that the pages can make one is tested elsewhere."""
-    return LabelTask.presanitised(days(), k=4, n_pairs=20)
+    return LabelTask.presanitised(days(), k=4, multiple=1, n_pairs=20)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class Client:
 def running(tmp_path):
     """A studio with a task of more than 200 questions, and links of two analysts."""
     project = Project(tmp_path / "project")
-    task = LabelTask.presanitised(simulate.occupancy(120, days=1, step="1h", seed=4), k=4, n_pairs=N + 20)
+    task = LabelTask.presanitised(simulate.occupancy(120, days=1, step="1h", seed=4), k=4, multiple=1, n_pairs=N + 20)
     assert task.n_pairs == N + 20
     project.add_task("lunch", task, "days.csv", 0.0)
     links = Links(project.store, lambda: 4e9)

@@ -46,7 +46,7 @@ def test_a_folder_replaced_by_hand_is_refused(studio, publisher, analyst, projec
     folder = project.task_folder(task)
     kept = project.folder / "kept"
     folder.rename(kept)
-    LabelTask.presanitised(days(), **{"k": 4, "n_pairs": 20} | change).save(folder)
+    LabelTask.presanitised(days(), **{"k": 4, "multiple": 1, "n_pairs": 20} | change).save(folder)
     for path in (f"/tasks/{task}", f"/tasks/{task}/compare"):
         page = publisher.get(path)
         assert page.status_code == 409
@@ -69,7 +69,7 @@ def test_a_folder_put_there_by_hand_is_remembered_from_its_first_page_on(studio,
     lunch.save(folder)
     anna = open_link(studio, publisher.make_link("hand", "anna"))
     shutil.rmtree(folder)
-    LabelTask.presanitised(days(), k=5, n_pairs=20).save(folder)
+    LabelTask.presanitised(days(), k=5, multiple=1, n_pairs=20).save(folder)
     assert NOT_SHOWN in anna.get("/label").text
     assert OTHER in publisher.get("/tasks/hand").text
 

@@ -20,7 +20,13 @@ label = typer.Typer(
 )
 
 _TWO_RELEASES = (
-    "these curves and a later release of the same subjects are two releases; who has both can intersect their groups"
+    "these curves are a release: later ones of the same subjects must stay within the groups shown, as those by a "
+    "metric learned from this task do"
+)
+_NOT_RECORDED = "; others are not known to, without --ledger"
+_OF_A_RELEASE = (
+    "a later release of the same subjects and the one shown here are two; with --ledger at both, one that breaks the "
+    "promise is refused"
 )
 _OF_A_ROUND = {"source", "analyst", "next_", "as_json"}
 
@@ -35,7 +41,17 @@ def export_(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The task folder to write.")] = Path("task"),
-    k: Annotated[int | None, typer.Option(help="Show means of at least so many subjects instead of series.")] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(help="Show means of groups; task and release together leave crowds of at least so many subjects."),
+    ] = None,
+    multiple: Annotated[
+        int | None, typer.Option(help="With --k: groups shown have so many times k subjects. [default: 4]")
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="With --k: the file of earlier releases, as for `shoal anonymize`; the task is recorded."),
+    ] = None,
     public: Annotated[
         str | None, typer.Option(metavar="WHY", help="Show the series as they are, because they are public; say why.")
     ] = None,
@@ -73,10 +89,11 @@ def export_(
 ) -> None:
     """Write a task folder, and in it for-ANALYST: the only part to hand over.
 
-    With --k the table is grouped first and only means of at least k subjects are shown; the guarantee is checked and
-    recorded. With --public the series are shown as they are. One of the two must be given, unless SOURCE is a release.
+    With --k the table is grouped first and only means of groups are shown; the guarantee is checked and recorded, and
+    releases by a metric learned from the task stay within these groups. With --public the series are shown as they are.
+    One of the two must be given, unless SOURCE is a release.
     """
-    from shoal.process.labelling import DEFAULT_QUESTION, build_task, hand_out, is_task, refuse_name
+    from shoal.process.labelling import DEFAULT_QUESTION, build_task, hand_out, is_task, refuse_folder, refuse_name
 
     refuse_name(analyst)
     if is_task(source):
@@ -84,12 +101,15 @@ def export_(
         folder, said = Path(source), []
     else:
         folder = out
+        refuse_folder(out)  # before anything is recorded
         settings = reading.settings_of(ctx)
         with steps() as progress:
             build_task(
                 source,
                 settings,
                 k=k,
+                multiple=multiple,
+                ledger=ledger,
                 public=public,
                 private=private_table or (),
                 steps=progress,
@@ -115,7 +135,7 @@ def export_(
                 "pairs": handed.n_pairs,
                 "left": handed.n_left,
                 "hand_over": str(handed.folder),
-                "mind": None if task.source == "public" else _TWO_RELEASES,
+                "mind": _mind(task.source, ledger),
             }
         )
         return
@@ -127,7 +147,7 @@ def export_(
             (guarantee["name"], _promise(guarantee)),
             ("pairs", f"{handed.n_pairs} for {analyst}, {handed.n_left} to come"),
             ("hand over", f"{handed.folder} and nothing else"),
-            *([] if task.source == "public" else [("mind", _TWO_RELEASES)]),
+            *([] if (mind := _mind(task.source, ledger)) is None else [("mind", mind)]),
         ]
     )
 
@@ -181,6 +201,13 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
             raise ParameterError(
                 f"--{name.replace('_', '-')} is for a new task; SOURCE is one that exists. Give --analyst and --next."
             )
+
+
+def _mind(source: str, ledger: Path | None) -> str | None:
+    """What to mind about the next release."""
+    if source == "presanitised":
+        return _TWO_RELEASES if ledger is not None else _TWO_RELEASES + _NOT_RECORDED
+    return _OF_A_RELEASE if source == "released" else None
 
 
 def _promise(guarantee: dict[str, Any]) -> str:

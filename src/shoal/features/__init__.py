@@ -15,6 +15,7 @@ from shoal.features.haar import Haar
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
 from shoal.features.raw import Raw
+from shoal.features.shown_groups import ShownGroups
 from shoal.features.standardized import Standardized
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Learned",
     "LinearMetric",
     "Raw",
+    "ShownGroups",
     "Standardized",
     "describe_features",
     "find_features",

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.judging import conclude, refuse_seed
 from shoal.features.labelled import Floats, Fold, Judged, Pairs, as_pairs
-from shoal.features.learned import Learned, inputs_of, map_inputs
+from shoal.features.learned import Inputs, Learned, inputs_of, map_inputs
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
@@ -34,20 +34,24 @@ class DeepMetric:
 
         L = ½ d² for a similar pair, ½ max(0, margin - d²) for a dissimilar one,
 
-    similar and dissimilar pairs weighing alike in sum. The network sees time as time: beside the values their running
-    total and the highest value, rise and fall so far and still to come (`shoal.features.learned.time_inputs`), from
-    which times of arrival and departure follow by adding up. For sums over the series `LinearMetric` needs fewer pairs.
+    similar and dissimilar pairs weighing alike in sum. From the same inputs `LinearMetric` kept more of everything that
+    was measured (docs/results/pad.md), and is quicker: try it first.
 
     Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
     for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is
-    used only if its score on the held-out pairs, learned without those series, is above the Euclidean one by two
-    standard errors; else the result says so and gives the values themselves (`Learned.used`). The score is the chance
-    that a dissimilar pair is farther apart than a similar one. Missing values are refused.
+    used if its expected gain is positive: the mean over the three parts of its score on the held-out pairs, minus that
+    of Euclidean distance, each part scored by a network that has not seen its series. Otherwise the result says so and
+    gives the values themselves (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a
+    similar one. Missing values are refused.
 
     Needs torch, the extra `deep`: pip install 'shoal[deep]'. What it returns does not.
 
     Parameters
     ----------
+    inputs
+        "time": beside the values their running total and the highest value, rise and fall so far and still to come
+        (`shoal.features.learned.time_inputs`), from which times of arrival and departure follow by adding up.
+        "values": the values alone.
     hidden
         Widths of the hidden layers.
     n_features
@@ -79,6 +83,7 @@ class DeepMetric:
     learning an invariant mapping", 2006.
     """
 
+    inputs: Inputs = "time"
     hidden: tuple[int, ...] = (64, 32)
     n_features: int = 8
     margin: float = 1.0
@@ -88,6 +93,8 @@ class DeepMetric:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        if self.inputs not in get_args(Inputs):
+            raise ParameterError(f"inputs must be one of: {', '.join(get_args(Inputs))}.")
         counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
         for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
             if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
@@ -102,7 +109,7 @@ class DeepMetric:
         """Learn from two arrays of series and a boolean for each pair of rows."""
         torch = _torch(self.device)
         pairs = as_pairs(left, right, similar)
-        inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), "time")
+        inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), self.inputs)
         centre = inputs.mean(axis=0)
         scale = float(np.sqrt(np.mean((inputs - centre) ** 2))) or 1.0
         x = (inputs - centre) / scale
@@ -123,7 +130,7 @@ class DeepMetric:
         }
         return Learned(
             kind="deep",
-            inputs="time",
+            inputs=self.inputs,
             shape=pairs.shape,
             centre=centre,
             scale=scale,

@@ -26,9 +26,6 @@ FOLDS = 3
 COMMON = 3.0
 """Series in more than so many times as many pairs as the median one are common: several rows are this same series."""
 
-SURE = 2.0
-"""Standard errors by which a learned distance must do better than the Euclidean one before it is used."""
-
 _DRAWS = 50
 _FEWEST_IN_FOLD = 1
 _MOST_JACKKNIFE_GROUPS = 50
@@ -54,10 +51,9 @@ class Pairs:
         """How many pairs."""
         return len(self.left)
 
-    @cached_property
-    def scale(self) -> float:
-        """Root mean square of the differences in a pair over √2: about the deviation of one value, 1 where none is."""
-        apart = self.series[self.left] - self.series[self.right]
+    def scale_of(self, inputs: Floats) -> float:
+        """Root mean square of the differences in a pair over √2: about the deviation of one input, 1 where none is."""
+        apart = inputs[self.left] - inputs[self.right]
         return float(np.sqrt(np.mean(apart * apart) / 2)) or 1.0
 
     @cached_property
@@ -210,9 +206,10 @@ def score(distances: Floats, similar: Booleans) -> float:
     return float((ranks[~similar].sum() - n_apart * (n_apart + 1) / 2) / (n_apart * n_similar))
 
 
-def sure_gain(pairs: Pairs, folds: Sequence[Judged]) -> tuple[float, float]:
-    """By how much the learned distances score better in the mean of the folds, and the standard error of that.
+def expected_gain(pairs: Pairs, folds: Sequence[Judged]) -> tuple[float, float]:
+    """By how much the learned distances score better than Euclidean ones on held-out pairs, and the standard error.
 
+    The mean over the folds of score(learned) - score(Euclidean), of pairs whose series nothing was learned from.
     The error is the jackknife's over groups of series: pairs that share a series do not count as independent. Common
     series stay in: they are not one but many.
     """

@@ -17,6 +17,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.features.figures import are_figures, is_count
 from shoal.features.labelled import Floats, as_series, row_norms
 from shoal.features.metric_file import BROKEN, read_arrays, write_arrays
+from shoal.features.shown_groups import ShownGroups
 from shoal.model import Panel
 
 Kind = Literal["linear", "deep"]
@@ -32,9 +33,9 @@ class Learned:
 
     d(x, y) = ‖f(x) - f(y)‖₂, f(x) = W_N g(… g(W_1 (u(x) - centre) / scale + b_1) …) + b_N, g(z) = max(0, z)
 
-    where u gives the values themselves, or for the deep metric what time adds to them (`time_inputs`); a linear metric
-    has one layer. That is a pseudometric: two different series may have distance 0, and are then alike in all that
-    mattered to whoever labelled.
+    where u gives the values themselves, or what time adds to them (`time_inputs`); a linear metric has one layer. That
+    is a pseudometric: two different series may have distance 0, and are then alike in all that mattered to whoever
+    labelled.
 
     Where the learned distance did not do better than the Euclidean one on the pairs held out it is not used: `used` is
     False, `statement` says so, and the features are the values as they are. What is published are aggregates of the
@@ -66,6 +67,9 @@ class Learned:
     """`used`, `n_pairs`, `n_similar`, `n_held_out`, `held_out_learned`, `held_out_euclidean`, `held_out_error`, `seed`
     and the settings: counts and scores, no values. A score is the chance that a dissimilar pair is farther apart than
     a similar one."""
+    shown: ShownGroups | None = None
+    """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
+    None where it was learned from public or released series."""
 
     def __post_init__(self) -> None:
         finite = True
@@ -110,8 +114,7 @@ class Learned:
         if self.used:
             return f"The learned metric is used: {found}."
         return (
-            f"The learned metric is not used, series are compared by Euclidean distance: {found}, which is not better "
-            "beyond chance."
+            f"The learned metric is not used, series are compared by Euclidean distance: {found}, which is no better."
         )
 
     @property
@@ -165,11 +168,14 @@ class Learned:
     def save(self, path: str | Path) -> Path:
         """Write it as .npz: arrays of numbers and a header in JSON, nothing that runs when it is read.
 
-        The weights are learned from the labelled series: keep the file where those may be kept.
+        The weights are learned from the labelled series, and `shown` tells who was shown with whom: keep the file where
+        those may be kept.
         """
         self._refuse_other_figures()
         header = json.dumps(self._header() | {"sha256": self.digest()}, sort_keys=True)
-        return write_arrays(Path(path), {"header": np.frombuffer(header.encode(), dtype=np.uint8), **self._arrays()})
+        texts = {"header": header.encode()} | ({} if self.shown is None else {"shown": self.shown.as_bytes()})
+        plain = {name: np.frombuffer(text, dtype=np.uint8) for name, text in texts.items()}
+        return write_arrays(Path(path), {**plain, **self._arrays()})
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
@@ -202,6 +208,9 @@ class Learned:
         if not is_count(n_layers) or not all(is_count(n) for n in shape) or len(shape) not in (1, 2):
             raise ValueError("shapes")
         numbers = range(min(n_layers, len(arrays)))  # the header may say anything
+        shown = None
+        if header.get("shown") is not None:
+            shown = ShownGroups.from_bytes(arrays.pop("shown").tobytes())
         names = {"centre", *(f"{part}_{at}" for at in numbers for part in ("weights", "bias"))}
         if set(arrays) != names or any(array.dtype != np.float64 for array in arrays.values()):
             raise ValueError("arrays")
@@ -221,10 +230,13 @@ class Learned:
             scale=header["scale"],
             layers=layers,
             figures=header["figures"],
+            shown=shown,
         )
 
     def _header(self) -> dict[str, Any]:
+        shown = {} if self.shown is None else {"shown": hashlib.sha256(self.shown.as_bytes()).hexdigest()}
         return {
+            **shown,
             "format": FORMAT,
             "kind": self.kind,
             "inputs": self.inputs,

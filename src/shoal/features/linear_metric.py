@@ -10,11 +10,12 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.judging import conclude, refuse_seed
-from shoal.features.labelled import Floats, Fold, Judged, as_pairs, one_thread, score
-from shoal.features.learned import Learned
+from shoal.features.labelled import Floats, Fold, Judged, Pairs, as_pairs, one_thread, score
+from shoal.features.learned import Inputs, Learned, inputs_of
 from shoal.features.linear_objectives import SOLVERS
 
 Form = Literal["auto", "diagonal", "full"]
+LinearInputs = Literal["auto", "values", "time"]
 LinearObjective = Literal["logistic", "contrastive", "xing"]
 
 PENALTIES = (0.1, 0.01, 0.001)
@@ -25,18 +26,24 @@ PENALTIES = (0.1, 0.01, 0.001)
 class LinearMetric:
     """Learn a linear metric from pairs labelled similar or dissimilar.
 
-    d(x, y) = √((x - y)ᵀ A (x - y)) = ‖L x - L y‖₂ with A = LᵀL positive semidefinite. Good for what is a sum over the
-    series: a stretch of the day, use in a window. Blind to times of arrival and the like; for those use `DeepMetric`.
+    d(x, y) = √((u - v)ᵀ A (u - v)) = ‖L u - L v‖₂ with A = LᵀL positive semidefinite, where u and v are the inputs of
+    x and y: the values themselves, or what time adds to them (`shoal.features.learned.time_inputs`).
 
-    Three times the pairs of a third of the series are held out. Form and penalty are chosen by the score on them, the
-    metric is learned again from all pairs, and used only if that score, learned without the held-out series, is above
-    the Euclidean one by two standard errors; else the result says so and gives the values themselves (`Learned.used`).
-    The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values are refused.
+    Three times the pairs of a third of the series are held out. Inputs, form and penalty are chosen by the score on
+    them, and the metric is learned again from all pairs. It is used if its expected gain is positive: the mean over the
+    three parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
+    weights and settings come from the other two. Otherwise the result says so and gives the values themselves
+    (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
+    are refused.
 
     Parameters
     ----------
+    inputs
+        "values": for sums over the series, such as a stretch of the day or use in a window. "time": beside the values
+        their running total and the highest value, rise and fall so far and still to come, from which times of arrival
+        and departure follow by adding up. "auto": whichever scores better on the held-out pairs.
     form
-        "diagonal": one weight per instant and channel, few parameters, learned from few pairs. "full": directions, such
+        "diagonal": one weight per input, few parameters, learned from few pairs. "full": directions, such
         as the total of a window. "auto": whichever scores better on the held-out pairs.
     objective
         "logistic": the chance that a pair is similar is 1 / (1 + exp(d² - b)); the labels say on which side of b a pair
@@ -64,13 +71,14 @@ class LinearMetric:
     C. Schmid, "Is that you? Metric learning approaches for face identification", 2009, for the logistic objective.
     """
 
+    inputs: LinearInputs = "auto"
     form: Form = "auto"
     objective: LinearObjective = "logistic"
     penalty: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, kind in (("form", Form), ("objective", LinearObjective)):
+        for name, kind in (("inputs", LinearInputs), ("form", Form), ("objective", LinearObjective)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
         if self.penalty is not None and not 0.0 <= self.penalty < float("inf"):
@@ -80,15 +88,18 @@ class LinearMetric:
     def learn(self, left: Any, right: Any, similar: Any) -> Learned:
         """Learn from two arrays of series and a boolean for each pair of rows."""
         pairs = as_pairs(left, right, similar)
-        centre, scale = pairs.series.mean(axis=0), pairs.scale
-        x = (pairs.series - centre) / scale
+        kinds: tuple[Inputs, ...] = ("values", "time") if self.inputs == "auto" else (self.inputs,)
+        scaled = {kind: scale_inputs(pairs, kind) for kind in kinds}
         with one_thread():
-            form, penalty, judged = self._choose(x, pairs.folds(int(self.seed)))
+            kind, form, penalty, judged = self._choose(
+                {kind: x for kind, (x, _, _) in scaled.items()}, pairs.folds(int(self.seed))
+            )
+            x, centre, scale = scaled[kind]
             map_ = np.ascontiguousarray(SOLVERS[self.objective, form](x, pairs, penalty))
         settings = {"form": form, "objective": self.objective, "penalty": penalty, "seed": int(self.seed)}
         return Learned(
             kind="linear",
-            inputs="values",
+            inputs=kind,
             shape=pairs.shape,
             centre=centre,
             scale=scale,
@@ -96,21 +107,28 @@ class LinearMetric:
             figures=conclude(pairs, judged) | settings,
         )
 
-    def _choose(self, x: Floats, folds: tuple[Fold, ...]) -> tuple[str, float, list[Judged]]:
-        """The form and penalty that do best on the held-out pairs, the first of equals, and distances to judge by.
+    def _choose(self, inputs: dict[Inputs, Floats], folds: tuple[Fold, ...]) -> tuple[Inputs, str, float, list[Judged]]:
+        """The settings that do best on the held-out pairs, the first of equals, and distances to judge by.
 
         A fold is judged with what does best on the others: the best of many on the same pairs would flatter itself.
         """
         forms = ("diagonal", "full") if self.form == "auto" else (self.form,)
         penalties = PENALTIES if self.penalty is None else (float(self.penalty),)
-        candidates = list(product(forms, penalties))
-        judged = [
-            [
-                Judged(fold.held, fold.held.distances(x @ SOLVERS[self.objective, form](x, fold.train, penalty).T))
-                for fold in folds
-            ]
-            for form, penalty in candidates
-        ]
+        candidates = list(product(inputs, forms, penalties))
+        judged = []
+        for kind, form, penalty in candidates:
+            x, solve = inputs[kind], SOLVERS[self.objective, form]
+            maps = [solve(x, fold.train, penalty) for fold in folds]
+            judged.append(
+                [Judged(fold.held, fold.held.distances(x @ map_.T)) for fold, map_ in zip(folds, maps, strict=True)]
+            )
         scores = np.array([[score(fold.learned, fold.held.similar) for fold in row] for row in judged])
         honest = [judged[int(np.delete(scores, at, axis=1).mean(axis=1).argmax())][at] for at in range(len(folds))]
         return (*candidates[int(scores.mean(axis=1).argmax())], honest)
+
+
+def scale_inputs(pairs: Pairs, kind: Inputs) -> tuple[Floats, Floats, float]:
+    """The inputs of each series, centred and scaled as solvers expect them, with the centre and the scale."""
+    inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), kind)
+    centre, scale = inputs.mean(axis=0), pairs.scale_of(inputs)
+    return (inputs - centre) / scale, centre, scale

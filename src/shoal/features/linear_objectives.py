@@ -216,8 +216,11 @@ def _scatter(x: Floats, pairs: Pairs) -> Floats:
 
 def _principal(x: Floats, pairs: Pairs) -> Floats:
     """The directions in which series differ most, scaled so that a pair is 1 apart in the mean: where to start."""
+    from scipy.linalg import eigh
+
     apart = _scatter(x, pairs)
-    directions = np.linalg.eigh(apart)[1][:, ::-1][:, :RANK].T
+    n = len(apart)
+    directions = eigh(apart, subset_by_index=(max(0, n - RANK), n - 1))[1][:, ::-1].T
     # The sign of an eigenvector is the library's choice.
     signs = np.sign(directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)])
     started: Floats = directions * signs[:, None] / np.sqrt(max(float(np.trace(apart)), _TINY))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import FeatureName, Learned, describe_features, find_features
+from shoal.features import FeatureName, Learned, ShownGroups, describe_features, find_features
+from shoal.features.shown_groups import FILE_NAME as SHOWN_FILE
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -67,7 +68,8 @@ class Microaggregation:
         per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
     features
         What similar means: "raw", "standardized", "centred", "haar", a learned metric or the file it was saved in, such
-        as "metric.npz", or a function of the panel.
+        as "metric.npz", or a function of the panel. A metric that was learned from groups shown to analysts forms
+        groups within those.
     gain
         Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
@@ -81,7 +83,9 @@ class Microaggregation:
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
-        An attribute, such as a tariff, that groups must not cross. Fewer candidates for each group, so more loss.
+        An attribute, such as a tariff, that groups must not cross; or the groups that analysts were shown of the same
+        people, by `LabelTask.shown_groups` or the file "shown.json" of the task. Fewer candidates for each group, so
+        more loss.
     merge_small
         Join strata of `within` that have fewer than k subjects, instead of refusing them.
     seconds
@@ -117,7 +121,7 @@ class Microaggregation:
     aggregate: Aggregate = "mean"
     form: Form = "values"
     round_to: Rounding | None = None
-    within: str | None = None
+    within: str | ShownGroups | tuple[ShownGroups, ...] | None = None
     merge_small: bool = False
     seconds: float = 60.0
     seed: int = 0
@@ -142,6 +146,8 @@ class Microaggregation:
         if isinstance(self.features, str) and isinstance(features, Learned):
             # Read once: what the recipe names is then what was used, whatever happens to the file.
             object.__setattr__(self, "features", features)
+        if isinstance(self.within, str) and self.within.endswith(SHOWN_FILE):
+            object.__setattr__(self, "within", ShownGroups.load(self.within))
         check_rounding(self.round_to)
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
@@ -155,7 +161,22 @@ class Microaggregation:
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same method again; functions by name, learned metrics by digest."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.within is not None and self.stratum is None:
+            plain["within"] = "groups shown to analysts"
         return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
+
+    @property
+    def stratum(self) -> str | None:
+        """The attribute that groups must not cross, if any."""
+        return self.within if isinstance(self.within, str) else None
+
+    @property
+    def shown_groups(self) -> tuple[ShownGroups, ...]:
+        """The groups shown to analysts that a release has to stay within: those of the metric, and those given."""
+        features = find_features(self.features)
+        given = self.within if isinstance(self.within, tuple) else (self.within,)
+        found = (features.shown if isinstance(features, Learned) else None, *given)
+        return tuple(shown for shown in found if isinstance(shown, ShownGroups))
 
     @property
     def aims_at(self) -> KAnonymity:
@@ -174,7 +195,8 @@ class Microaggregation:
                 "aggregate='quantiles' needs one series per subject, or a third might be one subject's; here subjects "
                 "have several. Use aggregate='mean'."
             )
-        groups = self._groups(panel, progress)
+        shown = _shown_in(panel, self.shown_groups)
+        groups = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
         likeness = self._likeness(panel, means, groups)
         missing_before, missing_after = np.isnan(panel.rows), np.isnan(means)
@@ -189,7 +211,7 @@ class Microaggregation:
             published=published,
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
-            private=Private(original=panel, groups=groups, curves=curves),
+            private=Private(original=panel, groups=groups, curves=curves, shown=shown),
         )
 
     def _published(
@@ -220,7 +242,7 @@ class Microaggregation:
     def _rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values if self.round_to is None else round_values(values, self.round_to)
 
-    def _groups(self, panel: Panel, progress: Progress | None) -> NDArray[np.int64]:
+    def _groups(self, panel: Panel, shown: NDArray[np.int64] | None, progress: Progress | None) -> NDArray[np.int64]:
         features = find_features(self.features)(panel)
         grouping = Grouping(
             k=int(self.k),
@@ -234,7 +256,7 @@ class Microaggregation:
         )
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0
-        for rows in strata_of(panel, self.within, self.k, merge_small=self.merge_small):
+        for rows in strata_of(panel, self.stratum, self.k, merge_small=self.merge_small, shown=shown):
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
             labels[rows] = n_groups + grouping.form(features[rows], panel.rows[rows], subjects, progress)
             n_groups = int(labels[rows].max()) + 1
@@ -252,6 +274,14 @@ class Microaggregation:
                 "'mean', or a larger k."
             )
         return likeness
+
+
+def _shown_in(panel: Panel, shown: Sequence[ShownGroups]) -> NDArray[np.int64] | None:
+    """A number for each series, the same for those that were shown alike in each of some label tasks; None for none."""
+    if not shown:
+        return None
+    alike = np.stack([groups.within(panel) for groups in shown])
+    return np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _like(panel: Panel, values: NDArray[np.float64], channels: Sequence[str]) -> Panel:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import ParameterError
+from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Panel
 
 
-def strata_of(panel: Panel, column: str | None, k: int, *, merge_small: bool) -> list[NDArray[np.int64]]:
-    """The rows of each stratum, strata in order of their first row.
+def strata_of(
+    panel: Panel, column: str | None, k: int, *, merge_small: bool, shown: NDArray[np.int64] | None = None
+) -> list[NDArray[np.int64]]:
+    """The rows of each stratum, strata in order of their first row; within each of the groups that were shown, if any.
 
     A stratum with fewer than k subjects is refused. With `merge_small` such strata are joined, smallest first, into
     one, which takes in the next larger strata until it has k subjects.
     """
+    if shown is not None:
+        return _within_shown(panel, column, k, merge_small, shown)
     if column is None:
         return [np.arange(panel.n_series)]
     if column not in panel.attributes:
@@ -43,3 +47,21 @@ def strata_of(panel: Panel, column: str | None, k: int, *, merge_small: bool) ->
         rows = np.sort(np.concatenate([strata[i] for i in joined]))
     merged = [rows, *(strata[i] for i in order)]
     return sorted(merged, key=lambda part: int(part[0]))
+
+
+def _within_shown(
+    panel: Panel, column: str | None, k: int, merge_small: bool, shown: NDArray[np.int64]
+) -> list[NDArray[np.int64]]:
+    """Strata that do not cross what analysts were shown; those who were not shown are a group of their own."""
+    parts = [np.flatnonzero(shown == group) for group in np.unique(shown).tolist()]
+    sizes = [len(np.unique(panel.subject_codes[rows])) for rows in parts]
+    if min(sizes) < k:
+        raise GuaranteeNotMetError(
+            f"{sum(size < k for size in sizes)} of {len(parts)} groups that analysts were shown, or were not shown, "
+            f"have fewer than k={k} subjects here, the smallest {min(sizes)}; groups of the release must stay within "
+            "them. Lower k, release all subjects that were shown and at least k others or none, or show larger groups."
+        )
+    strata = [
+        rows[inner] for rows in parts for inner in strata_of(panel.take(rows), column, k, merge_small=merge_small)
+    ]
+    return sorted(strata, key=lambda part: int(part[0]))

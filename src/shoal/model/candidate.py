@@ -48,6 +48,8 @@ class Private:
     subject into a series of another: then a group has the readings of its own members inside, and of nobody else."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
+    shown: NDArray[np.int64] | None = None
+    """A number for each original series, the same for those that analysts were shown alike; None where none were."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,8 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import AttackOnly
+from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import (
     Candidate,
     Events,
@@ -135,7 +138,7 @@ def release_candidate(
     form = form_of(candidate.published)
     # What a mechanism publishes may have noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
-    why = why or _refuse_fictive(candidate, guarantees)
+    why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
     if isinstance(candidate, EventsCandidate):
         why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
     if why:
@@ -218,6 +221,25 @@ def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence
         return None
     promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, AttackOnly)]
     return f"Fictive series would be counted in the crowd of {promised[0]}." if promised else None
+
+
+def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
+    """Why what would be published and what analysts were shown before leave too small a crowd together, if they do."""
+    if isinstance(candidate, EventsCandidate) or candidate.private.shown is None:
+        return None
+    required = int(candidate.guarantee.parameters.get("k", 1))
+    originals = candidate.stands_for
+    classes, shown = published_classes(candidate.curves), candidate.private.shown[originals]
+    subjects = candidate.private.original.subject_codes[originals]
+    both = np.unique(np.stack([classes, shown]), axis=1, return_inverse=True)[1].reshape(-1)
+    crowds = crowd_sizes(both, subjects)
+    if (smallest := int(crowds.min())) >= required:
+        return None
+    return (
+        f"Together with what analysts were shown, this leaves {int((crowds < required).sum())} series in crowds that "
+        f"are too small: the smallest has {smallest}, {required} are promised. Form the groups within those shown: "
+        "microaggregation does so by a metric learned from them, or by its parameter within."
+    )
 
 
 def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:

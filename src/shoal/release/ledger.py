@@ -44,7 +44,7 @@ class Interrupted:
     @property
     def is_in_place(self) -> bool:
         """Whether the folder holds another release than before."""
-        return (now := _state_of(self.folder)) is not None and now != self.note.before
+        return bool(self.note.folder) and (now := _state_of(self.folder)) is not None and now != self.note.before
 
 
 @contextmanager
@@ -106,6 +106,39 @@ def recording(
             if not Interrupted(note).is_in_place:
                 _forget(path, entries)
             raise
+
+
+def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str, Any], digest: str) -> None:
+    """Record what analysts are about to be shown, or refuse it where it breaks a promise with earlier releases.
+
+    It is written down before anybody sees it: at worst a process ends in between, and later releases are judged beside
+    something nobody saw.
+
+    Parameters
+    ----------
+    ledger
+        The file; made, with its key, when it is first used.
+    candidate
+        What is shown, with the promise that is to hold together with later releases.
+    certificate
+        What a certificate would say of it: form, files, method, guarantees, counts and time.
+    digest
+        SHA-256 of what is shown.
+    """
+    path = Path(ledger)
+    with _locked(path) as descriptor:
+        try:
+            entries, key = _settled(path, descriptor)
+            membership = membership_of(candidate, candidate.guarantees, key)
+            refuse_together(_members(entries, candidate, key), membership)
+            # No folder: should the process end before the line is written, there is nothing in place to be recorded.
+            note = Note(folder="", before=None, releases=len(entries), members=Members.packed(membership))
+            _announce(path, note)
+            _keep_key(path, key)
+            _write_line(descriptor, LedgerEntry.of(certificate, digest, note, key))
+            _pending(path).unlink()
+        except OSError as error:
+            raise ReleaseError(f"Cannot write the ledger {str(path)!r}: {error.strerror}. Nothing is shown.") from None
 
 
 def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
@@ -226,11 +259,15 @@ def _append(descriptor: int, note: Note, key: bytes) -> LedgerEntry:
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
     entry = LedgerEntry.of(certificate.as_dict(), digest, note, key)
+    _write_line(descriptor, entry)
+    return entry
+
+
+def _write_line(descriptor: int, entry: LedgerEntry) -> None:
     line = memoryview(entry.as_line())
     while line:
         line = line[os.write(descriptor, line) :]
     os.fsync(descriptor)
-    return entry
 
 
 def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:

@@ -97,6 +97,11 @@ class IncrementalMicroaggregation:
                 "A growing panel is published as the mean or the trimmed mean of each group, one row per series. Use "
                 "form='values' and aggregate='mean' or 'trimmed-mean'."
             )
+        if method.shown_groups:
+            raise ParameterError(
+                "A growing panel does not stay within groups that analysts were shown, which this metric or `within` "
+                "asks for. Learn the metric from public series, or publish the panel as one release."
+            )
         if isinstance(spare, bool) or not isinstance(spare, int | np.integer) or spare < 0:
             raise ParameterError("spare must be a whole number of at least 0.")
         self._method, self._spare, self._join = method, int(spare), bool(join)

@@ -44,6 +44,15 @@ def hidden_tables(project: Project) -> list[str]:
     return [t for t in project.tables() if t in found or (inputs and _sha256(project, t) in inputs)]
 
 
+def shown_from(project: Project, table: str) -> bool:
+    """Whether analysts were shown means of a table."""
+    with project.store.reading() as connection:
+        made = connection.execute(
+            "select task, source from tasks left join identities using (task) where source_table = ?", (table,)
+        ).fetchall()
+    return any((source or _source(project, task)) == "presanitised" for task, source in made)
+
+
 def refuse_hidden(project: Project, table: str) -> None:
     """Raise where a table is private."""
     if table in hidden_tables(project):

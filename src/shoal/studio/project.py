@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
-from shoal.features import Learned
+from shoal.features import Learned, ShownGroups
 from shoal.model import Panel
 from shoal.process.labelling import LabelTask
 from shoal.read import read_panel
@@ -152,6 +152,13 @@ class Project:
         with self.store.reading() as connection:
             row = connection.execute("select source_table from tasks where task = ?", (task,)).fetchone()
         return None if row is None else row[0]
+
+    def shown_groups(self, table: str) -> list[ShownGroups]:
+        """Groups of a table's series that analysts were shown, of each task of means."""
+        with self.store.reading() as connection:
+            made = connection.execute("select task from tasks where source_table = ?", (table,)).fetchall()
+        found = [LabelTask.load(self.task_folder(task)).shown_groups for (task,) in made if task in self.tasks()]
+        return [shown for shown in found if shown is not None]
 
     def metric_path(self, task: str, kind: str) -> Path:
         """Where the metric learned from a task is kept."""

@@ -13,7 +13,7 @@ from shoal.methods import Microaggregation
 from shoal.process import publish
 from shoal.release import check_target, load_release, verify
 from shoal.studio.context import InStudio, Publisher
-from shoal.studio.hidden import released_from
+from shoal.studio.hidden import released_from, shown_from
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
@@ -60,6 +60,11 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
     studio.project.table(form.table)
     if form.metric != "generic" and form.metric not in studio.project.all_metrics():
         raise ParameterError("The project has no such metric. Learn it first.")
+    if form.ledger == "skip" and shown_from(studio.project, form.table):
+        raise ParameterError(
+            f"Analysts were shown means of {form.table}, which is in the ledger of the project: a release of it is "
+            "judged beside that. Check against earlier releases."
+        )
 
     def work(progress: Progress) -> str:
         progress.start("reading the table")
@@ -69,7 +74,8 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
             task, _, kind = form.metric.partition(".")
             features = studio.project.metrics(task)[kind]
         progress.start("grouping the series")
-        candidate = Microaggregation(k=form.k, features=features).anonymize(panel)
+        within = tuple(studio.project.shown_groups(form.table)) or None
+        candidate = Microaggregation(k=form.k, features=features, within=within).anonymize(panel)
         progress.start("checking and writing")
         ledger = studio.project.ledger if form.ledger == "check" else None
         with released_from(studio.project, form.table):

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError
-from shoal.process.labelling import DEFAULT_QUESTION, Labels, LabelTask, agreement, consistency
+from shoal.process.labelling import DEFAULT_QUESTION, MULTIPLE, Labels, LabelTask, agreement, consistency
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_lines
 from shoal.studio.hidden import hidden_panels, refuse_hidden
@@ -30,6 +30,7 @@ class NewTask(BaseModel):
     table: TableName
     source: Literal["presanitised", "public"] = "presanitised"
     k: int = Field(10, ge=2, le=1_000_000)
+    multiple: int = Field(MULTIPLE, ge=1, le=1000)
     statement: str = Field("", max_length=2000)
     confirmed: Literal["yes", ""] = ""
     pairs: int = Field(200, ge=1, le=20_000)
@@ -47,7 +48,13 @@ class NewLink(BaseModel):
 @router.get("/tasks/new")
 def show_new_task(studio: InStudio, session: Publisher) -> HTMLResponse:
     """The form for a task."""
-    return page("new_task.html.j2", tables=studio.project.tables(), question=DEFAULT_QUESTION, session=session)
+    return page(
+        "new_task.html.j2",
+        tables=studio.project.tables(),
+        question=DEFAULT_QUESTION,
+        multiple=str(MULTIPLE),
+        session=session,
+    )
 
 
 @router.post("/tasks")
@@ -81,8 +88,10 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
             private = hidden_panels(studio.project, form.table)
             task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
         else:
-            progress.start(f"grouping the series, at least {form.k} subjects to a curve, and checking it")
-            task = LabelTask.presanitised(panel, k=form.k, **asking)
+            size = form.multiple * form.k
+            progress.start(f"grouping the series, at least {size} subjects to a curve, and checking it")
+            ledger = studio.project.ledger
+            task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=ledger, **asking)
         studio.project.add_task(form.name, task, form.table, studio.clock())
         return f"/tasks/{form.name}"
 

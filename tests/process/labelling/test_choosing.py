@@ -1,5 +1,7 @@
 """Active choice: uncertain pairs first, and no pair twice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,10 +79,11 @@ def test_for_a_stretch_of_the_day_it_teaches_at_least_as_much_as_chance():
         unseen = simulate.occupancy(60, days=5, step="30min", seed=500 + seed).values
         one, other = np.random.default_rng(seed).integers(len(unseen), size=(2, 2000))
         for choice, correlations in found.items():
-            task = LabelTask.presanitised(days, k=3, n_pairs=120, choice=choice, repeats=0.0, common=0.3, seed=seed)
+            task = LabelTask.presanitised(
+                days, k=3, multiple=1, n_pairs=120, choice=choice, repeats=0.0, common=0.3, seed=seed
+            )
             learned = learn(task, _lunch_labels(task, lunch))
-            weights = learned.layers[0][0]
-            apart = np.linalg.norm((unseen[one] - unseen[other]) @ weights.T, axis=1)
+            apart = replace(learned, figures=learned.figures | {"used": True}).distances(unseen[one], unseen[other])
             correlations.append(np.corrcoef(apart, distances(lunch, unseen[one], unseen[other]))[0, 1])
     assert np.mean(found["active"]) > np.mean(found["uniform"])
     assert np.mean(found["active"]) > 0.97

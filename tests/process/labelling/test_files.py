@@ -24,7 +24,7 @@ from shoal.process.labelling import (
 
 @pytest.fixture
 def task():
-    return LabelTask.presanitised(telling_panel(), k=4, n_pairs=30)
+    return LabelTask.presanitised(telling_panel(), k=4, multiple=1, n_pairs=30)
 
 
 @pytest.fixture
@@ -172,9 +172,9 @@ class TestWhoseAnswers:
         assert len(read_labels(path, task, "anna")) == 1
         others = [
             (task, "bob"),
-            (LabelTask.presanitised(telling_panel(seed=1), k=4, n_pairs=30), "anna"),
-            (LabelTask.presanitised(telling_panel(), k=4, n_pairs=30, seed=1), "anna"),
-            (LabelTask.presanitised(telling_panel(), k=4, n_pairs=30, question="Lunch alike?"), "anna"),
+            (LabelTask.presanitised(telling_panel(seed=1), k=4, multiple=1, n_pairs=30), "anna"),
+            (LabelTask.presanitised(telling_panel(), k=4, multiple=1, n_pairs=30, seed=1), "anna"),
+            (LabelTask.presanitised(telling_panel(), k=4, multiple=1, n_pairs=30, question="Lunch alike?"), "anna"),
         ]
         for other, analyst in others:
             with pytest.raises(InputError, match=rf"labels\.csv line 2: {self.REFUSED} '{analyst}' from this task"):

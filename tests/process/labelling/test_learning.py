@@ -141,5 +141,5 @@ class TestCurve:
 
 def test_learning_from_two_series_of_one_person_is_no_different():
     """Labels are about curves; who is behind them plays no part."""
-    task = LabelTask.presanitised(telling_panel(), k=2, n_pairs=80)
+    task = LabelTask.presanitised(telling_panel(), k=2, multiple=1, n_pairs=80)
     assert learn(task, fully_answered(task)).figures["n_pairs"] == 72

@@ -27,7 +27,7 @@ PUBLIC = telling_panel(seed=99)
 
 
 def presanitised(panel, folder, **how):
-    return LabelTask.presanitised(panel, k=4, **how)
+    return LabelTask.presanitised(panel, k=4, multiple=1, **how)
 
 
 def public(panel, folder, **how):
@@ -40,7 +40,7 @@ def released(panel, folder, **how):
 
 
 def loaded(panel, folder, **how):
-    return LabelTask.load(LabelTask.presanitised(panel, k=4, **how).save(folder / "loaded"))
+    return LabelTask.load(LabelTask.presanitised(panel, k=4, multiple=1, **how).save(folder / "loaded"))
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +84,10 @@ def test_what_is_shown_are_means_of_at_least_k_subjects(panel, tmp_path, way):
 
 
 def test_the_folder_does_not_tell_which_curves_share_a_subject(panel, tmp_path):
-    folder = LabelTask.presanitised(panel, k=4).save(tmp_path / "task")
+    folder = LabelTask.presanitised(panel, k=4, multiple=1).save(tmp_path / "task")
     assert pq.read_table(folder / "series.parquet").column_names == ["series", "time", "value"]
-    assert sorted(path.name for path in folder.iterdir()) == ["series.parquet", "task.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["series.parquet", "shown.json", "task.json"]
+    assert (folder / "shown.json").stat().st_mode & 0o077 == 0  # that one does, and is for its owner alone
 
 
 def test_of_public_series_only_those_given_are_shown(panel, tmp_path):
@@ -104,8 +105,8 @@ def test_the_comparison_gives_figures_and_no_values(panel):
 def test_errors_quote_no_value_and_no_identifier(panel, tmp_path):
     broken = Panel(np.where(np.eye(48, 12) > 0, np.nan, panel.values), ids=panel.ids, subjects=panel.subjects)
     wrong = [
-        lambda: LabelTask.presanitised(panel, k=25),
-        lambda: LabelTask.presanitised(broken, k=4),
+        lambda: LabelTask.presanitised(panel, k=25, multiple=1),
+        lambda: LabelTask.presanitised(broken, k=4, multiple=1),
         lambda: LabelTask.public(panel, statement="simulated", private=[panel]),
         lambda: LabelTask(panel.values),
         lambda: learn(presanitised(panel, None), Labels()),

@@ -118,7 +118,7 @@ class TestNext:
     @pytest.fixture(params=["uniform", "active"])
     def task(self, request):
         return LabelTask.presanitised(
-            telling_panel(), k=2, n_pairs=100, repeats=0.2, common=0.3, choice=request.param, seed=3
+            telling_panel(), k=2, multiple=1, n_pairs=100, repeats=0.2, common=0.3, choice=request.param, seed=3
         )
 
     def test_they_are_the_same_each_time(self, task):
@@ -128,7 +128,7 @@ class TestNext:
             assert task.questions(labels, "anna", 15) == questions
             assert (
                 LabelTask.presanitised(
-                    telling_panel(), k=2, n_pairs=100, repeats=0.2, common=0.3, choice=task.choice, seed=3
+                    telling_panel(), k=2, multiple=1, n_pairs=100, repeats=0.2, common=0.3, choice=task.choice, seed=3
                 ).questions(labels, "anna", 15)
                 == questions
             )

@@ -58,7 +58,7 @@ def only_lines(path, keep):
 
 @pytest.fixture
 def active(tmp_path):
-    task = LabelTask.presanitised(telling_panel(), k=2, n_pairs=60, choice="active", common=0.4)
+    task = LabelTask.presanitised(telling_panel(), k=2, multiple=1, n_pairs=60, choice="active", common=0.4)
     return task.save(tmp_path / "task")
 
 
@@ -83,7 +83,7 @@ def test_active_choice_goes_in_rounds(active):
 
 
 def test_several_analysts_are_asked_and_compared(tmp_path):
-    folder = LabelTask.presanitised(telling_panel(), k=2, n_pairs=60).save(tmp_path / "task")
+    folder = LabelTask.presanitised(telling_panel(), k=2, multiple=1, n_pairs=60).save(tmp_path / "task")
     for analyst in ("anna", "bob"):
         handed = hand_out(folder, analyst)
         assert (handed.n_pairs, handed.n_left) == (60, 0)
@@ -139,7 +139,7 @@ def test_before_anything_is_handed_out_nothing_is_taken_in(active, tmp_path):
 
 
 def test_labels_of_another_task_are_refused(active, tmp_path):
-    other = LabelTask.presanitised(telling_panel(seed=1), k=2, n_pairs=60).save(tmp_path / "other")
+    other = LabelTask.presanitised(telling_panel(seed=1), k=2, multiple=1, n_pairs=60).save(tmp_path / "other")
     path = answer(other, hand_out(other, "anna").folder, "anna")
     hand_out(active, "anna")
     with pytest.raises(InputError, match="these questions were not handed out so to analyst 'anna' from this task"):
@@ -227,9 +227,9 @@ def test_a_changed_task_takes_nothing_in_and_hands_nothing_out(active):
 class TestBuilding:
     def test_from_a_table_with_k(self, tmp_path):
         table = table_of(telling_panel(), tmp_path / "x.parquet")
-        task = build_task(table, {}, k=4, n_pairs=20)
+        task = build_task(table, {}, k=4, multiple=1, n_pairs=20)
         assert task.source == "presanitised"
-        assert task.digest == LabelTask.presanitised(telling_panel(), k=4).digest
+        assert task.digest == LabelTask.presanitised(telling_panel(), k=4, multiple=1).digest
         assert not is_task(tmp_path)
 
     def test_from_a_public_table(self, tmp_path):

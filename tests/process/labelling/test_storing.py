@@ -20,7 +20,9 @@ CHANGED = "was changed after the task was saved: its SHA-256 is another. Nothing
 
 @pytest.fixture
 def task():
-    return LabelTask.presanitised(telling_panel(), k=4, n_pairs=30, repeats=0.2, choice="active", question="Alike?")
+    return LabelTask.presanitised(
+        telling_panel(), k=4, multiple=1, n_pairs=30, repeats=0.2, choice="active", question="Alike?"
+    )
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, times):
     clock = np.arange(24) * 5 if times == "integers" else days.times
     zone = "Europe/Bratislava" if times == "zone" else None
     panel = Panel(days.values, times=clock, subjects=days.subjects, timezone=zone)
-    task = LabelTask.presanitised(panel, k=3, n_pairs=50, seed=7)
+    task = LabelTask.presanitised(panel, k=3, multiple=1, n_pairs=50, seed=7)
     again = LabelTask.load(task.save(tmp_path / "a" / "task"))
     assert_array_equal(again.values, task.values)
     assert_array_equal(again.crowds, task.crowds)

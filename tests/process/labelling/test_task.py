@@ -27,7 +27,7 @@ class TestPresanitised:
     @pytest.mark.parametrize(("k", "days"), [(2, 1), (5, 2), (24, 2)])
     def test_every_curve_is_a_published_one_of_at_least_k_subjects(self, k, days):
         panel = telling_panel(days=days)
-        task = LabelTask.presanitised(panel, k=k)
+        task = LabelTask.presanitised(panel, k=k, multiple=1)
         wanted = naive_crowds(Microaggregation(k=k).anonymize(panel).values, panel.subjects)
         found = dict(zip(map(tuple, task.values.tolist()), task.crowds.tolist(), strict=True))
         assert found == wanted
@@ -48,14 +48,14 @@ class TestPresanitised:
             match=r"In 1 of 4 curves to be shown one subject has more than 2/5 of the series behind it, up to 53%: .* "
             r"Read fewer series of the subjects that have many: one day of each, for example\.",
         ):
-            LabelTask.presanitised(panel, k=5)
-        task = LabelTask.presanitised(Panel(days[:22], subjects=panel.subjects[:22]), k=5)
+            LabelTask.presanitised(panel, k=5, multiple=1)
+        task = LabelTask.presanitised(Panel(days[:22], subjects=panel.subjects[:22]), k=5, multiple=1)
         assert task.crowds.min() >= 5
         assert task.crowds.sum() <= 22
 
     def test_the_largest_share_of_one_subject_is_what_a_loop_finds(self):
         panel = telling_panel(n_subjects=12, days=4)
-        task = LabelTask.presanitised(panel, k=3)
+        task = LabelTask.presanitised(panel, k=3, multiple=1)
         behind = {}
         for row, subject in zip(Microaggregation(k=3).anonymize(panel).values, panel.subjects, strict=True):
             behind.setdefault(row.tobytes(), []).append(subject)
@@ -71,16 +71,16 @@ class TestPresanitised:
             means = np.repeat([days[:8].mean(axis=0), days[8:].mean(axis=0)], 8, axis=0)
             monkeypatch.setattr(Microaggregation, "anonymize", lambda self, _, means=means: Panel(means))
             if holds:
-                assert LabelTask.presanitised(panel, k=4).guarantee["largest_share"] == 0.5
+                assert LabelTask.presanitised(panel, k=4, multiple=1).guarantee["largest_share"] == 0.5
             else:
                 with pytest.raises(GuaranteeNotMetError, match="more than 2/4 of the series behind it, up to 62%"):
-                    LabelTask.presanitised(panel, k=4)
+                    LabelTask.presanitised(panel, k=4, multiple=1)
 
     def test_of_subjects_is_spoken_only_where_they_are_named(self):
-        named = LabelTask.presanitised(telling_panel(days=1), k=4).guarantee
+        named = LabelTask.presanitised(telling_panel(days=1), k=4, multiple=1).guarantee
         assert named["counts"] == "subjects"
         assert "other subjects" in named["statement"]
-        unnamed = LabelTask.presanitised(Panel(telling_panel(days=1).values), k=4).guarantee
+        unnamed = LabelTask.presanitised(Panel(telling_panel(days=1).values), k=4, multiple=1).guarantee
         assert unnamed["counts"] == "series"
         assert unnamed["parameters"] == {"k": 4, "per": "series"}
         assert "subjects" not in unnamed["statement"]
@@ -90,22 +90,22 @@ class TestPresanitised:
         panel = telling_panel()
         named = Panel(panel.values[:, :, None], times=panel.times, subjects=panel.subjects)
         for build in (
-            lambda some: LabelTask.presanitised(some, k=4),
+            lambda some: LabelTask.presanitised(some, k=4, multiple=1),
             lambda some: LabelTask.public(some, statement="simulated"),
         ):
             assert build(named).digest == build(panel).digest
 
     def test_where_all_series_become_one_there_is_no_pair(self):
         with pytest.raises(ParameterError, match=r"A pair needs two different curves, 1 is there\. Lower k"):
-            LabelTask.presanitised(telling_panel(days=1), k=24)
+            LabelTask.presanitised(telling_panel(days=1), k=24, multiple=1)
 
     def test_k_of_one_is_refused(self):
         with pytest.raises(ParameterError, match="a crowd of one hides nobody"):
-            LabelTask.presanitised(telling_panel(), k=1)
+            LabelTask.presanitised(telling_panel(), k=1, multiple=1)
 
     def test_more_than_there_are_subjects_is_refused(self):
         with pytest.raises(ParameterError, match="k=30 needs at least 30 subjects, the panel has 24"):
-            LabelTask.presanitised(telling_panel(), k=30)
+            LabelTask.presanitised(telling_panel(), k=30, multiple=1)
 
     def test_a_method_that_gives_the_originals_back_is_caught(self, monkeypatch):
         @dataclasses.dataclass(frozen=True)
@@ -121,7 +121,7 @@ class TestPresanitised:
             match=r"k-anonymity does not hold on the curves to be shown: measured 1, required 4, first at series "
             r"position 0\. Nothing is shown\.",
         ):
-            LabelTask.presanitised(telling_panel(), k=4)
+            LabelTask.presanitised(telling_panel(), k=4, multiple=1)
 
     def test_a_method_that_makes_a_persons_days_their_own_crowd_is_caught(self, monkeypatch):
         @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,7 @@ class TestPresanitised:
 
         monkeypatch.setattr(shown, "Microaggregation", ByPerson)
         with pytest.raises(GuaranteeNotMetError, match="measured 1, required 2"):
-            LabelTask.presanitised(telling_panel(), k=2)
+            LabelTask.presanitised(telling_panel(), k=2, multiple=1)
 
     def test_a_method_that_gives_other_rows_is_caught(self, monkeypatch):
         @dataclasses.dataclass(frozen=True)
@@ -146,7 +146,7 @@ class TestPresanitised:
 
         monkeypatch.setattr(shown, "Microaggregation", Fewer)
         with pytest.raises(GuaranteeNotMetError, match="are not those of the panel, row by row"):
-            LabelTask.presanitised(telling_panel(), k=2)
+            LabelTask.presanitised(telling_panel(), k=2, multiple=1)
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -157,7 +157,7 @@ class TestPresanitised:
     )
     def test_what_cannot_be_one_complete_curve_is_refused(self, values, message):
         with pytest.raises(ParameterError, match=message):
-            LabelTask.presanitised(Panel(values), k=2)
+            LabelTask.presanitised(Panel(values), k=2, multiple=1)
         with pytest.raises(ParameterError, match=message):
             LabelTask.public(Panel(values), statement="simulated")
 
@@ -285,7 +285,7 @@ def test_the_order_of_the_rows_leaves_no_trace():
     one, other = (LabelTask.public(Panel(x), statement="simulated") for x in (panel.values, panel.values[order]))
     assert_array_equal(one.values, other.values)
     assert one.plan("anna") == other.plan("anna")
-    groups = LabelTask.presanitised(panel, k=4).values
+    groups = LabelTask.presanitised(panel, k=4, multiple=1).values
     assert_array_equal(groups, groups[np.lexsort(groups.T[::-1])])
 
 
@@ -298,7 +298,7 @@ class TestTheType:
             LabelTask(np.ones((2, 3)))
 
     def test_it_cannot_be_changed(self):
-        task = LabelTask.presanitised(telling_panel(), k=4)
+        task = LabelTask.presanitised(telling_panel(), k=4, multiple=1)
         with pytest.raises(AttributeError, match="immutable"):
             task.question = "What is it?"
         with pytest.raises(AttributeError, match="immutable"):
@@ -315,7 +315,7 @@ class TestTheType:
         assert task.guarantee["parameters"]["k"] == 4
 
     def test_a_copy_is_the_same_task(self):
-        task = LabelTask.presanitised(telling_panel(), k=4)
+        task = LabelTask.presanitised(telling_panel(), k=4, multiple=1)
         for again in (pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
             assert again.digest == task.digest
             assert again.plan("anna") == task.plan("anna")
@@ -324,7 +324,7 @@ class TestTheType:
         assert shoal.LabelTask is LabelTask
 
     def test_its_text_has_counts_alone(self):
-        text = repr(LabelTask.presanitised(telling_panel(), k=4, n_pairs=20))
+        text = repr(LabelTask.presanitised(telling_panel(), k=4, multiple=1, n_pairs=20))
         assert text == "LabelTask(presanitised, 12 curves, 20 questions, uniform)"
 
 
@@ -344,15 +344,15 @@ class TestSettings:
     )
     def test_impossible_ones_are_refused(self, wrong, message):
         with pytest.raises(ParameterError, match=message):
-            LabelTask.presanitised(telling_panel(), k=4, **wrong)
+            LabelTask.presanitised(telling_panel(), k=4, multiple=1, **wrong)
         with pytest.raises(ParameterError, match=message):
             LabelTask.public(telling_panel(), statement="simulated", **wrong)
 
     def test_the_digest_is_of_the_curves_the_instants_and_the_guarantee(self):
         panel = simulate.occupancy(30, days=1, step="1h")
-        first = LabelTask.presanitised(panel, k=3)
-        assert LabelTask.presanitised(panel, k=3, seed=4, n_pairs=9).digest == first.digest
+        first = LabelTask.presanitised(panel, k=3, multiple=1)
+        assert LabelTask.presanitised(panel, k=3, multiple=1, seed=4, n_pairs=9).digest == first.digest
         later = Panel(panel.values, times=panel.times + np.timedelta64(1, "D"), subjects=panel.subjects)
-        assert LabelTask.presanitised(later, k=3).digest != first.digest
-        assert LabelTask.presanitised(panel, k=4).digest != first.digest
+        assert LabelTask.presanitised(later, k=3, multiple=1).digest != first.digest
+        assert LabelTask.presanitised(panel, k=4, multiple=1).digest != first.digest
         assert LabelTask.public(panel, statement="a").digest != LabelTask.public(panel, statement="b").digest

@@ -55,7 +55,7 @@ def anonymize(method: Microaggregation, panel: BlockPanel, *, leaf: int = DEFAUL
     engine = panel.engine
     features = features_on(panel, method.features)
     plan = plan_leaves(
-        panel, features, k=int(method.k), leaf=leaf, within=method.within, merge_small=method.merge_small
+        panel, features, k=int(method.k), leaf=leaf, within=method.stratum, merge_small=method.merge_small
     )
     if plan.n_leaves == 1:
         features = find_features(method.features)  # all series are together: as in memory to the last bit
@@ -118,6 +118,11 @@ def _refuse(method: Microaggregation, panel: BlockPanel) -> None:
         raise ParameterError(
             f"k={method.k} needs at least {method.k} subjects, the panel has {panel.n_subjects}. "
             "Lower k or read more series."
+        )
+    if method.shown_groups:
+        raise ParameterError(
+            "Groups within those that analysts were shown are not formed on an engine. Anonymize in memory, or learn "
+            "the metric from public series."
         )
     if method.form == "profiles" or method.aggregate == "quantiles":
         asked = "form='profiles'" if method.form == "profiles" else "aggregate='quantiles'"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features import DeepMetric, Learned, LinearMetric
-from shoal.features.labelled import FEWEST_OF_EACH, Fold, Judged, Pairs, as_pairs, one_thread, score, sure_gain
+from shoal.features.labelled import FEWEST_OF_EACH, Fold, Judged, Pairs, as_pairs, expected_gain, one_thread, score
+from shoal.features.linear_metric import scale_inputs
 from shoal.features.linear_objectives import SOLVERS
 from shoal.process.labelling.labels import Decided, Labels, decided_pairs, labelled_pairs
 
@@ -46,16 +47,17 @@ class CurvePoint:
 def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int = 0) -> Learned:
     """Learn a metric from all labels: features for `Microaggregation(features=...)`.
 
-    What it learned is used only if it does better than Euclidean distance on pairs of series held out (`Learned.used`,
-    `Learned.statement`).
+    What it learned is used if its expected gain over Euclidean distance on pairs of series held out is positive
+    (`Learned.used`, `Learned.statement`). Of a pre-sanitised task it remembers who was shown together, used or not:
+    groups by it are formed within those (`Learned.shown`).
 
     Parameters
     ----------
     task, labels
         What was asked and answered.
     metric
-        "linear": `LinearMetric`, for what is a sum over the series, from few labels. "deep": `DeepMetric`, for times of
-        arrival and the like; needs some hundred labels and the extra `deep`.
+        "linear": `LinearMetric`, quick and from few labels. "deep": `DeepMetric`, a network; needs some hundred labels
+        and the extra `deep`.
     seed
         Of learning; see there.
     """
@@ -65,7 +67,7 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int 
             f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, none is decided. "
             "Label pairs first."
         )
-    return method.learn(*pairs)
+    return replace(method.learn(*pairs), shown=task.shown_groups)
 
 
 def curve(
@@ -75,8 +77,8 @@ def curve(
 
     Points stand at all labels, at half of them, at a quarter, … and halfway between. All are judged on the same pairs,
     of series that learning has not seen; with choice="active" on pairs drawn uniformly, since pairs chosen for being
-    hard would say little about the others. Form and penalty of a linear metric are those found with all labels. Points
-    with too few labels to learn from are left out; there may be none.
+    hard would say little about the others. Inputs, form and penalty of a linear metric are those found with all labels.
+    Points with too few labels to learn from are left out; there may be none.
 
     A deep metric is learned three times for each point, which takes a minute; a linear one a second.
     """
@@ -150,9 +152,10 @@ def _sizes(n_labels: int, steps: int) -> list[int]:
 def _linear(method: LinearMetric, pairs: Pairs) -> Callable[[Pairs, Pairs], Floats]:
     """Distances of held-out pairs by a linear metric of the form and penalty that all pairs ask for."""
     left, right = (pairs.series[ends].reshape(-1, *pairs.shape) for ends in (pairs.left, pairs.right))
-    settings = method.learn(left, right, pairs.similar).figures
+    learned = method.learn(left, right, pairs.similar)
+    settings = learned.figures
     solve = SOLVERS[settings["objective"], settings["form"]]
-    x = (pairs.series - pairs.series.mean(axis=0)) / pairs.scale
+    x, _, _ = scale_inputs(pairs, learned.inputs)
 
     def distances(train: Pairs, held: Pairs) -> Floats:
         with one_thread():
@@ -178,5 +181,5 @@ def _point(n: int, pairs: Pairs, judged: list[Judged]) -> CurvePoint:
         n_labels=n,
         learned=round(float(np.mean([score(fold.learned, fold.held.similar) for fold in judged])), 6),
         euclidean=round(float(np.mean([score(fold.euclidean, fold.held.similar) for fold in judged])), 6),
-        error=round(sure_gain(pairs, judged)[1], 6),
+        error=round(expected_gain(pairs, judged)[1], 6),
     )

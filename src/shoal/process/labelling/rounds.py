@@ -71,6 +71,8 @@ def build_task(
     settings: Mapping[str, Any],
     *,
     k: int | None = None,
+    multiple: int | None = None,
+    ledger: str | Path | None = None,
     public: str | None = None,
     private: Sequence[str | Path] = (),
     steps: Steps = silent,
@@ -78,13 +80,19 @@ def build_task(
 ) -> LabelTask:
     """Read series and build a task from them: pre-sanitised with k, public with a statement, or those of a release.
 
-    `settings` are those of `read_panel`, also for the private tables that public or released series are compared with.
+    `settings` are those of `read_panel`, also for the private tables that public or released series are compared with;
+    `multiple` and `ledger` those of `LabelTask.presanitised`.
     """
     released = isinstance(source, str | Path) and (Path(source) / RELEASE).is_file()
     if (k is None) + (public is None) != (2 if released else 1):
         raise ParameterError(
             "Give k, the smallest crowd behind a curve that is shown, or public with the reason why the series are "
             "public already; one of the two, and neither for a release."
+        )
+    if k is None and (multiple is not None or ledger is not None):
+        raise ParameterError(
+            "multiple and ledger are for means of groups, with k. Series that are public or released already are not "
+            "recorded again."
         )
     if k is not None and private:
         raise ParameterError("Private tables are compared with public series; with k nothing public is shown.")
@@ -96,7 +104,8 @@ def build_task(
     tell(steps, panel)
     if k is not None:
         steps.start("pre-sanitising")
-        return LabelTask.presanitised(panel, k=k, **asking)
+        size = {} if multiple is None else {"multiple": multiple}
+        return LabelTask.presanitised(panel, k=k, ledger=ledger, **size, **asking)
     hidden = [read_panel(str(table), **settings) for table in private]
     return LabelTask.public(panel, statement=public or "", private=hidden, **asking)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,13 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.features import ShownGroups
 from shoal.guarantees import KAnonymity, build_guarantee
 from shoal.methods import Microaggregation
-from shoal.model import Guarantee, Panel, Verdict
+from shoal.model import Candidate, Guarantee, Panel, Verdict
 from shoal.release import load_release, verify
+from shoal.release.certifying import time_part
+from shoal.release.ledger import record_shown
 
 Source = Literal["presanitised", "public", "released"]
 PUBLIC: Source = "public"
+
+MULTIPLE = 4
+"""A label task shows groups of at least so many times k subjects, for a release in groups of k within them. Chosen by
+docs/results/pad.md: within groups of k there is nothing left to choose, and of larger ones there are too few."""
 
 ROUNDING = 1e-6
 """Of the largest value of a series: so far apart a private series and its copy may be, which is more than single
@@ -86,23 +93,45 @@ class Shown:
                 "Build it again."
             )
 
+    def refuse_other_groups(self, groups: ShownGroups) -> None:
+        """Refuse groups that are not those behind the curves."""
+        behind = [len(np.unique(groups.subjects[groups.groups == curve])) for curve in range(len(self.values))]
+        if behind != self.crowds.tolist() or groups.k != self.guarantee["parameters"]["k"]:
+            raise GuaranteeNotMetError(
+                "What the task says about who was shown together does not fit its curves. Nothing is shown; build the "
+                "task again."
+            )
+
     def _extras_are_possible(self, guarantee: Guarantee) -> bool:
         """Who stands behind a curve is forgotten, so a largest share can only be one that would have been let in."""
         if self.source != "presanitised":
             return self.guarantee.get("counts") == "series" and "largest_share" not in self.guarantee
         share = self.guarantee.get("largest_share")
-        possible = isinstance(share, float) and 0.0 < share <= 2 / guarantee.parameters["k"]
+        k, size = guarantee.parameters["k"], self.guarantee.get("groups_of")
+        possible = isinstance(share, float) and 0.0 < share <= 2 / k
+        possible &= type(size) is int and k <= size <= self.guarantee["measured"]
         return possible and self.guarantee.get("counts") in ("subjects", "series")
 
 
-_EXTRAS = ("counts", "largest_share", "note")
+_EXTRAS = ("counts", "largest_share", "groups_of", "note")
 
 
-def presanitise(panel: Panel, k: int) -> Shown:
-    """Means of at least k subjects in place of raw series."""
-    method = Microaggregation(k=k)
+def presanitise(
+    panel: Panel, k: int, multiple: int = MULTIPLE, ledger: str | Path | None = None
+) -> tuple[Shown, ShownGroups]:
+    """Means of at least multiple·k subjects in place of raw series, and who is in which: that is on record, hashed."""
+    if isinstance(multiple, bool) or not isinstance(multiple, int | np.integer) or multiple < 1:
+        raise ParameterError("multiple must be a whole number of at least 1.")
     _refuse_odd(panel)
-    published = method.anonymize(panel).values
+    KAnonymity(k)  # refuses an impossible k with its own words
+    size = int(multiple) * int(k)
+    if panel.n_subjects < size:
+        raise ParameterError(
+            f"Showing groups of {int(multiple)} times k={k} needs at least {size} subjects, the panel has "
+            f"{panel.n_subjects}. Lower k or multiple, or read more series."
+        )
+    candidate = Microaggregation(k=size).anonymize(panel)
+    published = candidate.values
     if published.shape != panel.values.shape:
         raise GuaranteeNotMetError("The pre-sanitised series are not those of the panel, row by row. Nothing is shown.")
     published = published.reshape(panel.n_series, -1)
@@ -117,9 +146,30 @@ def presanitise(panel: Panel, k: int) -> Shown:
     both, n_rows = np.unique(number * panel.n_subjects + panel.subject_codes, return_counts=True)
     behind = both // panel.n_subjects
     crowds = np.bincount(behind, minlength=len(curves))
-    extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k))}
+    extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k)), "groups_of": size}
     measured = Verdict("holds", measured=int(crowds.min()), required=int(k))
-    return _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
+    if measured.measured < size:
+        raise GuaranteeNotMetError(_refusal(KAnonymity(size), replace(measured, required=size)))
+    shown = _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
+    if ledger is not None:
+        record_shown(ledger, replace(candidate, guarantee=guarantee), _as_release(candidate, shown), shown.digest())
+    return shown, ShownGroups.of(panel, number, int(k))
+
+
+def _as_release(candidate: Candidate, shown: Shown) -> dict[str, Any]:
+    """What a ledger keeps of a label task."""
+    return {
+        "form": "label task",
+        "files": {},
+        "method": {"name": candidate.recipe.method, "parameters": dict(candidate.recipe.parameters)},
+        "guarantees": [{name: shown.guarantee[name] for name in ("name", "parameters")}],
+        "counts": {
+            "series": candidate.private.original.n_series,
+            "subjects": candidate.private.original.n_subjects,
+            "groups": len(shown.values),
+        },
+        "time": time_part(shown.times, shown.timezone).model_dump(),
+    }
 
 
 def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) -> float:

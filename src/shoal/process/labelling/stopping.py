@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shoal.features.labelled import SURE
 from shoal.process.labelling.agreement import consistency
 from shoal.process.labelling.labels import Labels
 from shoal.process.labelling.learning import CurvePoint
@@ -18,6 +17,9 @@ FLAT = 0.01
 
 PATIENCE = 400
 """Labels after which a metric that is still not surely better than the Euclidean one is not expected to become so."""
+
+SURE = 2.0
+"""Standard errors by which a learned distance must do better than the Euclidean one before labelling may stop."""
 
 STEADY = 0.8
 """Share of repeated questions that should be answered alike."""

@@ -1,5 +1,7 @@
 """A label task as a folder: `task.json`, which says what is promised and asked, and `series.parquet`.
 
+Of a pre-sanitised panel also `shown.json`, for its owner alone, with the hashes of those behind each curve.
+
 The seal is the SHA-256 of everything else in `task.json`, the digest that of the curves and their guarantee. They
 find accidents and not intent: who can write the folder can write a seal that fits. Whether the guarantee holds is
 checked on the values each time a task is opened.
@@ -22,9 +24,12 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from shoal.errors import GuaranteeNotMetError, InputError
+from shoal.features import ShownGroups
+from shoal.features.shown_groups import FILE_NAME as GROUPS
 from shoal.process.labelling.questions import Asking
 from shoal.process.labelling.shown import Shown, Source
 from shoal.release.files import column_numbers, read_table, runs_and_clock, time_array, write_blocks
+from shoal.release.private import write_privately
 from shoal.streams.durable import sync
 
 FILE_NAME = "task.json"
@@ -86,16 +91,23 @@ def _certificate(shown: Shown, asking: Asking) -> TaskCertificate:
     ).sealed()
 
 
-def write_task(shown: Shown, asking: Asking, folder: Path) -> Path:
-    """Write the folder whole or not at all; one that holds something is left alone."""
+def refuse_folder(folder: Path) -> None:
+    """A folder that holds something is left alone."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{str(folder)!r} exists. Choose another folder for the label task.")
+
+
+def write_task(shown: Shown, asking: Asking, groups: ShownGroups | None, folder: Path) -> Path:
+    """Write the folder whole or not at all."""
+    refuse_folder(folder)
     partial = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.partial-", dir=folder.parent))
         write_blocks(_blocks(shown), partial / SERIES, "parquet")
         (partial / FILE_NAME).write_bytes(_certificate(shown, asking).as_bytes())
+        if groups is not None:
+            write_privately(partial / GROUPS, groups.as_bytes())
         read_task(partial)  # what was meant to be written was checked; this checks what was written
         partial.chmod(0o755)  # not mkdtemp's 0700: whoever may read beside it may read it
         for path in (partial / SERIES, partial / FILE_NAME, partial):
@@ -123,7 +135,7 @@ def _blocks(shown: Shown) -> Iterator[pa.Table]:
         yield pa.table(columns, names=["series", "time", "value"])
 
 
-def read_task(folder: Path) -> tuple[Shown, Asking]:
+def read_task(folder: Path) -> tuple[Shown, Asking, ShownGroups | None]:
     """What is shown and asked, from files that are those written; the guarantee is for the task to check."""
     path = folder / FILE_NAME
     if not path.is_file() or not (folder / SERIES).is_file():
@@ -148,7 +160,19 @@ def read_task(folder: Path) -> tuple[Shown, Asking]:
     if shown.digest() != certificate.digest:
         raise GuaranteeNotMetError(_changed(SERIES))
     asked = ("n_pairs", "choice", "repeats", "common", "question", "seed")
-    return shown, Asking(**{name: getattr(certificate, name) for name in asked})
+    return shown, Asking(**{name: getattr(certificate, name) for name in asked}), _groups(folder, shown)
+
+
+def _groups(folder: Path, shown: Shown) -> ShownGroups | None:
+    """Who stands behind which curve; without it a release could not stay within what was shown."""
+    if shown.source != "presanitised":
+        return None
+    if not (folder / GROUPS).is_file():
+        raise InputError(
+            f"{str(folder)!r} has no {GROUPS}, which says whom analysts were shown together, so that a release can "
+            "stay within those groups. Put it back, or build the task again."
+        )
+    return ShownGroups.load(folder / GROUPS)
 
 
 def _changed(name: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
+from shoal.features import ShownGroups
 from shoal.model import Panel
 from shoal.process.labelling.choosing import choose_next
 from shoal.process.labelling.questions import (
@@ -20,7 +21,7 @@ from shoal.process.labelling.questions import (
     plan_common,
     plan_uniform,
 )
-from shoal.process.labelling.shown import Shown, Source, admit_public, admit_release, presanitise
+from shoal.process.labelling.shown import MULTIPLE, Shown, Source, admit_public, admit_release, presanitise
 
 if TYPE_CHECKING:
     from shoal.process.labelling.labels import Labels
@@ -31,7 +32,9 @@ class LabelTask:
 
     Built by `LabelTask.presanitised`, `LabelTask.public`, `LabelTask.released`, or `LabelTask.load` for one of those
     that was saved; never from values alone. Immutable. It holds the different published curves and how many rows are
-    published as each, and neither identifiers nor the order of the rows; the panel it was built from is forgotten.
+    published as each, and neither identifiers nor the order of the rows; the panel it was built from is forgotten. Of a
+    pre-sanitised panel it also keeps, under keyed hashes, who stands behind which curve (`shown_groups`): what is shown
+    is a release, and groups by a metric learned from it are formed within those shown.
 
     Parameters
     ----------
@@ -53,9 +56,9 @@ class LabelTask:
     Examples
     --------
     >>> from shoal import simulate
-    >>> task = LabelTask.presanitised(simulate.occupancy(60, days=1, step="1h"), k=4, n_pairs=40)
+    >>> task = LabelTask.presanitised(simulate.occupancy(160, days=1, step="1h"), k=3, n_pairs=40)
     >>> task.source, task.guarantee["measured"], task.n_pairs
-    ('presanitised', 4, 40)
+    ('presanitised', 12, 40)
     >>> first = task.plan("anna")[0]
     >>> [curve.shape for curve in task.curves(first)]
     [(24,), (24,)]
@@ -74,6 +77,7 @@ class LabelTask:
 
     _shown: Shown
     _asking: Asking
+    _groups: ShownGroups | None
 
     @classmethod
     def presanitised(
@@ -81,6 +85,8 @@ class LabelTask:
         panel: Panel,
         *,
         k: int,
+        multiple: int = MULTIPLE,
+        ledger: str | Path | None = None,
         n_pairs: int = 200,
         choice: Choice = "uniform",
         repeats: float = 0.1,
@@ -88,15 +94,31 @@ class LabelTask:
         question: str = DEFAULT_QUESTION,
         seed: int = 0,
     ) -> LabelTask:
-        """Replace every series by the mean of at least k subjects' like it, check that, and show those means.
+        """Replace every series by the mean of at least multiple·k subjects' like it, check that, and show those means.
 
-        Raises GuaranteeNotMetError where a curve would stand for fewer than k different subjects, or where one subject
-        would have more than 2/k of the series behind it. Where the panel names no subjects, series are counted, and
-        `guarantee["counts"]` says which. `k` hides better when larger, and leaves fewer and smoother curves to compare.
-        The other parameters are those of the class.
+        A release of the same subjects by a metric learned from this task is formed within the groups shown here, so
+        that whoever holds both is left with at least k subjects. Raises GuaranteeNotMetError where a curve would stand
+        for fewer than multiple·k different subjects, or where one subject would have more than 2/k of the series behind
+        it. Where the panel names no subjects, series are counted, and `guarantee["counts"]` says which.
+
+        Parameters
+        ----------
+        panel
+            The series.
+        k
+            The smallest crowd that task and release leave together: the k of the release. Larger hides better.
+        multiple
+            Groups that are shown have so many times k subjects. Larger leaves labels more to decide within a group, and
+            fewer and smoother curves to learn it from; with 1 the release has the groups shown, whatever was learned.
+        ledger
+            The file of earlier releases: a task that breaks a promise together with them is refused, others are
+            recorded, and later releases are judged beside them.
+        n_pairs, choice, repeats, common, question, seed
+            As in the class.
         """
         asking = Asking(n_pairs=n_pairs, choice=choice, repeats=repeats, common=common, question=question, seed=seed)
-        return cls._of(presanitise(panel, k), asking)
+        shown, groups = presanitise(panel, k, multiple, ledger)
+        return cls._of(shown, asking, groups)
 
     @classmethod
     def public(
@@ -147,17 +169,23 @@ class LabelTask:
         return cls._of(*read_task(Path(folder)))
 
     def save(self, folder: str | Path) -> Path:
-        """Write `task.json`, the certificate, and `series.parquet`, the sanitised rows, into a new folder."""
+        """Write `task.json`, the certificate, and `series.parquet`, the sanitised rows, into a new folder.
+
+        Of a pre-sanitised task also `shown.json`, for its owner alone: who stands behind which curve, hashed.
+        """
         from shoal.process.labelling.storing import write_task
 
-        return write_task(self._shown, self._asking, Path(folder))
+        return write_task(self._shown, self._asking, self._groups, Path(folder))
 
     @classmethod
-    def _of(cls, shown: Shown, asking: Asking) -> LabelTask:
+    def _of(cls, shown: Shown, asking: Asking, groups: ShownGroups | None = None) -> LabelTask:
         shown.refuse_unless_it_holds()
+        if groups is not None:
+            shown.refuse_other_groups(groups)
         task = object.__new__(cls)
         object.__setattr__(task, "_shown", shown)
         object.__setattr__(task, "_asking", asking)
+        object.__setattr__(task, "_groups", groups)
         return task
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -195,6 +223,11 @@ class LabelTask:
     def guarantee(self) -> dict[str, Any]:
         """What is promised of the curves, and what was measured."""
         return {name: dict(part) if isinstance(part, dict) else part for name, part in self._shown.guarantee.items()}
+
+    @property
+    def shown_groups(self) -> ShownGroups | None:
+        """Who stands behind which curve, under keyed hashes: for the publisher. None if public or released."""
+        return self._groups
 
     @property
     def digest(self) -> str:

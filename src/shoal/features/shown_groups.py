@@ -1,0 +1,187 @@
+"""Whom analysts were shown together: the groups that a later release of the same people has to stay within.
+
+What a label task shows is a release. If the groups of the next one cross those shown, whoever holds both can intersect
+them, and what is left of two crowds of k may be one person. If they lie within them, every intersection is a whole
+group.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import GuaranteeNotMetError, InputError
+from shoal.model import Panel
+from shoal.model.names import text_of
+
+Hashes = NDArray[np.uint64]
+Numbers = NDArray[np.int64]
+
+FILE_NAME = "shown.json"
+"""What it is called in the folder of a label task."""
+
+NOT_SHOWN = -1
+_FORMAT = 1
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShownGroups:
+    """The group in which each series of a label task was shown, under keyed hashes of its id and its subject.
+
+    For the publisher alone: with a list of names, whoever has it can tell who was shown with whom.
+
+    Parameters
+    ----------
+    key
+        Of the hashes.
+    series, subjects
+        The hash of each series and of the subject behind it.
+    groups
+        The group in which each was shown.
+    k
+        The smallest crowd that is promised to be left of task and release together.
+
+    Examples
+    --------
+    >>> shown = ShownGroups.of(Panel([[1.0], [2.0], [8.0], [9.0]], ids=["a", "b", "c", "d"]), [0, 0, 1, 1], k=2)
+    >>> shown.within(Panel([[7.0], [3.0], [5.0], [6.0]], ids=["d", "a", "b", "c"])).tolist()
+    [1, 0, 0, 1]
+    """
+
+    key: bytes
+    series: Hashes
+    subjects: Hashes
+    groups: Numbers
+    k: int
+
+    @staticmethod
+    def of(panel: Panel, groups: Sequence[int] | Numbers, k: int) -> ShownGroups:
+        """Remember the group of each series of a panel, under a key from the operating system's randomness."""
+        key = secrets.token_bytes(_KEY_BYTES)
+        series, subjects = _hashes(key, panel)
+        return ShownGroups(key, series, subjects, np.asarray(groups, dtype=np.int64), int(k))
+
+    def within(self, panel: Panel) -> Numbers:
+        """The group in which each series of a panel was shown, NOT_SHOWN for series of people who were not.
+
+        A series is known by its id. A subject whose series were all shown in one group belongs there with any other
+        series too, of another day say; one whose series were shown in several groups may come with those same series
+        only. Raises GuaranteeNotMetError where others come, or where a few of a group are left out: they would be known
+        by their absence.
+        """
+        series, subjects = _hashes(self.key, panel)
+        of_subject = _group_of_each(self.subjects, self.groups)
+        of_series = dict(zip(self.series.tolist(), self.groups.tolist(), strict=True))
+        found = np.full(panel.n_series, NOT_SHOWN, dtype=np.int64)
+        unknown = 0
+        for row, (own, subject) in enumerate(zip(series.tolist(), subjects.tolist(), strict=True)):
+            group = of_series.get(own, of_subject.get(subject, NOT_SHOWN))
+            if group is None:
+                unknown += 1
+            else:
+                found[row] = group
+        if unknown:
+            raise GuaranteeNotMetError(
+                f"{unknown} of {panel.n_series} series are of subjects whose other series analysts were shown in "
+                "several groups, so there is no group these could stay within. Release the series that were shown, or "
+                "leave these subjects out."
+            )
+        self._refuse_absent(series, subjects, of_subject)
+        return found
+
+    def _refuse_absent(self, series: Hashes, subjects: Hashes, of_subject: dict[int, int | None]) -> None:
+        """Refuse a panel that lacks fewer than k subjects of a group, but some."""
+        in_one = np.array([of_subject[subject] is not None for subject in self.subjects.tolist()], dtype=np.bool_)
+        here = np.isin(self.series, series) | (in_one & np.isin(self.subjects, subjects))
+        absent = [len(np.unique(self.subjects[(self.groups == g) & ~here])) for g in np.unique(self.groups).tolist()]
+        few = [n for n in absent if 0 < n < self.k]
+        if few and here.any():
+            raise GuaranteeNotMetError(
+                f"Of {len(few)} group(s) that analysts were shown, {min(few)} or more subjects are not in the panel, "
+                f"but fewer than {self.k}: they would be known by their absence. Release all subjects that were shown, "
+                "or leave out whole groups."
+            )
+
+    def as_bytes(self) -> bytes:
+        """JSON that ends with the SHA-256 of what is before."""
+        content = {
+            "format": _FORMAT,
+            "key": self.key.hex(),
+            "k": int(self.k),
+            "series": _text(self.series, "<u8"),
+            "subjects": _text(self.subjects, "<u8"),
+            "groups": _text(self.groups, "<i8"),
+        }
+        return (json.dumps(content | {"sum": _sum(content)}) + "\n").encode()
+
+    @staticmethod
+    def from_bytes(content: bytes) -> ShownGroups:
+        """The groups again; ValueError where they were changed."""
+        try:
+            read = json.loads(content)
+            if not isinstance(read, dict) or read.pop("sum", None) != _sum(read) or read["format"] != _FORMAT:
+                raise ValueError
+            series, subjects = (_array(read[name], "<u8").astype(np.uint64) for name in ("series", "subjects"))
+            groups = _array(read["groups"], "<i8").astype(np.int64)
+            if not len(series) == len(subjects) == len(groups) or type(read["k"]) is not int:
+                raise ValueError
+            return ShownGroups(bytes.fromhex(read["key"]), series, subjects, groups, read["k"])
+        except (KeyError, TypeError, AttributeError, RecursionError):
+            raise ValueError("shown groups") from None
+
+    @staticmethod
+    def load(path: str | Path) -> ShownGroups:
+        """Read the file that lies in the folder of a label task."""
+        try:
+            return ShownGroups.from_bytes(Path(path).read_bytes())
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}.") from None
+        except ValueError:
+            raise InputError(
+                f"{path} is not as a label task wrote it. Put back a copy, or build the task again."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"ShownGroups({len(self.series)} series in {len(np.unique(self.groups))} groups, k={self.k})"
+
+
+def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
+    """The one group of each subject; None where there are several."""
+    found: dict[int, int | None] = {}
+    for subject, group in zip(subjects.tolist(), groups.tolist(), strict=True):
+        found[subject] = group if found.get(subject, group) == group else None  # None stays None
+    return found
+
+
+def _hashes(key: bytes, panel: Panel) -> tuple[Hashes, Hashes]:
+    """The hash of each series and of its subject; where no subjects are named, the series are the subjects."""
+    series = _hashed(key, panel.ids.tolist())
+    return series, series if panel.subjects is None else _hashed(key, panel.subjects.tolist())
+
+
+def _hashed(key: bytes, names: Iterable[Any]) -> Hashes:
+    digests = [hmac.digest(key, text_of(name).encode(), "sha256")[:8] for name in names]
+    return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)
+
+
+def _sum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _text(numbers: NDArray[Any], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(numbers.astype(kind)).tobytes()).decode()
+
+
+def _array(text: str, kind: str) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype=kind)
