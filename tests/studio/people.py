@@ -45,8 +45,8 @@ class Person:
             time.sleep(0.05)
         raise AssertionError("the job did not end")
 
-    def make_task(self, name, *, table="days.csv", k=4, pairs=20, **more):
-        form = {"name": name, "table": table, "k": str(k), "pairs": str(pairs)} | more
+    def make_task(self, name, *, table="days.csv", k=4, multiple=1, pairs=20, **more):
+        form = {"name": name, "table": table, "k": str(k), "multiple": str(multiple), "pairs": str(pairs)} | more
         page = self.done(self.post("/tasks", form))
         assert page == f"/tasks/{name}", page
 

@@ -61,6 +61,7 @@ def make_task(page, name, table="days.csv", pairs=20):
     page.fill("#name", name)
     page.select_option("#table", table)
     page.fill("#k", "4")
+    page.fill("#multiple", "1")
     page.fill("#pairs", str(pairs))
     page.get_by_role("button", name="Make the task").click()
     page.wait_for_url(f"**/tasks/{name}")

@@ -64,7 +64,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
 def test_a_task_that_cannot_be_protected_is_refused_and_not_written(publisher, project):
     page = publisher.done(publisher.post("/tasks", {"name": "big", "table": "days.csv", "k": "500"}))
     assert page.status_code == 400
-    assert "k=500 needs at least 500 subjects" in page.text
+    assert "groups of 4 times k=500 needs at least 2000 subjects" in page.text
     assert project.tasks() == []
     assert list((project.folder / "tasks").iterdir()) == []
 
@@ -121,7 +121,7 @@ class TestLearning:
         learned = project.metrics(labelled)["linear"]
         assert learned.statement in publisher.get(f"/tasks/{labelled}").text
         assert set(load_labels(project.task_folder(labelled))) == set(studio.answers.labels(labelled))
-        form = {"table": "days.csv", "interest": "segment", "start": "11:00", "end": "14:00", "k": "4"}
+        form = {"table": "days.csv", "interest": "segment", "start": "11:00", "end": "14:00", "k": "2"}
         page = publisher.done(publisher.post(f"/tasks/{labelled}/compare", form))
         text = publisher.get(page).text
         assert "Loss on the segment from 11:00 to 14:00" in text
@@ -180,7 +180,7 @@ class TestReleases:
 
     def test_a_release_by_a_learned_metric_names_it_in_its_certificate(self, publisher, project, labelled):
         publisher.done(publisher.post(f"/tasks/{labelled}/learn", {"metric": "linear"}))
-        form = {"name": "out", "table": "days.csv", "k": "4", "metric": f"{labelled}.linear"}
+        form = {"name": "out", "table": "days.csv", "k": "2", "metric": f"{labelled}.linear"}
         assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
         certificate = json.loads((project.folder / "releases" / "out" / "release.json").read_text())
         digest = project.metrics(labelled)["linear"].digest()

@@ -34,8 +34,8 @@ class DeepMetric:
 
         L = ½ d² for a similar pair, ½ max(0, margin - d²) for a dissimilar one,
 
-    similar and dissimilar pairs weighing alike in sum. From the same inputs `LinearMetric` kept more of everything that
-    was measured (docs/results/pad.md), and is quicker: try it first.
+    similar and dissimilar pairs weighing alike in sum. `LinearMetric` takes the same inputs and is quicker: try it
+    first (docs/results/pad.md compares the two).
 
     Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
     for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is
