@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -152,9 +152,10 @@ def teach(
             if public:
                 task = LabelTask.public(days, statement="one half of a set of research data", **how)
             else:
-                task = LabelTask.presanitised(days, k=plan.k, **how)
+                task = LabelTask.presanitised(days, k=plan.k, multiple=1, **how)
             learned = learn(task, answers(task, interest, plan.round))
-            apart = np.linalg.norm((unseen[one] - unseen[other]) @ learned.layers[0][0].T, axis=1)
+            tried = replace(learned, figures=learned.figures | {"used": True})
+            apart = tried.distances(unseen[one], unseen[other])
             taught.correlation[choice, n].append(_correlation(apart, truth))
             taught.used[choice, n].append(learned.used)
 
@@ -209,10 +210,10 @@ def intersect(plan: Plan, seed: int) -> tuple[dict[tuple[int, int, bool], Left],
 
 
 def lunch_metric(plan: Plan, seed: int) -> Learned:
-    """A metric for the lunchtime segment, from pre-sanitised days."""
+    """A metric for the lunchtime segment, from pre-sanitised days; free to cross what was shown, which Shoal is not."""
     days = simulate.occupancy(plan.published[0], days=plan.days, step=STEP, seed=seed)
-    task = LabelTask.presanitised(days, k=plan.crowd, n_pairs=plan.taught, repeats=0.0, seed=seed)
-    return learn(task, answers(task, INTERESTS[LUNCH], task.n_pairs))
+    task = LabelTask.presanitised(days, k=plan.crowd, multiple=1, n_pairs=plan.taught, repeats=0.0, seed=seed)
+    return replace(learn(task, answers(task, INTERESTS[LUNCH], task.n_pairs)), shown=None)
 
 
 def _shuffled(n: int, seed: int) -> NDArray[np.int64]:

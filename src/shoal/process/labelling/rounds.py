@@ -25,6 +25,7 @@ from shoal.process.labelling.files import (
 )
 from shoal.process.labelling.labels import Labels
 from shoal.process.labelling.learning import CurvePoint, Metric, curve, learn
+from shoal.process.labelling.shown import MULTIPLE
 from shoal.process.labelling.stopping import Advice, advice
 from shoal.process.labelling.storing import FILE_NAME
 from shoal.process.labelling.task import LabelTask
@@ -104,8 +105,8 @@ def build_task(
     tell(steps, panel)
     if k is not None:
         steps.start("pre-sanitising")
-        size = {} if multiple is None else {"multiple": multiple}
-        return LabelTask.presanitised(panel, k=k, ledger=ledger, **size, **asking)
+        size = MULTIPLE if multiple is None else multiple
+        return LabelTask.presanitised(panel, k=k, multiple=size, ledger=ledger, **asking)
     hidden = [read_panel(str(table), **settings) for table in private]
     return LabelTask.public(panel, statement=public or "", private=hidden, **asking)
 

@@ -147,10 +147,12 @@ def presanitise(
     behind = both // panel.n_subjects
     crowds = np.bincount(behind, minlength=len(curves))
     extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k)), "groups_of": size}
-    measured = Verdict("holds", measured=int(crowds.min()), required=int(k))
-    if measured.measured < size:
-        raise GuaranteeNotMetError(_refusal(KAnonymity(size), replace(measured, required=size)))
+    smallest = int(crowds.min())
+    if smallest < size:
+        raise GuaranteeNotMetError(_refusal(KAnonymity(size), Verdict("does not hold", measured=smallest, required=size)))
+    measured = Verdict("holds", measured=smallest, required=int(k))
     shown = _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
+    shown.refuse_unless_it_holds()  # what is refused is not recorded
     if ledger is not None:
         record_shown(ledger, replace(candidate, guarantee=guarantee), _as_release(candidate, shown), shown.digest())
     return shown, ShownGroups.of(panel, number, int(k))
