@@ -149,7 +149,9 @@ def presanitise(
     extras = {"counts": counts, "largest_share": _largest_share(behind, n_rows, int(k)), "groups_of": size}
     smallest = int(crowds.min())
     if smallest < size:
-        raise GuaranteeNotMetError(_refusal(KAnonymity(size), Verdict("does not hold", measured=smallest, required=size)))
+        raise GuaranteeNotMetError(
+            _refusal(KAnonymity(size), Verdict("does not hold", measured=smallest, required=size))
+        )
     measured = Verdict("holds", measured=smallest, required=int(k))
     shown = _shown(panel, curves, crowds, "presanitised", _promise(guarantee, measured) | extras)
     shown.refuse_unless_it_holds()  # what is refused is not recorded
