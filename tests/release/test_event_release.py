@@ -23,10 +23,10 @@ from shoal.release.certificate import (
     GuaranteePart,
     InputPart,
     MethodPart,
-    TimePart,
     VerdictPart,
     digest_file,
 )
+from shoal.release.certifying import time_part
 from shoal.release.event_originals import refuse_late
 from shoal.release.events import EventsForm
 from shoal.release.files import NotAPanelError
@@ -86,7 +86,7 @@ def write(tables, folder, file_format, private=None):
         method=MethodPart(name="test", summary="", parameters={}, figures={}),
         guarantees=(promise(),),
         counts=counts,
-        time=TimePart(first="", last="", step=None, timezone=tables.timezone),
+        time=time_part(tables.times, tables.timezone),
         input=InputPart(kind="array", sha256=(), rows=None, reading={}, panel_sha256=None),
         columns=FORM.columns(tables, 1),
         pseudonyms="random",
@@ -260,7 +260,7 @@ def test_other_types_than_the_certificate_names_are_not_read(tmp_path):
     certificate = write(small()[0], tmp_path, "parquet")
     table = pl.read_parquet(tmp_path / "data.parquet")
     table.with_columns(pl.col("age").cast(pl.Float64)).write_parquet(tmp_path / "data.parquet")
-    with pytest.raises(ReleaseError, match="has other columns"):
+    with pytest.raises(ReleaseError, match="has another type in column 'age' than Shoal writes"):
         FORM.read(tmp_path, certificate)
     said = certificate.columns.events
     for types in ({**said.types, "age": "secret"}, {"time": "int64"}):

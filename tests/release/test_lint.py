@@ -15,7 +15,6 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Role, Roles
 from shoal.release import event_files, events, files, values
 from shoal.release.lint import RULES, Finding
-from shoal.release.lint.file_metadata import is_marked
 from shoal.release.pseudonyms import Pseudonyms
 from small_release import K, small_panel
 from test_contracts import example, methods_of
@@ -195,16 +194,8 @@ class TestFileMetadata:
             duckdb.from_arrow(pq.read_table(path)).write_parquet(str(path))
 
         monkeypatch.setattr(values, "write_values", other)
-        refused(candidate, tmp_path, r"file-metadata: The files carry [12] note\(s\)")
-
-    @pytest.mark.parametrize("spoil", [lambda c: b"\xef\xbb\xbf" + c, lambda c: c + b"# made on the laptop\n"])
-    def test_a_mark_or_a_comment_in_a_csv(self, tmp_path, spoil):
-        # Most of these the verification refuses before, because they make a row that is none.
-        path = tmp_path / "data.csv"
-        pl.DataFrame({"time": ["# noon"], "a": ["two\n# lines"]}).write_csv(path)
-        assert not is_marked(path)
-        path.write_bytes(spoil(path.read_bytes()))
-        assert is_marked(path)
+        with pytest.raises(GuaranteeNotMetError, match=r"not verify: data\.parquet has statistics of column 'id' that"):
+            release(candidate, tmp_path / "out")
 
     def test_a_byte_order_mark_before_events(self, tmp_path, monkeypatch):
         write = event_files.write_table
@@ -215,7 +206,8 @@ class TestFileMetadata:
 
         monkeypatch.setattr(events, "write_table", marked)
         candidate = Reposition(l=3, window=3, seed=1).anonymize(simulate.events(days=3, per_day=30, seed=3))
-        refused(candidate, tmp_path, r"file-metadata: The files carry 2 CSV file\(s\) with a byte", file_format="csv")
+        with pytest.raises(GuaranteeNotMetError, match=r"not verify: data\.csv row 0 .* is not written as Shoal wri"):
+            release(candidate, tmp_path / "out", file_format="csv")
 
     def test_a_date_of_another_file(self, tmp_path, candidate, monkeypatch):
         write = values.write_values

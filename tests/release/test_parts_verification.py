@@ -109,13 +109,22 @@ SABOTAGE = {
     "a value changed": (lambda out: edit(part(out, 2), add_to_value(3)), "k-anonymity does not hold: measured 1"),
     "a part removed": (lambda out: part(out, 1).unlink(), "the data has"),
     "the first part removed": (lambda out: part(out, 0).unlink(), "the data has"),
-    "a part doubled": (lambda out: shutil.copy(part(out, 1), part(out, 9)), "not in order, or have a series in common"),
+    "a part doubled": (
+        lambda out: shutil.copy(part(out, 1), part(out, 9)),
+        "not in order, or have a series in common",
+        {"counts__series": 69},
+    ),
+    "more rows than are counted": (
+        lambda out: shutil.copy(part(out, 1), part(out, 9)),
+        "the parts of data.parquet have 414 rows, release.json counts 360",
+    ),
     "a part renamed": (lambda out: part(out, 1).rename(part(out, 7)), "not in order, or have a series in common"),
     "two parts swapped": (swap, "not in order, or have a series in common"),
     "a series moved to another part": (move_series, "not in the order of their pseudonyms, or twice"),
     "a series there twice": (
         lambda out: edit(part(out, 1), lambda t: pl.concat([t, t.tail(6)])),
         "not in the order of their pseudonyms, or twice",
+        {"counts__series": 61},
     ),
     "a row removed": (lambda out: edit(part(out, 1), lambda t: t.head(-1)), "no longer a whole panel"),
     "a series removed": (lambda out: edit(part(out, 1), lambda t: t.head(-6)), "the data has 59 series of 6 instants"),
@@ -140,7 +149,7 @@ SABOTAGE = {
     "an empty part": (empty, "is empty"),
     "numbers of another kind": (
         lambda out: pl.read_parquet(part(out, 1)).cast({"value": pl.Float32}).write_parquet(part(out, 1)),
-        "has other columns than were released",
+        "has another type in column 'value' than Shoal writes",
     ),
     "a further column": (
         lambda out: pl.read_parquet(part(out, 1)).with_columns(x=pl.lit("a")).write_parquet(part(out, 1)),
@@ -152,10 +161,10 @@ SABOTAGE = {
 @pytest.mark.parametrize("forged", [False, True], ids=["as it is", "with a certificate to match"])
 @pytest.mark.parametrize("name", SABOTAGE)
 def test_every_change_is_found(out, local, name, forged):
-    change, finding = SABOTAGE[name]
+    change, finding, *claims = SABOTAGE[name]
     change(out)
     if forged:
-        reseal(out)
+        reseal(out, **(claims[0] if claims else {}))
     outcome = verify(out, engine=local)
     assert not outcome.holds
     if forged:
@@ -193,9 +202,10 @@ def test_whatever_else_lies_there_is_found(out, local, place):
         ({"counts__groups": 21}, "does not sum up its own group sizes rightly"),
         ({"counts__missing": 5}, "the data has 0 missing values, release.json says 5"),
         ({"counts__instants": 7}, "the data has 60 series of 6 instants, release.json says 60 of 7"),
-        ({"counts__instants": 5}, "no longer a whole panel"),
-        ({"files__data.csv": {"sha256": "0", "bytes": 1}}, "names 1 file(s) that no release has"),
-        ({"files__../../etc/passwd": {"sha256": "0", "bytes": 1}}, "names 1 file(s) that no release has"),
+        ({"counts__instants": 5}, "the parts of data.parquet have 360 rows, release.json counts 300"),
+        ({"counts__instants": 5, "counts__series": 99}, "no longer a whole panel"),
+        ({"files__data.csv": {"sha256": "0", "bytes": 1}}, "names 1 file(s) that no release of this form has"),
+        ({"files__../../etc/passwd": {"sha256": "0", "bytes": 1}}, "names 1 file(s) that no release of this form has"),
     ],
 )
 def test_claims_that_the_data_contradicts_are_found(out, local, changes, finding):

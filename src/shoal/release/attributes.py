@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.model.columns import missing_entries
+from shoal.release.canonical import read_labels
 from shoal.release.certificate import Certificate, ColumnType
-from shoal.release.files import FileFormat, NotAPanelError, find_data, read_labels, write_blocks
+from shoal.release.files import FileFormat, NotAPanelError, find_data, write_blocks
 
 _TYPES: dict[str, ColumnType] = {"i": "integer", "f": "number", "b": "boolean", "O": "text"}
 _ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
-_POLARS = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean, "text": pl.String}
 
 
 def column_names(columns: Iterable[str]) -> list[str]:
@@ -72,7 +71,8 @@ def read_attributes(folder: Path, certificate: Certificate, ids: list[str]) -> d
     if not types:
         return {}
     path = find_data(folder, certificate.files, "attributes")
-    table = read_labels(path, {"id": pl.String} | {name: _POLARS[kind] for name, kind in types.items()})
+    columns = {"id": pa.string()} | {name: _ARROW[kind] for name, kind in types.items()}
+    table = read_labels(path, columns, most_rows=certificate.counts.series)
     if table["id"].to_list() != ids:
         raise NotAPanelError(f"{path.name} does not name the series of the data in their order.")
     for name, kind in types.items():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -19,19 +18,13 @@ from shoal.guarantees.crowds import crowd_sizes
 from shoal.guarantees.kp_anonymity import envelope_classes
 from shoal.model import Envelopes, Private
 from shoal.release.attributes import column_names, column_types, read_attributes, refuse_columns, write_attributes
+from shoal.release.canonical import read_labels, read_long
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
-from shoal.release.files import (
-    FileFormat,
-    NotAPanelError,
-    column_numbers,
-    find_data,
-    read_labels,
-    read_table,
-    runs_and_clock,
-    time_array,
-    write_blocks,
-)
+from shoal.release.files import FileFormat, NotAPanelError, find_data, time_array, write_blocks
 from shoal.release.values import count_groups, tally
+
+WORD_COLUMNS = {"id": pa.string(), "level": pa.int64(), "pattern": pa.string()}
+"""The table of patterns."""
 
 
 class EnvelopesForm:
@@ -146,24 +139,31 @@ class EnvelopesForm:
     def read(self, folder: Path, certificate: Certificate) -> Envelopes:
         """The published envelopes and patterns; ids are the pseudonyms."""
         data, patterns = (find_data(folder, certificate.files, name) for name in ("data", "patterns"))
-        table = read_table(data, ("id",), ["low", "high"])
-        words = read_labels(patterns, {"id": pl.String, "level": pl.Int64, "pattern": pl.String})
-        ids, clock = runs_and_clock(data, table, "id", "series")
-        low, high = (column_numbers(data, table, name).reshape(clock.shape) for name in ("low", "high"))
+        n_series, zone = certificate.counts.series, certificate.time.timezone
+        table = read_long(
+            data,
+            "id",
+            ["low", "high"],
+            what="series",
+            timezone=zone,
+            most_rows=n_series * certificate.counts.instants,
+        )
+        words = read_labels(patterns, WORD_COLUMNS, most_rows=n_series)
+        ids = table.names
         if words["id"].to_list() != ids:
             raise NotAPanelError(f"{patterns.name} does not name the series of {data.name} in their order.")
         sensitive = read_attributes(folder, certificate, ids)
         try:
             return Envelopes(
-                low,
-                high,
+                table.figures[..., 0],
+                table.figures[..., 1],
                 levels=words["level"].to_numpy(),
                 patterns=tuple(words["pattern"].to_list()),
-                times=clock[0],
-                pattern_times=_pattern_times(certificate.columns.pattern_times, clock.dtype),
+                times=table.clock,
+                pattern_times=_pattern_times(certificate.columns.pattern_times, table.clock.dtype),
                 word_instants=certificate.columns.word_instants,
                 ids=ids,
-                timezone=certificate.time.timezone,
+                timezone=zone,
                 sensitive=sensitive,
             )
         except InputError as error:
@@ -199,4 +199,11 @@ def _group_sizes(envelopes: Envelopes) -> dict[str, int]:
 
 
 def _pattern_times(texts: tuple[str, ...], kind: Any) -> NDArray[Any] | None:
-    return np.array(texts, dtype=kind) if texts else None
+    """Instants as the certificate has them; raises where these are none."""
+    try:
+        found = np.array(texts, dtype=kind)
+    except (ValueError, OverflowError):
+        found = None
+    if found is None or tuple(str(time) for time in found) != texts:
+        raise NotAPanelError(f"{FILE_NAME} has pattern_times that are no instants of the data's kind.")
+    return found if len(found) else None

@@ -90,14 +90,21 @@ class EventsForm:
             raise ReleaseError(f"{FILE_NAME} does not say how events were published.")
         data = find_data(folder, certificate.files)
         types = dict(said.types)
+        # A row of the second table counts at least one event.
+        most_rows = certificate.counts.events or 0
         try:
             if said.publish == "generalised":
-                records = read_table(data, types, (TIME, said.sensitive))
+                records = read_table(data, types, (TIME, said.sensitive), most_rows=most_rows)
                 return EventTables(records, None, said.quasi, said.sensitive)
             names = [TIME, GROUP, *said.quasi], [TIME, GROUP, said.sensitive, COUNT]
             paths = data, find_data(folder, certificate.files, "sensitive")
             records, counts = (
-                read_table(path, {name: types[name] for name in columns}, (TIME, GROUP, said.sensitive, COUNT))
+                read_table(
+                    path,
+                    {name: types[name] for name in columns},
+                    (TIME, GROUP, said.sensitive, COUNT),
+                    most_rows=most_rows,
+                )
                 for path, columns in zip(paths, names, strict=True)
             )
             return EventTables(records, counts, said.quasi, said.sensitive)

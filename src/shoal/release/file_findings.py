@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from shoal.errors import ReleaseError
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, FilePart, digest_file
+from shoal.release.lint.file_metadata import beside_rows
 from shoal.release.parts_names import PATTERNS, files_in, parts_of
 
 if TYPE_CHECKING:
     from shoal.engines.contract import Engine
 
-_TABLES = ("data", "patterns", "sensitive", "attributes")
-_KNOWN_FILES = {"report.html", AGREEMENT_FILE, *(f"{name}.{kind}" for name in _TABLES for kind in ("parquet", "csv"))}
 _MOST_NAMED = 3
 
 
@@ -22,7 +24,10 @@ def file_findings(folder: Path, certificate: Certificate) -> list[str]:
     """What is wrong with the files of a folder; raises ReleaseError where one is missing."""
     require_files(folder, certificate)
     digests = {name: digest_file(folder / name) for name in certificate.files}
-    return _findings(folder, certificate, digests, _KNOWN_FILES)
+    # All tables are of one kind: beside data.parquet a data.csv would be read by nobody who checks.
+    kind = "csv" if "data.csv" in certificate.files and "data.parquet" not in certificate.files else "parquet"
+    known = {"report.html", AGREEMENT_FILE, *(f"{table}.{kind}" for table in tables_of(certificate))}
+    return _findings(folder, certificate, digests, known)
 
 
 def part_findings(folder: Path, certificate: Certificate, engine: Engine) -> list[str]:
@@ -44,6 +49,26 @@ def part_findings(folder: Path, certificate: Certificate, engine: Engine) -> lis
     return findings
 
 
+def metadata_findings(folder: Path, certificate: Certificate) -> list[str]:
+    """What the tables carry beside their rows."""
+    findings = []
+    for name in sorted(certificate.files):
+        if name.endswith(".parquet"):
+            with suppress(OSError, pa.ArrowException):  # a table that cannot be read is told where it is read
+                findings += [f"{name} {found}" for found in beside_rows(folder / name)]
+    return findings
+
+
+def tables_of(certificate: Certificate) -> set[str]:
+    """The tables that a release of this form has: any other would be a table that nothing checks."""
+    tables = {"data"}
+    if certificate.form == "envelopes":
+        tables |= {"patterns"} | ({"attributes"} if certificate.columns.sensitive else set())
+    if certificate.columns.events is not None and certificate.columns.events.publish == "bucketised":
+        tables.add("sensitive")
+    return tables
+
+
 def _findings(folder: Path, certificate: Certificate, digests: Mapping[str, FilePart], known: set[str]) -> list[str]:
     findings = [
         f"{name} was changed after the release: its SHA-256 is not the one in {FILE_NAME}"
@@ -51,7 +76,7 @@ def _findings(folder: Path, certificate: Certificate, digests: Mapping[str, File
         if found != certificate.files[name]
     ]
     if n_odd := sum(name not in known for name in certificate.files):
-        findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release has")
+        findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release of this form has")
     if (certificate.agreement is not None) != (AGREEMENT_FILE in certificate.files):
         findings.append(f"{FILE_NAME} and {AGREEMENT_FILE} do not agree on whether there is an agreement")
     if extra := len(files_in(folder) - {FILE_NAME, *certificate.files}):

@@ -189,7 +189,7 @@ def release_candidate(
             draft = draft.model_copy(update={"agreement": part, "files": files, "pseudonyms_note": note})
         final = write_certificate(draft, partial, page)
         # What was meant to be written was checked above; this checks what was written.
-        outcome, found = examine(partial)
+        outcome, found = examine(partial, lint_follows=True)
         if not outcome.holds or not isinstance(found, Published | EventTables):
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."

@@ -150,7 +150,7 @@ def release_blocks(
         )
         final = write_certificate(draft, partial, page)
         # What was meant to be written was checked above; this checks what was written.
-        outcome, _ = examine(partial, engine=engine)
+        outcome, _ = examine(partial, engine=engine, lint_follows=True)
         if not outcome.holds:
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."

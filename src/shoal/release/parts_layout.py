@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from shoal.engines.blocks import BlockForm, Clock
 from shoal.engines.rows import pack, unpack
+from shoal.release.envelopes import WORD_COLUMNS
 from shoal.release.files import NotAPanelError, column_times, time_array
 from shoal.release.values import long_table, value_columns
 
 _ROWS_AT_ONCE = 1 << 18
 
-WORDS = pa.schema([("id", pa.string()), ("level", pa.int64()), ("pattern", pa.string())])
+WORDS = pa.schema(list(WORD_COLUMNS.items()))
 """The table of patterns."""
 
 

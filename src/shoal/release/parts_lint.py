@@ -113,7 +113,7 @@ def _files(written: WrittenRelease) -> Finding | None:
     found = engine.collect(engine.map(listed, _CountNotes(str(written.folder)), _NOTES))
     files = [written.folder / name for name in written.parts]
     files += [path for path in written.folder.iterdir() if path.is_file()]
-    return judge_files(sum(found["n"].to_pylist()), 0, odd_dates(written.folder, files, written.began))
+    return judge_files(sum(found["n"].to_pylist()), odd_dates(written.folder, files, written.began))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from shoal.engines.blocks import LEVEL, PUBLISHED, WORD, BlockForm, BlockPublished
 from shoal.engines.contract import Blocks, Engine
 from shoal.engines.rows import ID, SUBJECT
+from shoal.release.canonical import BLOCK_ROWS, count_odd_names, parquet_blocks
 from shoal.release.certificate import Certificate, FilePart, digest_file
 from shoal.release.files import NotAPanelError, column_times
 from shoal.release.parts_layout import WORDS, Layout, PositionError
@@ -30,6 +33,7 @@ _SCAN = pa.schema(
         (_FILE, pa.string()),
         ("series", pa.int64()),
         ("missing", pa.int64()),
+        ("odd_names", pa.int64()),
         ("first", pa.string()),
         ("last", pa.string()),
         ("problem", pa.string()),
@@ -45,9 +49,12 @@ class PartsPublished(BlockPublished):
     ----------
     n_missing
         Values that are not published.
+    n_odd_names
+        Names that are not written as pseudonyms are.
     """
 
     n_missing: int
+    n_odd_names: int
 
 
 def digest_parts(engine: Engine, folder: Path, names: list[str]) -> dict[str, FilePart]:
@@ -67,6 +74,7 @@ def read_parts(engine: Engine, folder: Path, certificate: Certificate) -> PartsP
     form: BlockForm = "envelopes" if certificate.form == "envelopes" else "values"
     parts = parts_of(certificate.files)
     channels, zone = certificate.columns.channels, certificate.time.timezone
+    _refuse_more_rows(folder, certificate)
     first = _first_instants(folder, parts[0], certificate)
     layout = Layout(form, first, zone, channels)
     if form == "envelopes" and [Path(name).name for name in parts] != [
@@ -92,7 +100,20 @@ def read_parts(engine: Engine, folder: Path, certificate: Certificate) -> PartsP
         form=form,
         n_series=sum(row["series"] for row in found),
         n_missing=sum(row["missing"] for row in found),
+        n_odd_names=sum(row["odd_names"] for row in found),
     )
+
+
+def _refuse_more_rows(folder: Path, certificate: Certificate) -> None:
+    """A small part may unpack to any size; its footer says so before."""
+    n_series = certificate.counts.series
+    for table, most in ((DATA, n_series * certificate.counts.instants), (PATTERNS, n_series)):
+        n_rows = 0
+        for name in parts_of(certificate.files, table):
+            with suppress(OSError, pa.ArrowException):  # what cannot be read is told where it is read
+                n_rows += pq.read_metadata(folder / name).num_rows
+        if n_rows > most:
+            raise NotAPanelError(f"the parts of {table} have {n_rows} rows, release.json counts {most}")
 
 
 def _listed(engine: Engine, names: list[str]) -> Any:
@@ -101,22 +122,25 @@ def _listed(engine: Engine, names: list[str]) -> Any:
 
 def _first_instants(folder: Path, name: str, certificate: Certificate) -> NDArray[Any]:
     """The instants of the first series: those that all others must have."""
-    most = certificate.counts.instants + 1
+    length, ended, found = 0, False, []
     try:
-        with pq.ParquetFile(folder / name) as file:
-            batches: list[pa.RecordBatch] = []
-            for batch in file.iter_batches(min(most, 1 << 16), columns=["id", "time"]):
-                batches.append(batch)
-                if sum(found.num_rows for found in batches) >= most:
+        with pq.ParquetFile(folder / name, pre_buffer=False) as file:
+            name_of_first = None
+            for batch in file.iter_batches(BLOCK_ROWS, columns=["id", "time"], use_threads=False):
+                if not batch.num_rows:
+                    continue
+                name_of_first = batch["id"][0] if name_of_first is None else name_of_first
+                other = pc.fill_null(pc.not_equal(batch["id"], name_of_first), True).to_numpy(zero_copy_only=False)
+                ended = bool(other.any())
+                found.append(column_times(batch)[: int(other.argmax()) if ended else None])
+                length += len(found[-1])
+                if ended or length > certificate.counts.instants:
                     break
-            rows = pa.Table.from_batches(batches).slice(0, most)
-        ids, times = rows["id"].to_pylist(), column_times(rows)
     except (OSError, pa.ArrowException, KeyError, ValueError, TypeError):
         raise NotAPanelError(f"{name} cannot be read: it is truncated, or has other columns.") from None
-    length = next((at for at, found in enumerate(ids) if found != ids[0]), len(ids))
-    if not 0 < length < most:
+    if not 0 < length <= certificate.counts.instants:
         raise NotAPanelError(f"{name} is no longer a whole panel: rows are missing, added or out of order.")
-    return times[:length]
+    return np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -143,7 +167,8 @@ class _Scan:
             yield pa.RecordBatch.from_pylist([{_FILE: name, **self._look_through(name)}], schema=_SCAN)
 
     def _look_through(self, name: str) -> dict[str, Any]:
-        n_series = n_missing = 0
+        nothing = {"series": 0, "missing": 0, "odd_names": 0, "first": "", "last": ""}
+        n_series = n_missing = n_odd = 0
         first = last = ""
         try:
             for names, _, missing, *_ in _series(self.layout, Path(self.folder), name):
@@ -153,12 +178,14 @@ class _Scan:
                 after = names if n_series else names[1:]
                 if not pc.all(pc.less(before, after)).as_py() and len(after):
                     raise NotAPanelError("has series that are not in the order of their pseudonyms, or twice")
+                n_odd += count_odd_names(names)
                 n_series, n_missing, last = n_series + len(names), n_missing + missing, names[-1].as_py()
         except NotAPanelError as error:
-            return {"series": 0, "missing": 0, "first": "", "last": "", "problem": str(error)}
+            return nothing | {"problem": str(error)}
         if not n_series:
-            return {"series": 0, "missing": 0, "first": "", "last": "", "problem": "is empty"}
-        return {"series": n_series, "missing": n_missing, "first": first, "last": last, "problem": ""}
+            return nothing | {"problem": "is empty"}
+        counted = {"series": n_series, "missing": n_missing, "odd_names": n_odd}
+        return counted | {"first": first, "last": last, "problem": ""}
 
 
 @dataclass(frozen=True)
@@ -210,22 +237,22 @@ def _words(folder: Path, name: str, n_series: int) -> Iterator[pa.Table]:
 
 def _chunks(path: Path, schema: pa.Schema, n_rows: int) -> Iterator[pa.Table]:
     """The rows of a file, so many at a time, wherever its row groups end; raises unless the columns are these."""
-    with pq.ParquetFile(path, pre_buffer=False) as file:
-        if not file.schema_arrow.equals(schema):
-            raise NotAPanelError("has other columns than were released")
-        waiting: list[pa.RecordBatch] = []
-        n_waiting = 0
-        for batch in file.iter_batches(n_rows, use_threads=False):
-            if batch.num_rows and any(batch.column(name).null_count for name in _KEYS & set(schema.names)):
+    waiting: list[pa.Table] = []
+    n_waiting = 0
+    try:
+        for block in parquet_blocks(path, schema, n_rows):
+            if any(block[name].null_count for name in _KEYS & set(schema.names)):
                 raise NotAPanelError("has rows without a name or an instant")
-            waiting.append(batch)
-            n_waiting += batch.num_rows
+            waiting.append(block)
+            n_waiting += block.num_rows
             while n_waiting >= n_rows:
-                table = pa.Table.from_batches(waiting)
+                table = pa.concat_tables(waiting)
                 yield table.slice(0, n_rows).combine_chunks()
-                waiting, n_waiting = table.slice(n_rows).to_batches(), n_waiting - n_rows
-        if n_waiting:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+                waiting, n_waiting = [table.slice(n_rows)], n_waiting - n_rows
+    except KeyError:
+        raise NotAPanelError("has other columns than were released") from None
+    if n_waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 _KEYS = {"id", "time", "level", "pattern"}

@@ -11,18 +11,9 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.model import Private, Profiles
+from shoal.release.canonical import read_long
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
-from shoal.release.files import (
-    FileFormat,
-    NotAPanelError,
-    column_counts,
-    column_numbers,
-    find_data,
-    read_table,
-    runs_and_clock,
-    time_array,
-    write_blocks,
-)
+from shoal.release.files import FileFormat, NotAPanelError, find_data, time_array, write_blocks
 from shoal.release.values import count_groups, tally, value_columns
 
 
@@ -49,25 +40,25 @@ def write_profiles(profiles: Profiles, names: list[str], path: Path, file_format
     write_blocks(iter([table]), path, file_format)
 
 
-def read_profiles(path: Path, channels: tuple[str, ...], bands: tuple[str, ...], timezone: str | None) -> Profiles:
+def read_profiles(
+    path: Path, channels: tuple[str, ...], bands: tuple[str, ...], timezone: str | None, *, most_rows: int
+) -> Profiles:
     """Read published profiles back, in the order of the file."""
     columns = profile_columns(channels, bands)
-    table = read_table(path, ("group",), columns, whole=("count",))
-    names, clock = runs_and_clock(path, table, "group", "profile")
-    counted = column_counts(path, table, "count").reshape(clock.shape)
-    figures = np.stack([column_numbers(path, table, name) for name in columns], axis=-1)
+    table = read_long(path, "group", columns, whole=("count",), what="profile", timezone=timezone, most_rows=most_rows)
+    counted = table.whole[..., 0]
     if (counted != counted[:, :1]).any():
         odd = int((counted != counted[:, :1]).any(axis=1).argmax())
         raise NotAPanelError(f"{path.name}: profile {odd} has two different counts.")
     try:
         return Profiles(
-            values=figures.reshape(*clock.shape, len(channels), len(bands)),
+            values=table.figures.reshape(*counted.shape, len(channels), len(bands)),
             counts=counted[:, 0],
             bands=bands,
-            times=clock[0],
+            times=table.clock,
             channels=channels,
             timezone=timezone,
-            names=tuple(names),
+            names=tuple(table.names),
         )
     except InputError as error:
         raise NotAPanelError(f"{path.name} is no longer a table of profiles: {error}") from None
@@ -141,7 +132,8 @@ class ProfilesForm:
         """The published profiles under their names."""
         columns = certificate.columns
         path = find_data(folder, certificate.files)
-        return read_profiles(path, columns.channels, columns.bands, certificate.time.timezone)
+        most_rows = certificate.counts.groups * certificate.counts.instants
+        return read_profiles(path, columns.channels, columns.bands, certificate.time.timezone, most_rows=most_rows)
 
     def findings(self, published: Profiles, certificate: Certificate) -> list[str]:
         """Counts of groups, instants, gaps and subjects."""

@@ -15,17 +15,9 @@ from shoal.errors import InputError
 from shoal.guarantees.crowds import crowd_sizes
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Panel, Private
+from shoal.release.canonical import read_long
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
-from shoal.release.files import (
-    FileFormat,
-    NotAPanelError,
-    column_numbers,
-    find_data,
-    read_table,
-    runs_and_clock,
-    time_array,
-    write_blocks,
-)
+from shoal.release.files import FileFormat, NotAPanelError, find_data, time_array, write_blocks
 
 Grouped = Literal["series", "instants"]
 
@@ -74,27 +66,17 @@ def long_table(
     return pa.table(arrays, names=["id", "time", *columns])
 
 
-def read_values(path: Path, channels: tuple[str, ...], timezone: str | None) -> Panel:
+def read_values(path: Path, channels: tuple[str, ...], timezone: str | None, *, most_rows: int) -> Panel:
     """Read a published table back, rows in the order of the file; ids are the pseudonyms."""
-    columns = value_columns(channels)
-    table = read_table(path, ("id",), columns)
-    names, clock = runs_and_clock(path, table, "id", "series")
-    n_series, n_instants = clock.shape
-    values = [column_numbers(path, table, name) for name in columns]
-    for column in values:
-        if np.isinf(column).any():
-            raise NotAPanelError(
-                f"{path.name} row {int(np.isinf(column).argmax())} (counted from 0) holds an infinite value"
-            )
-    stacked = np.stack(values, axis=-1) if len(values) > 1 else values[0]
-    shape = (n_series, n_instants, len(values)) if len(values) > 1 else (n_series, n_instants)
+    table = read_long(path, "id", value_columns(channels), what="series", timezone=timezone, most_rows=most_rows)
     try:
         return Panel(
-            stacked.reshape(shape),
-            ids=names,
-            times=clock[0],
+            table.figures if len(channels) > 1 else table.figures[..., 0],
+            ids=table.names,
+            times=table.clock,
             channels=channels,
             timezone=timezone,
+            copy=False,
         )
     except InputError as error:
         raise NotAPanelError(f"{path.name} is no longer a panel: {error}") from None
@@ -171,7 +153,10 @@ class ValuesForm:
     def read(self, folder: Path, certificate: Certificate) -> Panel:
         """The published panel; ids are the pseudonyms."""
         return read_values(
-            find_data(folder, certificate.files), certificate.columns.channels, certificate.time.timezone
+            find_data(folder, certificate.files),
+            certificate.columns.channels,
+            certificate.time.timezone,
+            most_rows=certificate.counts.series * certificate.counts.instants,
         )
 
     def findings(self, published: Panel, certificate: Certificate) -> list[str]:

@@ -11,10 +11,12 @@ from shoal.errors import ReleaseError
 from shoal.guarantees import AttackOnly, build_guarantee
 from shoal.model import EventTables, Guarantee, Published, Verdict
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
-from shoal.release.file_findings import file_findings, part_findings
+from shoal.release.claims import name_findings, pseudonym_notes, time_findings
+from shoal.release.file_findings import file_findings, metadata_findings, part_findings
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
 from shoal.release.forms import form_named
+from shoal.release.lint import file_metadata, identifiers
 from shoal.release.parts_names import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 
@@ -87,9 +89,12 @@ def verify(folder: str | Path, *, today: date | None = None, engine: Engine | No
 
 
 def examine(
-    path: Path, *, today: date | None = None, engine: Engine | None = None
+    path: Path, *, today: date | None = None, engine: Engine | None = None, lint_follows: bool = False
 ) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
-    """The same, and what is published, if it can be read; of parts only where the engine is given, and stays open."""
+    """The same, and what is published, if it can be read; of parts only where the engine is given, and stays open.
+
+    `lint_follows`: names, and what files carry beside their rows, are left to the lint, which a publisher may overrule.
+    """
     if not (path / FILE_NAME).is_file():
         raise ReleaseError(f"{str(path)!r} is not a release: it has no {FILE_NAME}.")
     certificate = read_certificate(path)
@@ -97,31 +102,35 @@ def examine(
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(holds=False, findings=(finding,), verdicts=(), notes=()), None
     if not parts_of(certificate.files):
-        return _examine(path, certificate, form_named(certificate.form), today)
+        return _examine(path, certificate, form_named(certificate.form), today, lint_follows)
     from shoal.engines.local import Local
     from shoal.release.parts_form import PartsForm
 
     if engine is not None:
-        return _examine(path, certificate, PartsForm(engine), today)
+        return _examine(path, certificate, PartsForm(engine), today, lint_follows)
     with Local() as own:
-        return _examine(path, certificate, PartsForm(own), today)[0], None
+        return _examine(path, certificate, PartsForm(own), today, lint_follows)[0], None
 
 
 def _examine(
-    path: Path, certificate: Certificate, form: Form | PartsForm, today: date | None
+    path: Path, certificate: Certificate, form: Form | PartsForm, today: date | None, lint_follows: bool
 ) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
     engine = getattr(form, "engine", None)
     findings = file_findings(path, certificate) if engine is None else part_findings(path, certificate, engine)
     verdicts: list[tuple[str, Verdict]] = []
+    if not lint_follows and file_metadata.NAME not in certificate.accepted:
+        findings += metadata_findings(path, certificate)
     not_judged: list[str] = []
-    notes = _agreement_notes(certificate, today or date.today())
+    notes = [*pseudonym_notes(certificate), *_agreement_notes(certificate, today or date.today())]
     published: Published | EventTables | BlockPublished | None = None
     try:
         published = form.read(path, certificate)
     except NotAPanelError as error:
         findings.append(str(error))
     else:
-        findings += form.findings(published, certificate)
+        findings += [*form.findings(published, certificate), *time_findings(published, certificate)]
+        if not lint_follows and identifiers.NAME not in certificate.accepted:
+            findings += name_findings(published)
         resting = False
         for part in certificate.guarantees:
             guarantee = build_guarantee(part.name, part.parameters)

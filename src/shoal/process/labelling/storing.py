@@ -28,7 +28,8 @@ from shoal.features import ShownGroups
 from shoal.features.shown_groups import FILE_NAME as GROUPS
 from shoal.process.labelling.questions import Asking
 from shoal.process.labelling.shown import Shown, Source
-from shoal.release.files import column_numbers, read_table, runs_and_clock, time_array, write_blocks
+from shoal.release.canonical import read_long
+from shoal.release.files import NotAPanelError, time_array, write_blocks
 from shoal.release.private import write_privately
 from shoal.streams.durable import sync
 
@@ -148,14 +149,24 @@ def read_task(folder: Path) -> tuple[Shown, Asking, ShownGroups | None]:
         raise GuaranteeNotMetError(_changed(FILE_NAME)) from None
     if sealed != content:
         raise GuaranteeNotMetError(_changed(FILE_NAME))
-    table = read_table(folder / SERIES, (), ["value"], whole=("series",))
-    _, clock = runs_and_clock(folder / SERIES, table, "series", "series")
-    rows = column_numbers(folder / SERIES, table, "value").reshape(clock.shape)
+    try:
+        table = read_long(
+            folder / SERIES,
+            "series",
+            ["value"],
+            what="series",
+            timezone=certificate.timezone,
+            most_rows=None,
+            label_type=pa.int64(),
+        )
+    except NotAPanelError:
+        raise GuaranteeNotMetError(_changed(SERIES)) from None
+    rows = table.figures[..., 0]
     if not np.isfinite(rows).all():
         raise GuaranteeNotMetError(_changed(SERIES))
     curves, crowds = np.unique(rows, axis=0, return_counts=True)
     shown = Shown(
-        curves, crowds.astype(np.int64), clock[0], certificate.timezone, certificate.source, certificate.guarantee
+        curves, crowds.astype(np.int64), table.clock, certificate.timezone, certificate.source, certificate.guarantee
     )
     if shown.digest() != certificate.digest:
         raise GuaranteeNotMetError(_changed(SERIES))

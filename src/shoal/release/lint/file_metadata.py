@@ -1,8 +1,9 @@
-"""What files carry beside their rows: notes of a library, a byte-order mark, comments, somebody else's dates."""
+"""What files carry beside their rows: notes of a library, bytes of no column, somebody else's dates."""
 
 from __future__ import annotations
 
 import io
+import re
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +19,11 @@ from shoal.release.lint.written import Written
 
 NAME = "file-metadata"
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LIBRARY = re.compile(r"parquet-cpp-arrow version [\d.]+(-SNAPSHOT)?|Polars( \(python\) version [\w.]+ \(build \w+\))?")
+_FRAME = 12
+"""Bytes of a Parquet file around pages and footer."""
+_INDEX_BYTES = 512
+"""Bytes of the index of a column chunk, generously."""
 # Clocks of file systems are coarse.
 _SLACK_SECONDS = 2.0
 
@@ -27,12 +32,11 @@ def file_metadata(written: Written) -> Finding | None:
     """Files must carry nothing that the plain writers of the libraries do not put there.
 
     Parquet: no entry of key-value metadata but the schema, none in the schema or its fields, and the mark of the
-    library that every file of this machine has. CSV: no byte-order mark and no comment after the last row; one before
-    the header or between rows does not verify. All files: last changed while this release was written.
+    library that every file of this machine has. A CSV with anything beside its rows does not verify. All files: last
+    changed while this release was written.
     """
     notes = sum(notes_in(path) for path in written.tables if path.suffix == ".parquet")
-    marks = sum(is_marked(path) for path in written.tables if path.suffix == ".csv")
-    return judge_files(notes, marks, odd_dates(written.folder, list(written.folder.iterdir()), written.began))
+    return judge_files(notes, odd_dates(written.folder, list(written.folder.iterdir()), written.began))
 
 
 def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
@@ -43,13 +47,12 @@ def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
     return sum(not earliest - _SLACK_SECONDS <= path.stat().st_mtime <= latest + _SLACK_SECONDS for path in files)
 
 
-def judge_files(notes: int, marks: int, dates: int) -> Finding | None:
-    """The finding about so many notes, marks and dates."""
+def judge_files(notes: int, dates: int) -> Finding | None:
+    """The finding about so many notes and dates."""
     found = [
         f"{n} {words}"
         for n, words in (
             (notes, "note(s) in Parquet metadata that its writer does not need"),
-            (marks, "CSV file(s) with a byte-order mark or comments"),
             (dates, "file(s) with a date of change that is not this release's"),
         )
         if n
@@ -90,15 +93,32 @@ def notes_in(path: Path) -> int:
     return len(set(metadata.metadata or {}) - keys) + (metadata.created_by not in marks) + in_fields
 
 
-def is_marked(path: Path) -> bool:
-    """Whether a CSV begins with a byte-order mark or ends with a comment."""
-    with path.open("rb") as file:
-        head = file.read(len(_BYTE_ORDER_MARK))
-        file.seek(max(0, path.stat().st_size - 65_536))
-        last = file.read().rstrip(b"\r\n").rpartition(b"\n")[2]
-    # A line that begins inside an entry of several lines has an odd number of quotes.
-    is_comment = last.startswith(b"#") and last.count(b'"') % 2 == 0
-    return head.startswith(_BYTE_ORDER_MARK) or is_comment
+def beside_rows(path: Path) -> list[str]:
+    """What a published Parquet file carries beside its rows, whichever version of the libraries wrote it.
+
+    Nothing may be in it but pages of its columns, the schema, and the name of the library. Polars puts an index of its
+    pages there, too, which is a small share of the file.
+    """
+    metadata = pq.read_metadata(path)
+    schema = metadata.schema.to_arrow_schema()
+    in_fields = sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
+    in_schema = len(set(schema.metadata or {}) - set(metadata.metadata or {}))
+    odd_mark = _LIBRARY.fullmatch(metadata.created_by or "") is None
+    n_notes = len(set(metadata.metadata or {}) - {b"ARROW:schema"}) + in_fields + in_schema + odd_mark
+    chunks = [
+        metadata.row_group(group).column(column)
+        for group in range(metadata.num_row_groups)
+        for column in range(metadata.num_columns)
+    ]
+    size = path.stat().st_size
+    n_free = size - _FRAME - metadata.serialized_size - sum(chunk.total_compressed_size for chunk in chunks)
+    indexed = any(chunk.has_column_index for chunk in chunks)
+    most = max(_INDEX_BYTES * len(chunks), size // 50) if indexed else 0
+    # The schema of Arrow stands there as text of base64; what is much longer holds something else.
+    longest = 2 * len(schema.remove_metadata().serialize()) + _INDEX_BYTES
+    n_free += max(0, len((metadata.metadata or {}).get(b"ARROW:schema", b"")) - longest)
+    found = [f"carries {n_notes} note(s) in its metadata that Shoal does not write"] if n_notes else []
+    return [*found, f"holds {n_free} byte(s) that belong to no column"] if n_free > most or n_free < 0 else found
 
 
 def texts_in_metadata(path: Path) -> list[str]:
