@@ -96,3 +96,10 @@ class TestRefusals:
         pl.DataFrame({"id": [1], "time": [0], "kwh": [1.0]}).write_parquet(tmp_path / "data.parquet")
         with pytest.raises(InputError, match=r"none of the tables .* It has 3 columns"):
             count_in_table(tmp_path, RangeCount({0: (0.0, 1.0)}))
+
+
+def test_brackets_in_the_name_of_a_release_are_no_pattern(tmp_path):
+    for name, n in (("rel[ab]", 3), ("rela", 7)):
+        (tmp_path / name).mkdir()
+        long_table(np.arange(2), n, value=np.zeros((n, 2))).write_parquet(tmp_path / name / "data.parquet")
+    assert count_in_table(tmp_path / "rel[ab]", RangeCount({0: (0.0, 1.0)})) == 3.0

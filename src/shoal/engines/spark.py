@@ -139,6 +139,9 @@ class Spark:
         """A Parquet file or folder, anywhere Spark can read."""
         from pyspark.errors import PySparkException
 
+        if any(sign in path for sign in "*?[]{}\\"):
+            # A name is a name, and Spark would take it for a pattern: of m[1].parquet it reads m1.parquet.
+            raise InputError("Spark cannot read a path with *, ?, [ or {: it takes it for a pattern. Rename it.")
         try:
             frame = self.session.read.parquet(path)
         except PySparkException:

@@ -49,7 +49,7 @@ def read_map(release: Release, private: Path) -> pl.DataFrame:
         )
     try:
         # Of a release in parts the map is in parts, too.
-        found = path / "part-*.parquet" if path.is_dir() else path
-        return pl.read_parquet(found, columns=["id", "pseudonym"])
+        found = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
+        return pl.read_parquet(found, columns=["id", "pseudonym"], glob=False)
     except (OSError, pl.exceptions.PolarsError):
         raise ReleaseError(f"The map of this release in {str(private)!r} cannot be read.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,8 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
         try:
             # The statistics of a file leave NaN out, and DuckDB would conclude from them that there is none.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-            connection.from_parquet(str(file)).create_view("data")
+            # A name is a name: DuckDB would take one with brackets for a pattern, and columns from a folder a=1.
+            connection.from_parquet(glob.escape(str(file)), hive_partitioning=False).create_view("data")
             kinds = {name: str(kind) for name, kind, *_ in connection.execute("DESCRIBE data").fetchall()}
             row, weight, low, high = _form(set(kinds), file.name)
             moments = kinds["time"].startswith("TIMESTAMP")

@@ -6,6 +6,8 @@ What a database says about an error may quote data or the password, so none of i
 from __future__ import annotations
 
 import contextlib
+import glob
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -57,6 +59,7 @@ class QueryTable(Table):
             self._settle()
             if source is not None:
                 self._offer(source)
+            self._refuse_all_but_a_select(sql)
             relation = self._connection.sql(sql)
         except duckdb.Error as error:
             raise _refused(error) from None
@@ -64,23 +67,46 @@ class QueryTable(Table):
             raise InputError("The SQL gives no table. Give a query such as select id, time, value from 'file.parquet'.")
         return relation
 
+    def _refuse_all_but_a_select(self, sql: str) -> None:
+        """One query that reads and nothing else: COPY and ATTACH would write files, others change settings."""
+        statements = self._connection.extract_statements(sql)
+        if not statements:
+            return  # what gives no table is told where it is run
+        if len(statements) > 1:
+            raise InputError(f"sql: give one SELECT; these are {len(statements)} statements.")
+        if statements[0].type != duckdb.StatementType.SELECT:
+            raise InputError(
+                f"sql: give one SELECT, which only reads; this is a statement of the kind {statements[0].type.name}."
+            )
+        # A SELECT may hold a COPY or an INSERT in a WITH clause; a view may not.
+        try:
+            self._connection.execute(f"CREATE TEMP VIEW shoal_query AS {statements[0].query}")
+            self._connection.execute("DROP VIEW shoal_query")
+        except duckdb.BinderException as error:
+            if "CTE bodies inside a VIEW" in str(error) or "must be at the top level" in str(error):
+                raise InputError("sql: give one SELECT, which only reads; a WITH clause of this one writes.") from None
+            raise
+
     def _settle(self) -> None:
         self._connection.execute("SET enable_progress_bar = false")
         # A table name in the query must not pick up a variable of ours, nor a panel the zone of this machine. DuckDB
         # may lack either setting: the first came with version 1.1, the second with an extension.
-        for setting in ("python_enable_replacements = false", "TimeZone = 'UTC'"):
+        settings = ("python_enable_replacements = false", "TimeZone = 'UTC'", "autoinstall_known_extensions = false")
+        for setting in (*settings, "lock_configuration = true"):
             with contextlib.suppress(duckdb.CatalogException):
                 self._connection.execute(f"SET {setting}")
 
     def _offer(self, source: Table) -> None:
         if isinstance(source, ParquetTable):
-            self._connection.from_parquet([str(path) for path in source.paths], union_by_name=True).create_view("input")
+            # Names are names: DuckDB would read m1.parquet where m[1].parquet is given, and columns from a folder a=1.
+            paths = [glob.escape(str(path)) for path in source.paths]
+            self._connection.from_parquet(paths, union_by_name=True, hive_partitioning=False).create_view("input")
         elif isinstance(source, CsvTable):
-            paths = ", ".join("'" + str(path).replace("'", "''") + "'" for path in source.paths)
+            listed = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in source.paths)
             separator = read_header(source.paths[0])[1]
             self._connection.execute(
-                f"CREATE VIEW input AS SELECT * FROM read_csv([{paths}], header = true, all_varchar = true, "
-                f"delim = '{separator}', quote = '\"', escape = '\"')"
+                f"CREATE VIEW input AS SELECT * FROM read_csv([{listed}], header = true, all_varchar = true, "
+                f"delim = '{separator}', quote = '\"', escape = '\"', hive_partitioning = false)"
             )
         else:
             self._connection.register("input", _in_memory(source))
@@ -166,6 +192,23 @@ class DatabaseTable(Table):
         return InputError(f"The database cannot run the SQL{code}. Details are withheld, they may quote data.")
 
 
+_QUOTED = re.compile(
+    r"""\$(\w*)\$.*?\$\1\$ | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/""", re.DOTALL | re.VERBOSE
+)
+
+
 def _one_query(sql: str) -> str:
+    """The query without its semicolon, if it is one that reads; the transaction refuses what writes all the same."""
+    plain = sql.strip().rstrip(";").rstrip()
+    bare = _QUOTED.sub(" ", plain)
+    depth = 0
+    for letter in bare:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            break
+    # Before a quote, E gives a backslash a meaning that would need a parser of its own.
+    is_open = ";" in bare or depth != 0 or "'" in bare or re.search(r"\b[eE]'[^']*\\", plain) is not None
+    if is_open or re.match(r"\s*\(*\s*(select|with|values|table)\b", bare, re.IGNORECASE) is None:
+        raise InputError("sql: give one SELECT, which only reads, with its brackets and quotes closed.")
     # The driver puts the query into brackets; the line break keeps a comment at its end from swallowing the last one.
-    return sql.strip().rstrip(";") + "\n"
+    return plain + "\n"

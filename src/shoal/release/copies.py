@@ -130,7 +130,7 @@ def read_rows(path: Path) -> Rows | None:
     where there is no time or no figure.
     """
     try:
-        frame = _read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+        frame = _read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path, glob=False)
     except (OSError, pl.exceptions.PolarsError):
         raise ReleaseError(f"{path.name} cannot be read as a {path.suffix[1:] or 'parquet'} table.") from None
     label = next((name for name in ("id", "group") if name in frame.columns), None)
@@ -162,9 +162,10 @@ def _places(entries: pl.Series, known: pl.Series) -> NDArray[np.int64]:
 
 def _read_csv(path: Path) -> pl.DataFrame:
     # A pseudonym of digits alone is a name all the same.
-    names = dict.fromkeys(pl.read_csv(path, n_rows=0).columns, pl.String)
+    names = dict.fromkeys(pl.read_csv(path, n_rows=0, glob=False).columns, pl.String)
     return pl.read_csv(
         path,
+        glob=False,
         infer_schema_length=None,
         schema_overrides={name: kind for name, kind in names.items() if name in ("id", "group")},
     )

@@ -117,3 +117,11 @@ def test_a_policy_is_written_over_nothing(tmp_path):
     assert (tmp_path / "p.yaml").read_text() == "seed: 1\n"
     with pytest.raises(ReleaseError, match="Cannot write"):
         write_policy(tmp_path / "none" / "p.yaml", "")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_brackets_in_a_name_are_no_pattern(tmp_path, kind):
+    for name, n in (("m[1]", 4), ("m1", 2)):
+        table = pl.DataFrame({"id": [f"x{i}" for i in range(n)], "time": [0] * n, "value": [1.5] * n})
+        getattr(table, f"write_{kind}")(tmp_path / f"{name}.{kind}")
+    assert "4 rows, 4 series" in propose_policy(tmp_path / f"m[1].{kind}")

@@ -11,6 +11,7 @@ withheld, and so is every column the publisher takes out of the list. No entry o
 
 from __future__ import annotations
 
+import glob
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,10 @@ def propose_policy(source: str | Path, *, id: str | None = None, time: str | Non
         raise InputError(f"There is no file {str(source)!r}.")
     with duckdb.connect() as database:
         try:
-            database.execute(f"CREATE VIEW input AS SELECT * FROM '{_quoted(str(path))}'")
+            # A name is a name: DuckDB would take one with brackets for a pattern, and columns from a folder a=1.
+            reader = "read_csv" if path.suffix == ".csv" else "read_parquet"
+            name = _quoted(glob.escape(str(path)))
+            database.execute(f"CREATE VIEW input AS SELECT * FROM {reader}('{name}', hive_partitioning = false)")
             types = {name: kind for name, kind, *_ in database.execute("DESCRIBE input").fetchall()}
         except duckdb.Error:
             # Its message may quote the data.

@@ -130,7 +130,7 @@ def _header(path: Path) -> list[str]:
     """Names of the columns of a table."""
     if path.suffix == ".parquet":
         return list(pq.read_schema(path).names)
-    return pl.read_csv(path, n_rows=0, infer_schema=False).columns
+    return pl.read_csv(path, n_rows=0, infer_schema=False, glob=False).columns
 
 
 def _words(text: str) -> set[str]:
