@@ -3,11 +3,14 @@
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
+from shoal import Microaggregation, Panel
 from shoal.cli import app as cli
 from shoal.cli.app import run
+from shoal.release import release_candidate
 
 SECRETS = ["alice", "bob", "carol", "4711.25", "hunter2"]
 
@@ -151,3 +154,42 @@ def test_an_interrupt_ends_quietly(monkeypatch, capsys):
 
     monkeypatch.setattr("shoal.process.anonymize_source", interrupted)
     assert cli.run(["anonymize", "good.csv", "--k", "2"]) == 130
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", "{}"],
+        ["report", "{}"],
+        ["query", "{}", "--range", "0=1..2"],
+        ["policy", "check", "{}"],
+        ["run", "{}"],
+        ["anonymize", "{}", "--k", "2", "-o", "out"],
+        ["anonymize", "good.csv", "--k", "2", "-o", "{}"],
+        ["anonymize", "good.csv", "--k", "2", "-o", "out", "--private", "{}"],
+        ["anonymize", "good.csv", "--k", "2", "-o", "out", "--ledger", "{}"],
+        ["utility", "{}", "good.csv"],
+        ["attack", "{}", "good.csv"],
+        ["ledger", "check", "{}"],
+        ["trace", "{}", "--private", "{}"],
+        ["learn", "{}", "-o", "out"],
+        ["policy", "init", "{}.csv"],
+    ],
+)
+def test_a_name_too_long_for_the_system_is_told_in_a_line(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    table().write_csv("good.csv")
+    code = run([argument.replace("{}", "x" * 5000) for argument in arguments])
+    told = capsys.readouterr().err
+    assert code == 2, told
+    assert "internal error" not in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e999", "nan", "0x10"])
+def test_numbers_that_no_query_has_are_told_in_a_line(tmp_path, capsys, number):
+    candidate = Microaggregation(k=3).anonymize(Panel(np.repeat(np.eye(3), 3, axis=0)))
+    release_candidate(candidate, tmp_path / "out", summary="Test.")
+    for asked in (f"{number}=1..2", f"0={number}..", f"0=..{number}"):
+        run(["query", str(tmp_path / "out"), "--range", asked])
+        assert "internal error" not in capsys.readouterr().err

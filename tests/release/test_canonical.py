@@ -361,3 +361,35 @@ def test_a_table_beyond_the_memory_is_refused_before_it_is_read(out, monkeypatch
     reseal(out, counts__series=1_000_000, counts__instants=1)
     with pytest.raises(ReleaseError, match="GiB of values once it is unpacked, more than this machine has memory"):
         verify(out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "finding"),
+    [
+        ({"columns__published": ["id", "time", "kwh"]}, "release.json says other columns than the data has"),
+        ({"columns__bands": ["mean"]}, "release.json says other columns than the data has"),
+        ({"columns__pattern_times": ["x"]}, "release.json says other columns than the data has"),
+        ({"columns__withheld": -1}, "release.json says other columns than the data has"),
+        ({"counts__subjects": 15}, "release.json has counts that contradict each other"),
+        ({"counts__subjects": -1}, "release.json has counts that contradict each other"),
+        ({"counts__channels": 2}, "release.json has counts that contradict each other"),
+        ({"guarantees__0__verdict__required": 2}, "says that k-anonymity requires something else than it does"),
+        ({"time__timezone": ""}, "release.json says other instants, step or time zone than the data has"),
+    ],
+)
+def test_columns_and_counts_that_the_data_contradicts_are_found(out, changes, finding):
+    assert finding in findings(out, **changes)
+
+
+def test_a_certificate_that_is_too_large_is_not_read(out, monkeypatch):
+    monkeypatch.setattr("shoal.release.certificate.LARGEST", 1000)
+    with pytest.raises(ReleaseError, match=r"release\.json has more than 1000 bytes, which no certificate has"):
+        verify(out)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"shoal": ' * 5000, '{"format": ' + "9" * 5000 + "}", "NaN", '"\\ud800"']
+)
+def test_texts_that_are_no_certificate_are_a_finding(out, text):
+    (out / "release.json").write_text(text)
+    assert "its content and its seal do not agree" in verify(out).findings[0]

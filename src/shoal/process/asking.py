@@ -16,6 +16,8 @@ from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity,
 from shoal.queries.instants import Instant, as_instant, as_stored
 from shoal.release import load_release
 
+_LONGEST_TIME = 100
+
 Range = tuple[str, float, float]
 
 
@@ -117,4 +119,6 @@ def _query(
 
 def _instant(text: str) -> Instant:
     """A whole number where it is one, else a moment."""
+    if len(text) > _LONGEST_TIME:
+        raise ParameterError(f"A query asks for an instant of {len(text)} characters; give a time or a whole number.")
     return as_instant(int(text) if text.lstrip("-").isdigit() else text)

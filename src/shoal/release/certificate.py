@@ -12,10 +12,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+
+from shoal.errors import ReleaseError
 
 FILE_NAME = "release.json"
 AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
+
+LARGEST = 1 << 26
+"""Bytes of a certificate, 64 MiB: one of 65 536 parts in two tables has 20."""
 
 FormName = Literal["values", "profiles", "envelopes", "events"]
 
@@ -212,12 +217,17 @@ class Certificate(_Part):
 
 def read_certificate(folder: Path) -> Certificate | None:
     """The certificate of a folder, or None when its bytes are not what Shoal wrote."""
-    content = (folder / FILE_NAME).read_bytes()
+    path = folder / FILE_NAME
+    if path.stat().st_size > LARGEST:
+        raise ReleaseError(f"{FILE_NAME} has more than {LARGEST} bytes, which no certificate has.")
+    content = path.read_bytes()
     try:
         certificate = Certificate.model_validate_json(content)
-    except ValidationError:
+        # Numbers that JSON does not have, or that are too long to be written, cannot be sealed.
+        same = certificate.is_sealed() and certificate.as_bytes() == content
+    except (ValueError, RecursionError):
         return None
-    return certificate if certificate.is_sealed() and certificate.as_bytes() == content else None
+    return certificate if same else None
 
 
 def digest_file(path: Path) -> FilePart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -11,8 +11,11 @@ from shoal.model.keyed_names import NAME_LENGTH
 from shoal.release.canonical import count_odd_names
 from shoal.release.certificate import FILE_NAME, Certificate
 from shoal.release.certifying import time_part
+from shoal.release.values import value_columns
 
 if TYPE_CHECKING:
+    from shoal.release.form import Form
+    from shoal.release.parts_form import PartsForm
     from shoal.release.parts_reading import PartsPublished
 
 
@@ -30,9 +33,36 @@ def name_findings(published: Published | EventTables | PartsPublished) -> list[s
 def time_findings(published: Published | EventTables | PartsPublished, certificate: Certificate) -> list[str]:
     """Instants, step or zone that are not those of the data."""
     clock = published if isinstance(published, Published | EventTables) else published.clock
-    if not len(clock.times) or time_part(clock.times, clock.timezone) == certificate.time:
+    zoned = certificate.time.timezone != ""
+    if not len(clock.times) or (zoned and time_part(clock.times, clock.timezone) == certificate.time):
         return []
     return [f"{FILE_NAME} says other instants, step or time zone than the data has"]
+
+
+def column_findings(
+    form: Form | PartsForm, published: Published | EventTables | PartsPublished, certificate: Certificate
+) -> list[str]:
+    """Columns, channels or bands that are not those of the data."""
+    said = certificate.columns
+    if isinstance(published, Published | EventTables):
+        found = cast("Form", form).columns(published, 0)
+        same = found.model_copy(update={"withheld": said.withheld}) == said and said.withheld >= 0
+    else:
+        figures = ["low", "high", "level", "pattern"] if published.form == "envelopes" else value_columns(said.channels)
+        same = said.published == ("id", "time", *figures) and not said.bands
+    return [] if same else [f"{FILE_NAME} says other columns than the data has"]
+
+
+def count_findings(certificate: Certificate) -> list[str]:
+    """Counts that contradict each other: they are the publisher's word, but not any word."""
+    counts = certificate.counts
+    n_channels = 1 if certificate.form == "envelopes" else len(certificate.columns.channels)
+    if certificate.form == "events":
+        wrong = counts.suppressed is not None and counts.suppressed < 0
+    else:
+        wrong = not 0 <= counts.subjects <= counts.series or counts.channels != n_channels or counts.missing < 0
+        wrong = wrong or (certificate.form == "envelopes" and counts.missing > 0)
+    return [f"{FILE_NAME} has counts that contradict each other"] if wrong else []
 
 
 def pseudonym_notes(certificate: Certificate) -> list[str]:

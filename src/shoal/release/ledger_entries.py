@@ -76,7 +76,7 @@ class Note(_Part):
     @staticmethod
     def from_line(line: bytes) -> Note:
         """The note again; ValueError where it was changed."""
-        content = json.loads(line)
+        content = _parsed(line)
         if isinstance(content, dict) and "format" not in content:
             # Notes had neither a format nor a sum while lines had format 1.
             content |= {"format": 1, "releases": 0}
@@ -133,7 +133,7 @@ class LedgerEntry(_Part):
     @staticmethod
     def from_line(line: bytes) -> LedgerEntry:
         """The entry of a line; ValueError where it was changed."""
-        return LedgerEntry.model_validate(_checked(json.loads(line)))
+        return LedgerEntry.model_validate(_checked(_parsed(line)))
 
 
 def fingerprint(key: bytes) -> str:
@@ -144,6 +144,13 @@ def fingerprint(key: bytes) -> str:
 def _summed(part: _Part) -> bytes:
     content = part.model_dump(mode="json")
     return (json.dumps(content | {"sum": _sum(content)}, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("nested deeper than any line is") from None
 
 
 def _checked(content: Any) -> dict[str, Any]:

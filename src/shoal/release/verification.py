@@ -11,7 +11,7 @@ from shoal.errors import ReleaseError
 from shoal.guarantees import AttackOnly, build_guarantee
 from shoal.model import EventTables, Guarantee, Published, Verdict
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
-from shoal.release.claims import name_findings, pseudonym_notes, time_findings
+from shoal.release.claims import column_findings, count_findings, name_findings, pseudonym_notes, time_findings
 from shoal.release.file_findings import file_findings, metadata_findings, part_findings
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
@@ -128,7 +128,9 @@ def _examine(
     except NotAPanelError as error:
         findings.append(str(error))
     else:
-        findings += [*form.findings(published, certificate), *time_findings(published, certificate)]
+        findings += form.findings(published, certificate)
+        findings += [*time_findings(published, certificate), *column_findings(form, published, certificate)]
+        findings += count_findings(certificate)
         if not lint_follows and identifiers.NAME not in certificate.accepted:
             findings += name_findings(published)
         resting = False
@@ -147,6 +149,8 @@ def _examine(
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = _check(guarantee, published)
+            if part.verdict.required != verdict.required:
+                findings.append(f"{FILE_NAME} says that {part.name} requires something else than it does")
             if not verdict.holds:
                 findings.append(_describe(part.name, verdict, published, certificate, form))
             elif counts_unseen_subjects(part, certificate):

@@ -127,7 +127,7 @@ def read_checkpoints(folder: Path) -> Kept | None:
                 steps.append(Checkpoint.from_bytes(path.read_bytes(), whole=False))
                 number = place
         return Kept(state, steps, max([state.number, *(place for place, _ in found)]))
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, pl.exceptions.PolarsError):
         raise ReleaseError(
             f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
             "Begin the stream anew with new folders for --private and --out."

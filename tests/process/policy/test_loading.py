@@ -127,3 +127,29 @@ def test_data_is_read_with_the_settings_of_the_policy():
 def test_settings_of_the_data_that_make_no_sense(wrong):
     with pytest.raises(ParameterError, match=f"line 1.*data.{wrong.partition(':')[0]}"):
         parse_policy(f"data: {{{wrong}}}")
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "more than 10000 fields and entries, which no policy has. Are there aliases of aliases"),
+        ("method: {k: " + "9" * 5000 + "}", "a number of 5000 characters; no policy needs one"),
+        ("method: {k: 1." + "9" * 5000 + "}", "a number of 5002 characters; no policy needs one"),
+        ("method: {k: !!int abc}", "tags are not for policies"),
+        ("method: {k: !!timestamp abc}", "tags are not for policies"),
+        ("method: {k: !!bool abc}", "tags are not for policies"),
+        ("a: &a {b: *a}", "nested deeper than any policy is"),
+        ("{" * 400, "no YAML|nested deeper"),
+        ("[" * 100_000, "nested deeper"),
+        ("base: &b {k: 3}\nmethod:\n  <<: *b", "no field of a policy"),
+    ],
+)
+def test_text_that_is_made_to_hang_or_to_break_is_refused_in_a_line(text, message):
+    with pytest.raises(ParameterError, match=message) as told:
+        parse_policy(text)
+    assert len(str(told.value)) < 400

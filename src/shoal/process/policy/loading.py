@@ -23,6 +23,12 @@ LARGEST = 1_000_000
 DEEPEST = 12
 """Levels of fields; deeper is an alias that contains itself, or no policy."""
 
+MOST_FIELDS = 10_000
+"""Fields and entries, aliases written out; more is a few lines of aliases that multiply, or no policy."""
+
+LONGEST_NUMBER = 40
+"""Characters of a number."""
+
 
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's idea of plain words: only true and false are truth values, 11:00 is a time and not 660."""
@@ -35,6 +41,7 @@ _PLAIN_WORDS = (
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)", f"-+.{_DIGITS}"),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
 )
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _Loader.yaml_implicit_resolvers = {}
 for _kind, _pattern, _starts in _PLAIN_WORDS:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), list(_starts))
@@ -95,6 +102,11 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
     places.setdefault(path, node.start_mark.line)
     if len(path) > DEEPEST:
         raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: nested deeper than any policy is.")
+    if len(places) > MOST_FIELDS:
+        raise ParameterError(
+            f"{_at(name, node.start_mark.line, lines)}: more than {MOST_FIELDS} fields and entries, which no policy "
+            "has. Are there aliases of aliases?"
+        )
     if isinstance(node, MappingNode):
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -110,11 +122,15 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
         return found
     if isinstance(node, SequenceNode):
         return [_plain(part, (*path, at), places, name, lines) for at, part in enumerate(node.value)]
-    if node.tag == "tag:yaml.org,2002:int":
-        return int(node.value, 10)  # PyYAML would take 010 for an octal number
+    if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
+        raise ParameterError(
+            f"{_at(name, node.start_mark.line, lines)}: a number of {len(node.value)} characters; no policy needs one."
+        )
     try:
+        if node.tag == "tag:yaml.org,2002:int":
+            return int(node.value, 10)  # PyYAML would take 010 for an octal number
         return _Loader("").construct_object(node)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError):  # of tags that do not fit
         raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: tags are not for policies.") from None
 
 
