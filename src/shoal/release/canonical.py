@@ -402,5 +402,5 @@ class _Rows:
         clock = np.concatenate(self.first_times) if self.clock is None else self.clock
         if (late := next((i for i in range(1, n) if not self.names[i - 1] < self.names[i]), None)) is not None:
             raise NotAPanelError(f"{path.name}: {what} {late} is not in the order of the names, or is there twice.")
-        whole, figures = (array.reshape(n, length, array.shape[1]) for array in (self.whole, self.figures))
-        return LongTable(self.names, clock, whole, figures)
+        whole = self.whole.reshape(n, length, self.whole.shape[1])
+        return LongTable(self.names, clock, whole, self.figures.reshape(n, length, self.figures.shape[1]))
