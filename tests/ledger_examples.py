@@ -13,7 +13,8 @@ N = 12
 
 def publish(candidate, to, *, ledger=None, require=(), **options):
     """As the process does, without a report."""
-    with recording(ledger, candidate, to, require=require) as record:
+    keyed = options.get("pseudonyms") == "keyed"
+    with recording(ledger, candidate, to, require=require, keyed=keyed) as record:
         release = release_candidate(candidate, to, summary="Test.", require=require, **options)
         record(release)
     return release

@@ -1,12 +1,13 @@
 """`shoal ledger` and the options of `shoal anonymize` that go with it."""
 
 import json
+import shutil
 
 import numpy as np
 import polars as pl
 import pytest
 
-from shoal import Microaggregation, Panel, load_release
+from shoal import NLK, Microaggregation, Panel, load_release
 from shoal.cli.app import run
 from shoal.release import ledger, release_candidate
 from shoal.release.ledger import recording
@@ -42,6 +43,21 @@ def test_the_second_month_is_refused_and_the_first_stays(tables, tmp_path, capsy
     assert "book" not in (tmp_path / "january" / "release.json").read_text()
 
 
+def test_the_way_on_that_the_refusal_names_is_one(tables, tmp_path, capsys):
+    assert anonymize(tables[0], "january") == 0
+    assert anonymize(tables[1], "february") == 1
+    told = capsys.readouterr().err
+    assert "or as a growing panel from the first period on (shoal stream --method microaggregation)" in told
+    (tmp_path / "months").mkdir()
+    for table in tables:
+        shutil.copy(table, tmp_path / "months")
+    options = ["--k", "4", "--private", "keep", "-o", "growing", "--ledger", "book.jsonl"]
+    assert run(["stream", "months", "--method", "microaggregation", *options]) == 0
+    capsys.readouterr()
+    assert run(["ledger", "check", "book.jsonl"]) == 0
+    assert "verdict         holds\nsmallest crowd  4, promised 4\n" in capsys.readouterr().out
+
+
 def test_list_shows_each_release(tables, capsys):
     assert anonymize(tables[0], "january") == 0
     assert anonymize(tables[0], "again") == 0
@@ -64,7 +80,16 @@ def test_list_says_what_cannot_be_judged(tables, capsys):
     capsys.readouterr()
     assert run(["ledger", "list", "book.jsonl"]) == 0
     assert "not judged: nlk-anonymity promises no crowd for whole series" in capsys.readouterr().out
-    assert run(["ledger", "check", "book.jsonl"]) == 0
+    assert run(["ledger", "check", "book.jsonl"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "releases    1",
+        "verdict     not judged",
+        "not judged  release 1: nlk-anonymity promises no crowd for whole series. No other release of its subjects is "
+        "on record, and none will pass; what it promises by itself is in its certificate",
+    ]
+    assert run(["ledger", "check", "book.jsonl", "--json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["outcome"], printed["holds"], len(printed["not_judged"])) == ("not judged", False, 1)
 
 
 def test_check_holds_for_what_was_published_through_it(tables, capsys):
@@ -79,13 +104,13 @@ def test_check_holds_for_what_was_published_through_it(tables, capsys):
     ]
 
 
-def forge(tmp_path, *panels):
+def forge(tmp_path, *panels, methods=None):
     """A ledger of releases never judged beside each other."""
     book = tmp_path / "book.jsonl"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ledger, "refuse_together", lambda earlier, added: None)
         for number, panel in enumerate(panels):
-            candidate = Microaggregation(k=4).anonymize(panel)
+            candidate = (methods[number] if methods else Microaggregation(k=4)).anonymize(panel)
             with recording(book, candidate, tmp_path / str(number)) as record:
                 record(release_candidate(candidate, tmp_path / str(number), summary="Test."))
     return str(book)
@@ -107,10 +132,15 @@ def test_check_finds_releases_that_break_together(tmp_path, capsys):
 
 
 def test_check_finds_releases_that_cannot_be_judged_beside_each_other(tmp_path, capsys):
-    days = Panel(np.random.default_rng(1).random((24, 4)), subjects=np.repeat(np.arange(12), 2))
-    book = forge(tmp_path, Panel(np.random.default_rng(1).random((12, 4))), days)
+    panel = Panel(np.random.default_rng(1).random((12, 4)))
+    book = forge(tmp_path, panel, panel, methods=[Microaggregation(k=4), NLK(n=1, l=3, k=4)])
     assert run(["ledger", "check", book]) == 1
-    assert "releases 1 and 2 share subjects, and what they tell cannot be judged" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "verdict         not judged\n" in told
+    assert (
+        "release 2: nlk-anonymity promises no crowd for whole series, and some of its subjects are in release 1 too. "
+        "Withdraw it if you still can" in told
+    )
 
 
 def test_check_tells_of_a_release_that_was_not_recorded(tmp_path, capsys):

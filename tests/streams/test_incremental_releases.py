@@ -435,6 +435,31 @@ def test_the_ledger_records_every_release_and_lets_them_pass(capsys):
     assert "smallest crowd  3, promised 3" in found
 
 
+def test_several_series_of_a_subject_are_judged_by_the_ledger(capsys):
+    Path("days").mkdir()
+    chance = np.random.default_rng(3)
+    for day in range(4):
+        # Two meters of each house, in groups of other houses; on the second day a third one of four houses begins.
+        names = [(f"meter-{i}", f"house-{i % 9}") for i in range(18 if day < 1 else 22)]
+        rows = [(*name, 3 * day + t, float(chance.integers(0, 99))) for name in names for t in range(3)]
+        pl.DataFrame(rows, schema=["id", "house", "time", "value"], orient="row").write_csv(f"days/{day}.csv")
+    assert grow("--ledger", "ledger.jsonl", "--subject", "house") == 0
+    capsys.readouterr()
+    assert run(["ledger", "check", "ledger.jsonl"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "releases        4",
+        "verdict         holds",
+        "smallest crowd  3, promised 3",
+    ]
+    assert run(["verify", "out"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[1] == (
+        "verdict             holds as far as the folder shows; not judged: k-anonymity in subjects, "
+        "sequence-anonymity in subjects"
+    )
+    assert told[2].startswith("sequence-anonymity  not judged: subjects cannot be told apart here; counted in series")
+
+
 def test_a_growing_panel_is_refused_by_the_ledger_beside_other_groups_of_the_same_people(capsys):
     write_days(Path("days"))
     days = [pl.read_csv(path) for path in sorted(Path("days").iterdir())]

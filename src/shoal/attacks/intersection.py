@@ -48,14 +48,22 @@ class Intersection:
         left(i) = candidates of i in release 1 ∩ ... ∩ candidates of i in release R,   chance(i) = 1 / #left(i)
 
     Two releases may keep k-anonymity each, in other groups, and leave one subject. It is taken that a subject can be
-    recognised from one release to the next, by a pseudonym that stays the same or by members of groups that become
-    known; that is the cautious case.
+    recognised from one release to the next, by members of groups that become known; that is the cautious case.
+
+    Under keyed pseudonyms no such knowledge is needed: a series has one name in all releases, so that anyone can join
+    them to one, and the target's series is told from others by all of it:
+
+        left(i) = subjects with a series that in every release is published like i, or absent where i is
+
+    Where each subject has one series, both are the same.
 
     Parameters
     ----------
     link
         "told": the adversary knows which series are the target's, as if somebody had told; the cautious figure.
         "totals": it looks for the nearest series by totals, as `KnownTotals` does.
+    names
+        "fresh": every release has names of its own. "keyed": they are made with one key, and the releases are joined.
     step
         With link="totals" what totals are of: "hour", "day", "week", "month", "all" or a number of instants.
     n_targets
@@ -81,26 +89,30 @@ class Intersection:
     against: ClassVar[str] = "releases"
 
     link: Literal["told", "totals"] = "told"
+    names: Literal["fresh", "keyed"] = "fresh"
     step: Step = "day"
     n_targets: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_choice("link", self.link, ("told", "totals"))
+        check_choice("names", self.names, ("fresh", "keyed"))
         check_step(self.step)
         check_targets(self.n_targets, self.seed)
 
     @property
     def knows(self) -> str:
         """What the adversary holds."""
-        told = "Which series is the target's in every release" if self.link == "told" else step_words(self.step)
+        where = "one release, and by its name in all" if self.names == "keyed" else "every release"
+        told = f"Which series is the target's in {where}" if self.link == "told" else step_words(self.step)
         return f"{told[0].upper()}{told[1:]}, and who is behind the others."
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to attack the same again."""
         n_targets = None if self.n_targets is None else int(self.n_targets)
-        return {"link": self.link, "step": plain_step(self.step), "n_targets": n_targets, "seed": int(self.seed)}
+        settings = {"link": self.link, "names": self.names, "step": plain_step(self.step)}
+        return settings | {"n_targets": n_targets, "seed": int(self.seed)}
 
     def attack(
         self,
@@ -113,7 +125,7 @@ class Intersection:
         """Attack several releases of the same originals.
 
         `rows` has for each release which original each published row stands for, -1 for none; `targets` are positions
-        of originals, by default all that are in every release.
+        of originals, by default all whose subjects are in every release, and with keyed names all that are themselves.
         """
         left, own, alone, truth = self._left(original, published, rows, targets)
         chance = np.where(own, 1.0 / np.maximum(left, 1), 0.0)
@@ -121,8 +133,9 @@ class Intersection:
         interval = Interval.wilson(success, n)
         guess = 1.0 / original.n_subjects
         best = max(alone)
+        verb = "joins" if self.names == "keyed" else "compares"
         sentence = (
-            f"Somebody who compares {len(alone)} releases tells a target from all others with a chance of "
+            f"Somebody who {verb} {len(alone)} releases tells a target from all others with a chance of "
             f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
             f"by guessing {percent(guess)}."
         )
@@ -173,6 +186,10 @@ class Intersection:
             truth = find_truth(original, release, own_rows, targets, None, self.seed)
             targets = truth.targets  # in the next one only those who are in all so far
             truths.append(truth)
+        joined = _join(releases, truths) if self.names == "keyed" else None
+        if joined is not None and targets is not None:
+            everywhere = np.flatnonzero(joined.is_everywhere)
+            targets = everywhere[np.isin(everywhere, targets)]
         truth = find_truth(original, releases[-1], stands_for[-1], targets, self.n_targets, self.seed)
         left = np.ones((len(truth.targets), original.n_subjects), dtype=np.bool_)
         mine = np.arange(len(truth.targets)), truth.of_targets
@@ -181,6 +198,8 @@ class Intersection:
             here = self._candidates(original, release, known, truth)
             alone.append(float(np.where(here[mine], 1.0 / np.maximum(here.sum(axis=1), 1), 0.0).mean()))
             left &= here
+        if joined is not None:
+            left = self._candidates_by_name(original, releases, joined, truth)
         return left.sum(axis=1), left[mine], tuple(alone), truth
 
     def _candidates(self, original: Panel, release: Panel, known: Truth, truth: Truth) -> NDArray[np.bool_]:
@@ -199,5 +218,68 @@ class Intersection:
             links = Links(*nearest_rows(sum_steps(ground.original[truth.targets], starts), totals))
             which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
             which[links.target(), classes[links.which]] = True
-        found: NDArray[np.bool_] = (which.astype(np.float32) @ carries.astype(np.float32)) > 0.5
-        return found
+        return _behind(which, carries)
+
+    def _candidates_by_name(
+        self, original: Panel, releases: Sequence[Panel], joined: _Joined, truth: Truth
+    ) -> NDArray[np.bool_]:
+        """Which subjects each target cannot be told from in the releases joined to one: (targets, subjects)."""
+        published = np.flatnonzero(joined.is_somewhere)
+        carries = np.zeros((int(joined.classes.max()) + 1, original.n_subjects), dtype=np.bool_)
+        carries[joined.classes[published], truth.subjects[published]] = True
+        which = np.zeros((len(truth.targets), len(carries)), dtype=np.bool_)
+        if self.link == "told":
+            which[np.arange(len(truth.targets)), joined.classes[truth.targets]] = True
+            return _behind(which, carries)
+        everywhere = np.flatnonzero(joined.is_everywhere)
+        known, shown = [], []
+        for release, rows in zip(releases, joined.rows, strict=True):
+            ground = find_ground("Intersection", original, release)
+            starts = find_steps(ground.times, self.step)
+            known.append(sum_steps(ground.original[truth.targets], starts))
+            shown.append(sum_steps(ground.published[rows[everywhere]], starts))
+        links = Links(*nearest_rows(np.concatenate(known, axis=1), np.concatenate(shown, axis=1)))
+        which[links.target(), joined.classes[everywhere[links.which]]] = True
+        return _behind(which, carries)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Joined:
+    """Releases joined by names: for each original its row in each, -1 where it is absent, and its class over all."""
+
+    rows: tuple[Rows, ...]
+    classes: Rows
+
+    @property
+    def is_everywhere(self) -> NDArray[np.bool_]:
+        """Which originals are in all releases."""
+        return np.logical_and.reduce([row >= 0 for row in self.rows])
+
+    @property
+    def is_somewhere(self) -> NDArray[np.bool_]:
+        """Which originals are in one at least."""
+        return np.logical_or.reduce([row >= 0 for row in self.rows])
+
+
+def _join(releases: Sequence[Panel], truths: Sequence[Truth]) -> _Joined:
+    """Join releases, which have one row at most for each original."""
+    rows, joint = [], np.zeros(len(truths[0].subjects), dtype=np.int64)
+    for release, truth in zip(releases, truths, strict=True):
+        real = np.flatnonzero(truth.rows >= 0)
+        if len(np.unique(truth.rows[real])) < len(truth.rows):
+            raise ParameterError(
+                "Keyed names are of releases with one row for each series, without fictive ones. Use names='fresh'."
+            )
+        row = np.full(len(joint), -1)
+        row[truth.rows] = real
+        classes = find_classes(release.rows)[1]
+        own = np.where(row < 0, 0, classes[row] + 1)
+        joint = np.unique(joint * (int(own.max()) + 1) + own, return_inverse=True)[1].reshape(-1)
+        rows.append(row)
+    return _Joined(tuple(rows), joint)
+
+
+def _behind(which: NDArray[np.bool_], carries: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The subjects (targets, subjects) behind the classes that fit each target."""
+    found: NDArray[np.bool_] = (which.astype(np.float32) @ carries.astype(np.float32)) > 0.5
+    return found

@@ -36,32 +36,35 @@ def list_releases(path: _Path, as_json: _Json = False) -> None:
 
 @ledger.command()
 def check(path: _Path, as_json: _Json = False) -> None:
-    """Intersect the groups of all releases again; exit 1 where a crowd is too small, or a release was not recorded."""
+    """Intersect the groups of all releases again; exit 1 where a crowd is too small, or something is not judged."""
     from shoal.release.ledger import read_ledger, unfinished
     from shoal.release.ledger_conflicts import judge_entries
 
     entries = read_ledger(path)
     verdict = judge_entries(entries)
     left, is_busy = unfinished(path)
-    findings, notes = list(verdict.findings), []
+    not_judged, notes = list(verdict.not_judged), []
     if is_busy:
         notes.append("somebody is publishing with this ledger right now")
     if left is not None and left.is_in_place:
-        findings.append(
+        not_judged.append(
             f"a release is in place in {str(left.folder)!r} and not recorded: its process ended between; the next "
             "release with this ledger records it first"
         )
     elif left is not None:
         notes.append("a process ended before its release was in place; there is nothing to record")
+    outcome = "not judged" if verdict.holds and not_judged else verdict.outcome
     if as_json:
         print_json(
             {
                 "ledger": str(path),
-                "holds": not findings,
+                "outcome": outcome,
+                "holds": outcome == "holds",
                 "releases": len(entries),
                 "smallest": verdict.smallest,
                 "promised": verdict.promised,
-                "findings": findings,
+                "findings": list(verdict.findings),
+                "not_judged": not_judged,
                 "notes": notes,
             }
         )
@@ -69,14 +72,15 @@ def check(path: _Path, as_json: _Json = False) -> None:
         rows = [
             ("ledger", str(path)),
             ("releases", str(len(entries))),
-            ("verdict", "DOES NOT HOLD" if findings else "holds"),
+            ("verdict", "DOES NOT HOLD" if outcome == "does not hold" else outcome),
         ]
         if verdict.smallest is not None:
             rows.append(("smallest crowd", f"{verdict.smallest}, promised {verdict.promised}"))
-        rows += [("finding", finding) for finding in findings]
+        rows += [("finding", finding) for finding in verdict.findings]
+        rows += [("not judged", text) for text in not_judged]
         rows += [("note", note) for note in notes]
         print_table(rows)
-    raise typer.Exit(1 if findings else 0)
+    raise typer.Exit(0 if outcome == "holds" else 1)
 
 
 def _facts(entry: Any) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def publish(
     found["risks"] = {**found.get("risks", {}), **(risks or {})}
     if process is not None:
         found["figures"] = {**found.get("figures", {}), "process": dict(process)}
-    with recording(ledger, candidate, to, require=require) as record:
+    with recording(ledger, candidate, to, require=require, keyed=pseudonyms == "keyed") as record:
         release = release_candidate(
             candidate,
             to,

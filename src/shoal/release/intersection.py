@@ -1,30 +1,53 @@
 """What several releases tell together: the crowds that are left when their groups are intersected.
 
-Every group that is published is a set of subjects. Whoever holds several releases, and knows who is in which group,
-can combine these sets: who is in this group and in that one, who was in it and is no longer. All sets that can be made
-from the groups by "and", "or" and "but not" are unions of *cells*:
+Every published series is in a group, those published alike. Two adversaries hold all releases.
 
-    two subjects are in one cell when they are in the same group, or absent, in each of the releases.
+**Who knows people** knows in every release one series of the target: the same one wherever it is published again. A
+*trail* of a subject is a set of its series, no two of which are in the same release, to which none can be added. Of
+each release it tells the group of the series that is there, or that there is none.
 
-So no combination leads to a few people exactly when no cell is small. A subject is promised the smallest k of the
-releases it is in; the releases are fine together when
+**Who follows names** knows one series of the target, and finds it again by its name in every keyed release; all keyed
+releases are taken to be made with one key, as if they were joined to one. The *thread* of a series tells of each keyed
+release its group, or that it is absent.
 
-    every cell has at least as many subjects as its subjects are promised.
+    crowd(trail)  = #{ subjects with a trail that tells the same of all releases }
+    crowd(thread) = #{ subjects with a series whose thread tells the same of all keyed releases }
 
-That covers intersection (in group A then and in group B now) as well as differencing (in group A then, absent now).
+A subject is promised the smallest k of the releases it is in; the releases are fine together when
+
+    the crowd of every trail and of every thread is at least what its subject was promised.
+
+Where each subject has one series, a trail is the subject's group, or absence, in each release, and crowds are *cells*:
+all sets that can be made from the groups by "and", "or" and "but not" are unions of cells, so that no combination leads
+to a few people exactly when no cell is small. That covers intersection (in group A then and in group B now) as well as
+differencing (in group A then, absent now).
+
+Where a subject has several, a single release that is k-anonymous is fine: it promises a crowd for each series, not for
+pairs of them. So two series of a subject that share a release are not put together, in that release or in others: one
+release of everything, which would be fine, would tell as much.
+
 Releases of other instants, of other methods or under other pseudonyms do not escape: the subjects are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.guarantees.crowds import crowd_sizes
+
 Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
+
+MOST_TRAILS = 1_000_000
+"""So many trails of subjects with several series are looked at; it is a few seconds' work."""
+
+
+class TooManyTrailsError(Exception):
+    """Subjects have more trails than are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,21 +57,28 @@ class Layer:
     Parameters
     ----------
     subjects
-        Each subject once, as a number; sorted.
+        Of each series the subject, as a number.
     groups
-        The group of each.
+        Of each series the group.
     k
         The smallest crowd that was promised.
+    series
+        What the series of one subject are known by, from release to release. By default each subject has one, known
+        by the subject.
+    keyed
+        Whether names are made with a key, so that anyone can follow a series.
     """
 
     subjects: Hashes
     groups: Numbers
     k: int
+    series: Hashes | None = None
+    keyed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of several releases: of each subject that is in one of them its cell's size, and what is promised."""
+    """Of each subject that is in one of several releases the smallest crowd they leave it, and what was promised."""
 
     subjects: Hashes
     sizes: Numbers
@@ -56,12 +86,12 @@ class Cells:
 
     @property
     def small(self) -> NDArray[np.bool_]:
-        """Who is in a cell below what was promised."""
+        """Who is in a crowd below what was promised."""
         return self.sizes < self.promised
 
 
 def cells_of(layers: Sequence[Layer]) -> Cells:
-    """Form the cells of some releases.
+    """Count the smallest crowd of each subject over some releases.
 
     Examples
     --------
@@ -76,23 +106,37 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
 
     >>> cells_of([first, Layer(people[:3], np.array([0, 0, 1]), 2)]).sizes.tolist()
     [2, 2, 1, 1]
+
+    A meter is exchanged: whoever follows names sees that its series ends, as no other of its group does.
+
+    >>> before, after = (
+    ...     Layer(people, np.array([0, 0, 1, 1]), 2, np.array(meters, dtype=np.uint64), keyed=True)
+    ...     for meters in ([10, 11, 12, 13], [10, 11, 12, 99])
+    ... )
+    >>> cells_of([before, after]).sizes.tolist()
+    [2, 2, 1, 1]
     """
     subjects = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *(layer.subjects for layer in layers)]))
-    cell = np.zeros(len(subjects), dtype=np.int64)
     promised = np.full(len(subjects), np.iinfo(np.int64).max)
-    for layer in layers:
-        places = np.searchsorted(subjects, layer.subjects)
-        own = np.zeros(len(subjects), dtype=np.int64)  # 0: absent
-        own[places] = np.unique(layer.groups, return_inverse=True)[1].reshape(-1) + 1
-        promised[places] = np.minimum(promised[places], layer.k)
-        cell = np.unique(cell * (int(own.max(initial=0)) + 1) + own, return_inverse=True)[1].reshape(-1)
-    return Cells(subjects, np.bincount(cell, minlength=1)[cell] if len(cell) else cell, promised)
+    sizes = promised.copy()
+    if not len(subjects):
+        return Cells(subjects, sizes, promised)
+    placed = _place(layers, subjects)
+    for layer, rows in zip(layers, placed.rows, strict=True):
+        np.minimum.at(promised, placed.owners[rows], layer.k)
+    keyed = [place for place, layer in enumerate(layers) if layer.keyed]
+    if keyed:
+        followed = np.unique(np.concatenate([placed.rows[place] for place in keyed]))
+        _count((placed.column(place)[followed] for place in keyed), placed.owners[followed], sizes)
+    owners, told = _trails(placed, len(subjects))
+    _count(told, owners, sizes)
+    return Cells(subjects, sizes, promised)
 
 
 def made_small(earlier: Sequence[Layer], added: Layer) -> tuple[Cells, NDArray[np.bool_]]:
-    """The cells with one more release, and who gets into too small a cell by it.
+    """The crowds with one more release, and who gets into too small a crowd by it.
 
-    Whom earlier releases have left in a small cell, and it has become no smaller, is not laid to the new one.
+    Whom earlier releases have left in a small crowd, and it has become no smaller, is not laid to the new one.
     """
     before, after = cells_of(earlier), cells_of([*earlier, added])
     places = np.searchsorted(after.subjects, before.subjects)
@@ -101,3 +145,91 @@ def made_small(earlier: Sequence[Layer], added: Layer) -> tuple[Cells, NDArray[n
     was_small = np.zeros(len(after.subjects), dtype=np.bool_)
     was_small[places] = before.small
     return after, after.small & ~(was_small & (after.sizes == had))
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """All series of all releases, numbered: whose each is, and in which group of which release."""
+
+    owners: Numbers
+    rows: tuple[Numbers, ...]
+    groups: tuple[Numbers, ...]
+
+    def column(self, place: int) -> Numbers:
+        """The group of each series in a release, from 1; 0 where it is absent."""
+        own = np.zeros(len(self.owners), dtype=np.int64)
+        own[self.rows[place]] = self.groups[place]
+        return own
+
+
+def _place(layers: Sequence[Layer], subjects: Hashes) -> _Placed:
+    """Number the series: of one subject and one name is one."""
+    codes = [np.searchsorted(subjects, layer.subjects) for layer in layers]
+    names = [layer.subjects if layer.series is None else layer.series for layer in layers]
+    name_codes = np.unique(np.concatenate(names), return_inverse=True)[1].reshape(-1)
+    pairs = np.concatenate(codes) * (int(name_codes.max()) + 1) + name_codes
+    _, first, numbers = np.unique(pairs, return_index=True, return_inverse=True)
+    stops = np.cumsum([len(layer.subjects) for layer in layers])[:-1]
+    rows = np.split(numbers.reshape(-1), stops)
+    groups = (np.unique(layer.groups, return_inverse=True)[1].reshape(-1) + 1 for layer in layers)
+    return _Placed(np.concatenate(codes)[first], tuple(rows), tuple(groups))
+
+
+def _count(columns: Iterable[Numbers], owners: Numbers, sizes: Numbers) -> None:
+    """Lower the sizes of subjects to those of the crowds of what is known of each."""
+    classes = np.zeros(len(owners), dtype=np.int64)
+    for own in columns:
+        classes = np.unique(classes * (int(own.max(initial=0)) + 1) + own, return_inverse=True)[1].reshape(-1)
+    np.minimum.at(sizes, owners, crowd_sizes(classes, owners))
+
+
+def _trails(placed: _Placed, n_subjects: int) -> tuple[Numbers, Iterator[Numbers]]:
+    """Whose each trail is, and for each release the group each trail tells, 0 for none."""
+    several = np.zeros(n_subjects, dtype=np.bool_)
+    for rows in placed.rows:
+        several |= np.bincount(placed.owners[rows], minlength=n_subjects) > 1
+    # Whoever has one series in each release has one trail, which takes all of them.
+    of_several = np.flatnonzero(several[placed.owners])
+    of_several = of_several[np.argsort(placed.owners[of_several], kind="stable")]
+    threads = np.stack([placed.column(place)[of_several] for place in range(len(placed.rows))], axis=1)
+    whose, starts = np.unique(placed.owners[of_several], return_index=True)
+    found: list[tuple[int, ...]] = []
+    further: list[int] = []
+    for subject, own in zip(whose.tolist(), np.split(threads, starts[1:]), strict=bool(len(whose))):
+        for trail in _trails_of(sorted({tuple(thread) for thread in own.tolist()})):
+            found.append(trail)
+            further.append(subject)
+            if len(found) > MOST_TRAILS:
+                raise TooManyTrailsError
+    told = np.array(found, dtype=np.int64).reshape(len(found), len(placed.rows))
+
+    def columns() -> Iterator[Numbers]:
+        for place, rows in enumerate(placed.rows):
+            one = np.zeros(n_subjects, dtype=np.int64)
+            one[placed.owners[rows]] = placed.groups[place]
+            yield np.concatenate([one[~several], told[:, place]])
+
+    return np.concatenate([np.flatnonzero(~several), np.array(further, dtype=np.int64)]), columns()
+
+
+def _trails_of(threads: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """What sets of threads tell, no two in one release, to which none can be added (Bron and Kerbosch 1973)."""
+    present = [sum(1 << place for place, group in enumerate(thread) if group) for thread in threads]
+    fits = [sum(1 << b for b, other in enumerate(present) if not mine & other) for mine in present]
+
+    def extend(trail: tuple[int, ...], open_: int, done: int) -> Iterator[tuple[int, ...]]:
+        if not open_ and not done:
+            yield trail
+            return
+        # Every such set has the pivot, or one that does not fit it.
+        pivot = fits[((open_ | done) & -(open_ | done)).bit_length() - 1]
+        left = open_ & ~pivot
+        while left:
+            lowest = left & -left
+            number = lowest.bit_length() - 1
+            longer = tuple(a or b for a, b in zip(trail, threads[number], strict=True))
+            yield from extend(longer, open_ & fits[number], done & fits[number])
+            open_, done, left = open_ & ~lowest, done | lowest, left & ~lowest
+
+    if threads:
+        yield from extend((0,) * len(threads[0]), (1 << len(threads)) - 1, 0)

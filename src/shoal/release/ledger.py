@@ -54,6 +54,7 @@ def recording(
     to: str | Path,
     *,
     require: Sequence[Guarantee] = (),
+    keyed: bool = False,
 ) -> Iterator[Callable[[Release], None]]:
     """Refuse a candidate that together with earlier releases breaks a promise; yield what records it once in place.
 
@@ -69,6 +70,8 @@ def recording(
         The folder it goes to.
     require
         Guarantees asked for beyond those the method aims at.
+    keyed
+        Whether its names are made with a key, so that anyone can join it with other such releases.
     """
     if ledger is None:
         yield lambda release: None
@@ -79,7 +82,7 @@ def recording(
     with _locked(path) as descriptor:
         try:
             entries, key = _settled(path, descriptor)
-            membership = membership_of(candidate, (*candidate.guarantees, *require), key)
+            membership = membership_of(candidate, (*candidate.guarantees, *require), key, keyed=keyed)
             refuse_together(_members(entries, candidate, key), membership)
             members = Members.packed(membership)
             note = Note(folder=str(folder), before=_state_of(folder), releases=len(entries), members=members)

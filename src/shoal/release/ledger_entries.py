@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.release.ledger_groups import Membership
 
-Format = Literal[1, 2]
-FORMAT: Format = 2
+Format = Literal[1, 2, 3]
+FORMAT: Format = 3
 """What is written today."""
 
 
@@ -24,7 +24,10 @@ class _Part(BaseModel):
 
 
 class Members(_Part):
-    """Who is in which group: hashes and numbers drawn by chance, packed."""
+    """Who is in which group: hashes and numbers drawn by chance, packed.
+
+    Before format 3 each subject had one entry, and whether names were keyed was not written.
+    """
 
     subjects: str
     groups: str | None
@@ -32,10 +35,12 @@ class Members(_Part):
     k: int
     p: int
     why_not: str
+    series: str | None = None
+    keyed: bool = False
 
     @staticmethod
     def packed(membership: Membership) -> Members:
-        """Eight bytes for each subject, four for each number."""
+        """Eight bytes for each hash, four for each number."""
         return Members(
             subjects=_text(membership.subjects, "<u8"),
             groups=None if membership.groups is None else _text(membership.groups, "<u4"),
@@ -43,6 +48,8 @@ class Members(_Part):
             k=membership.k,
             p=membership.p,
             why_not=membership.why_not,
+            series=None if membership.series is None else _text(membership.series, "<u8"),
+            keyed=membership.keyed,
         )
 
     def unpacked(self) -> Membership:
@@ -54,6 +61,8 @@ class Members(_Part):
             k=self.k,
             p=self.p,
             why_not=self.why_not,
+            series=None if self.series is None else _array(self.series, "<u8").astype(np.uint64),
+            keyed=self.keyed,
         )
 
 
@@ -91,7 +100,7 @@ class LedgerEntry(_Part):
     """A release: hashes and parameters, no data.
 
     `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
-    are hashed with, without giving it away. In format 1 they were hashed as they were spelt, in format 2 by
+    are hashed with, without giving it away. In format 1 they were hashed as they were spelt, since format 2 by
     `model.names.text_of`, which for most names is the same.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,7 @@ class Membership:
     Parameters
     ----------
     subjects
-        The hash of each subject that is published, sorted.
+        Of each series that is published the hash of its subject.
     groups, subgroups
         The group of each: those published alike; of (k, P) those with one envelope, and in `subgroups` those whose
         words are alike too. Numbers drawn by chance. None where the ledger cannot judge the release.
@@ -34,7 +35,11 @@ class Membership:
     why_not
         Why the ledger cannot judge it; empty where it can.
     series
-        For each subject the position of its first series, for the publisher's eyes; never written.
+        Of each series its own hash; None where subjects have one series each, known by the subject.
+    keyed
+        Whether names are made with a key, so that anyone can follow a series from release to release.
+    positions
+        Of each series its position, for the publisher's eyes; never written.
     """
 
     subjects: Hashes
@@ -43,17 +48,27 @@ class Membership:
     k: int
     p: int
     why_not: str = ""
-    series: Numbers | None = None
+    series: Hashes | None = None
+    keyed: bool = False
+    positions: Numbers | None = None
+
+    @property
+    def names(self) -> Hashes:
+        """What each series is known by."""
+        return self.subjects if self.series is None else self.series
 
     @property
     def layers(self) -> tuple[Layer, Layer] | None:
         """The groups by envelope, and by everything that is published."""
         if self.groups is None or self.subgroups is None:
             return None
-        return Layer(self.subjects, self.groups, self.k), Layer(self.subjects, self.subgroups, self.p)
+        return (
+            Layer(self.subjects, self.groups, self.k, self.series, self.keyed),
+            Layer(self.subjects, self.subgroups, self.p, self.series, self.keyed),
+        )
 
     def renamed(self, names: Mapping[int, int]) -> Membership:
-        """The same under other hashes, where `names` has one that is nobody else's."""
+        """The same under other hashes, where `names` has one that is nobody else's; of subjects with one series."""
         hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
         for place, old in enumerate(hashes):
             if (new := names.get(old, old)) not in taken:
@@ -65,8 +80,10 @@ class Membership:
         return replace(self, subjects=subjects[order], groups=groups, subgroups=subgroups)
 
 
-def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes) -> Membership:
-    """Who is in which group of a candidate, by what would be published."""
+def membership_of(
+    candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes, *, keyed: bool = False
+) -> Membership:
+    """Who is in which group of a candidate, by what would be published, with names from a key or not."""
     original = candidate.private.original
     if isinstance(candidate, EventsCandidate):
         assert isinstance(original, Events)
@@ -76,20 +93,20 @@ def membership_of(candidate: Candidate | EventsCandidate, guarantees: Sequence[G
     series, groups, subgroups = _classes(candidate)
     labels = _labels(original)
     hashed = np.array([hash_subject(key, labels[row]) for row in series.tolist()], dtype=np.uint64)
-    subjects, first = np.unique(hashed, return_index=True)
-    if len(subjects) != len(np.unique(original.subject_codes[series])):
+    n_subjects = len(np.unique(hashed))
+    if n_subjects != len(np.unique(original.subject_codes[series])):
         raise ParameterError(
             "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and ways to write an "
             "accent do not count. Give every subject a text of its own."
         )
-    whose = np.searchsorted(subjects, hashed)
-    if not why_not and any((found != found[first][whose]).any() for found in (groups, subgroups)):
-        why_not = "some subjects have series in several groups"
-    if not why_not and len(series) != len(subjects) and any(g.parameters.get("per") == "series" for g in guarantees):
+    if not why_not and len(series) != n_subjects and any(g.parameters.get("per") == "series" for g in guarantees):
         why_not = "its crowds are of series, not of subjects"
-    if why_not:
-        return Membership(subjects, None, None, k, p, why_not, series[first])
-    return Membership(subjects, _by_chance(groups[first]), _by_chance(subgroups[first]), k, p, "", series[first])
+    names = None if original.subjects is None and len(series) == n_subjects else _names(original, series, key)
+    order = np.argsort(hashed if names is None else names)
+    names = None if names is None else names[order]
+    drawn = None if why_not else _by_chance(groups[order])
+    further = None if why_not else _by_chance(subgroups[order])
+    return Membership(hashed[order], drawn, further, k, p, why_not, names, keyed, series[order])
 
 
 def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
@@ -99,6 +116,14 @@ def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int
         today = hash_subject(key, label)
         found |= {hash_text(key, spelling): today for spelling in spellings_of(label)}
     return found
+
+
+def _names(original: Panel, series: Numbers, key: bytes) -> Hashes:
+    """The hash of each series; where several rows stand for one, as slices do, each is one of its own."""
+    ids = original.ids.tolist()
+    names = [hash_subject(key, ids[row]) for row in series.tolist()]
+    counts = Counter(names)
+    return np.array([name if counts[name] == 1 else secrets.randbits(64) for name in names], dtype=np.uint64)
 
 
 def _labels(original: Panel | Events) -> list[Any]:
@@ -149,7 +174,7 @@ def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
 def _of_events(original: Events, key: bytes) -> Membership:
     hashed = np.array([hash_subject(key, label) for label in _labels(original)], dtype=np.uint64)
     subjects, first = np.unique(hashed, return_index=True)
-    return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", first)
+    return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", positions=first)
 
 
 def _by_chance(groups: Numbers) -> Numbers:
