@@ -135,6 +135,9 @@ class Homogeneity:
         frame, names = original.frame, list(original.quasi)
         keyed = frame.with_columns(_keys(frame, names).alias(_CLASS))
         instants = frame[original.time].unique().sort()
+        if published.records.schema[TIME] == instants.dtype:
+            # Events may be published in a snapshot whose own ones are all suppressed.
+            instants = pl.concat([instants, published.records[TIME].rename(original.time)]).unique().sort()
         kinds = keyed.unique(_CLASS, keep="first").select(_CLASS, *names)
         # How many published events each kind of person could be at each instant, and how many have each value.
         reach = _matches(published, kinds, names)

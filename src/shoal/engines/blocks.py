@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -242,6 +242,25 @@ class BlockCandidate:
         return same and self.clock.channels == self.panel.clock.channels and OF not in self.table.schema.names
 
     @property
+    def shows_everybody(self) -> bool:
+        """Whether every series and every reading surely has a part in what is published; only gaps make for others."""
+        return self.n_published is None and self.panel.n_missing == 0
+
+    @property
+    def shown(self) -> BlockCandidate:
+        """The same with the originals behind it alone, without readings that were withheld: what attacks are scored on.
+
+        Of slices it is the candidate itself: each is published whole.
+        """
+        if self.shows_everybody or OF in self.table.schema.names:
+            return self
+        engine, schema = self.panel.engine, self.table.schema
+        table = engine.map(self.table, _Shown(self.row_by_row and self.form == "values"), schema)
+        series = pa.schema([schema.field(name) for name in (ID, SUBJECT, ROW)])
+        originals = engine.map(table, _Originals(), series)
+        return replace(self, table=table, panel=replace(self.panel, table=originals))
+
+    @property
     def published(self) -> BlockPublished:
         """What a check may see."""
         names = [ID, SUBJECT, PUBLISHED, *((LEVEL, WORD) if self.form == "envelopes" else ())]
@@ -264,3 +283,29 @@ class BlockCandidate:
 
 
 _GROUPS = pa.schema([(ID, pa.string()), (GROUP, pa.int64())])
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Rows whose originals lack what was withheld."""
+
+    cell_by_cell: bool
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            real = pc.is_valid(block.column(ROW))
+            if not self.cell_by_cell or not pc.any(real).as_py():
+                yield block
+                continue
+            before, after = (unpack(block.column(name).filter(real)) for name in (ROW, PUBLISHED))
+            shown = pc.replace_with_mask(block.column(ROW), real, pack(np.where(np.isnan(after), np.nan, before)))
+            yield block.set_column(block.schema.get_field_index(ROW), block.schema.field(ROW), shown)
+
+
+@dataclass(frozen=True)
+class _Originals:
+    """The originals of rows that stand for somebody."""
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            yield block.filter(pc.is_valid(block.column(ROW))).select([ID, SUBJECT, ROW])

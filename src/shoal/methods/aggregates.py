@@ -83,7 +83,7 @@ def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], lab
     largest = 0.0
     for members in groups_of(labels):
         own = x[members]
-        observed = ~np.isnan(own)
+        observed = ~np.isnan(own) & ~np.isnan(published[members])  # what is withheld plays no part
         top = np.max(own, axis=0, where=observed, initial=-np.inf)
         bottom = np.min(own, axis=0, where=observed, initial=np.inf)
         telling = top > bottom

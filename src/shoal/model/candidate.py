@@ -90,19 +90,53 @@ class Candidate:
 
     @property
     def originals(self) -> Panel:
-        """The original series that are published, in the order of the `curves`, at their instants."""
-        original, rows = self.private.original, self.private.rows
-        columns = np.isin(original.times, self.curves.times)
-        if rows is None and columns.all():
-            return original
-        rows = np.arange(original.n_series) if rows is None else rows
-        return Panel(
-            original.values[rows][:, columns],
-            times=original.times[columns],
-            subjects=original.subject_codes[rows],
-            channels=original.channels,
-            timezone=original.timezone,
-        )
+        """The original series that are published, in the order of the `curves`, at their instants.
+
+        Readings that were withheld are missing: with them, a score or a mean of the originals beside the published
+        values would tell what they were.
+        """
+        original, rows, curves = self.private.original, self.private.rows, self.curves
+        columns = np.isin(original.times, curves.times)
+        if rows is not None or not columns.all():
+            rows = np.arange(original.n_series) if rows is None else rows
+            original = Panel(
+                original.values[rows][:, columns],
+                times=original.times[columns],
+                subjects=original.subject_codes[rows],
+                channels=original.channels,
+                timezone=original.timezone,
+            )
+        same_cells = original.values.shape == curves.values.shape
+        return original.without(np.isnan(curves.values)) if same_cells else original
+
+    @property
+    def attacked(self) -> tuple[Panel, NDArray[np.int64]]:
+        """The originals behind the release, at all instants and without readings that were withheld; their positions.
+
+        What attacks are scored on: no figure of theirs may depend on what the release does not show.
+        """
+        original, shown = self.private.original, self.originals
+        rows = np.arange(original.n_series) if self.private.rows is None else self.private.rows
+        columns = np.flatnonzero(np.isin(original.times, self.curves.times))
+        withheld = np.zeros(original.values.shape, dtype=bool)
+        withheld[np.ix_(rows, columns)] = np.isnan(shown.values)
+        kept, there = original.without(withheld), self._there
+        return (kept if len(there) == original.n_series else kept.take(there)), there
+
+    @property
+    def _there(self) -> NDArray[np.int64]:
+        """Positions of the original series of which something is published."""
+        original, shown = self.private.original, self.originals
+        rows = np.arange(original.n_series) if self.private.rows is None else self.private.rows
+        missing = np.isnan(shown.rows).all(axis=1)
+        gone = rows[missing & ~np.isnan(original.rows[rows]).all(axis=1)]
+        return np.setdiff1d(self.stands_for[self.stands_for >= 0], gone)
+
+    @property
+    def shows_everybody(self) -> bool:
+        """Whether every original series and every reading of it has a part in what is published."""
+        original = self.private.original
+        return len(self._there) == original.n_series and self.originals.n_missing == original.n_missing
 
     @property
     def curves(self) -> Panel:

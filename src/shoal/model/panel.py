@@ -200,6 +200,24 @@ class Panel:
             copy=False,
         )
 
+    def without(self, cells: NDArray[np.bool_]) -> Panel:
+        """The same panel with some cells missing; the panel itself where none of them has a value."""
+        if not (cells & ~np.isnan(self.values)).any():
+            return self
+        return Panel(
+            np.where(cells, np.nan, self.values),
+            ids=self.ids,
+            times=self.times,
+            subjects=self.subjects,
+            attributes=self.attributes,
+            sensitive=self.sensitive,
+            channels=self.channels,
+            timezone=self.timezone,
+            roles=self.roles,
+            origin=self.origin,
+            copy=False,
+        )
+
     def digest(self) -> str:
         """SHA-256 of everything in the panel: shape, values, identifiers, instants, subjects, static columns."""
         state = hashlib.sha256()

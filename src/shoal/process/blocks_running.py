@@ -28,7 +28,7 @@ from shoal.process.blocks_engine import open_engine
 from shoal.process.blocks_publishing import publish_blocks, refuse_publishing
 from shoal.process.planning import plan_of
 from shoal.process.policy import EnginePart, Policy
-from shoal.process.running import NothingMeetsBothError, Outcome, describe, refuse_roles
+from shoal.process.running import NothingMeetsBothError, Outcome, certified, describe, refuse_roles
 from shoal.process.search import Point
 from shoal.process.search.searching import (
     FEWEST_IN_SAMPLE,
@@ -137,7 +137,7 @@ def run_policy_in_blocks(
             risk_limit=policy.require.risk.at_most,
             suppression_limit=policy.require.suppression.at_most,
             scores={name: (score, plan.measures[name].meaning) for name, score in chosen.scores.items()},
-            process=process,
+            process=certified(process, found.frontier, found.candidate),
         )
     return Outcome(found.frontier, written, process)
 

@@ -39,14 +39,33 @@ def attack_all(attacks: Mapping[str, Any], candidate: Candidate, subjects: NDArr
 def attack_one(attack: Any, candidate: Candidate, targets: NDArray[np.int64] | None = None) -> Risk:
     """One attack, on some of the original series by position or on all."""
     published = candidate.published
-    further: dict[str, Any] = {"rows": candidate.stands_for}
+    original, further, there = _behind(candidate, targets)
     if isinstance(published, Profiles):
         # An adversary who has a profile and its count has as many curves like it.
-        published, further = candidate.curves, {}
-    if targets is not None and "targets" in inspect.signature(attack.attack).parameters:
-        further["targets"] = targets
-    risk: Risk = attack.attack(candidate.private.original, published, **further)
-    return risk
+        published = candidate.curves.take(there)
+        del further["rows"]
+    if "targets" not in inspect.signature(attack.attack).parameters:
+        further.pop("targets", None)
+    risk: Risk = attack.attack(original, published, **further)
+    if len(there) == candidate.private.original.n_series:
+        return risk
+    # Positions and counts are told of the panel as it was read.
+    n_behind = candidate.private.original.n_series - len(there)
+    counts: dict[str, Any] = {name: n_behind for name in ("n_left_out", "n_suppressed") if hasattr(risk, name)}
+    return replace(risk, worst=tuple(int(there[row]) for row in risk.worst), **counts)
+
+
+def _behind(
+    candidate: Candidate, targets: NDArray[np.int64] | None = None
+) -> tuple[Panel, dict[str, Any], NDArray[np.int64]]:
+    """The originals behind a release; which of them published rows stand for and the targets; their old positions."""
+    original, there = candidate.attacked
+    place = np.full(candidate.private.original.n_series + 1, -1)  # the last one is for fictive rows, -1
+    place[there] = np.arange(len(there))
+    further: dict[str, Any] = {"rows": place[candidate.stands_for]}
+    if targets is not None:
+        further["targets"] = place[targets][place[targets] >= 0]
+    return original, further, there
 
 
 def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
@@ -54,8 +73,8 @@ def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> C
     if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
         n_instants = candidate.published.n_instants
         ns = [n for n in KNOWN_POINTS if n <= n_instants]
-        rows = {"rows": candidate.stands_for, "targets": targets}
-        risks = attack.curve(candidate.private.original, candidate.published, ns, **rows)
+        original, further, _ = _behind(candidate, targets)
+        risks = attack.curve(original, candidate.published, ns, **further)
         return Curve("readings known", tuple(map(float, ns)), tuple(risk.success for risk in risks))
     if "noise" in getattr(attack, "__dataclass_fields__", {}):
         found = [attack_one(replace(attack, noise=noise), candidate, targets) for noise in ERRORS]
@@ -100,9 +119,11 @@ def measure_one(measure: Any, candidate: Candidate) -> Score:
     """One measure: of envelopes it gets what is published, else the curves that stand for the originals."""
     if getattr(measure, "judges", "values") == "envelopes":
         published: Panel | Profiles | Envelopes = candidate.published
-        takes = inspect.signature(measure.measure).parameters
-        rows = {"rows": candidate.private.rows} if "rows" in takes and candidate.private.rows is not None else {}
-        score: Score = measure.measure(candidate.private.original if rows else candidate.originals, published, **rows)
+        if "rows" in inspect.signature(measure.measure).parameters and candidate.private.rows is not None:
+            original, rows, _ = _behind(candidate)
+            some: Score = measure.measure(original, published, **rows)
+            return some
+        score: Score = measure.measure(candidate.originals, published)
         return score
     found: Score = measure.measure(candidate.originals, candidate.curves)
     return found

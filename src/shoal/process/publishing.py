@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.model import Candidate, EventsCandidate, Guarantee, Panel, Release, Risk, Score
+from shoal.model import Candidate, EventsCandidate, Guarantee, Release, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import release_candidate, verify
 from shoal.release.agreement import Agreement
@@ -146,31 +144,17 @@ def _series_figures(candidate: Candidate) -> dict[str, Any]:
     crowd = max(alike, int(candidate.guarantee.parameters.get("k", 0)))
     return {
         "scores": {m.name: (m.measure(original, curves), m.meaning) for m in measures},
-        "figures": summarise(_shown(original, curves), curves, crowd),
+        "figures": summarise(original, curves, crowd),
     }
 
 
 def _event_figures(candidate: EventsCandidate) -> dict[str, Any]:
-    original, published = candidate.private.original, candidate.published
+    original, published = candidate.originals, candidate.published
     measure, attack = WindowError(), Homogeneity(window=int(candidate.recipe.parameters.get("window", 1)))
     return {
         "scores": {measure.name: (measure.measure(original, published), measure.meaning)},
         "risks": {attack.name: (attack.attack(original, published), attack.meaning)},
     }
-
-
-def _shown(original: Panel, published: Panel) -> Panel:
-    """The originals without what was withheld: else its mean could be had by subtracting published from original."""
-    withheld = np.isnan(published.values) & ~np.isnan(original.values)
-    if not withheld.any():
-        return original
-    return Panel(
-        np.where(withheld, np.nan, original.values),
-        times=original.times,
-        subjects=original.subject_codes,
-        channels=original.channels,
-        timezone=original.timezone,
-    )
 
 
 def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:

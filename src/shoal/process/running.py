@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,16 @@ from shoal.read import read_panel
 from shoal.read.columns import find_column
 from shoal.read.sources import open_table
 
+if TYPE_CHECKING:  # engines are loaded where something lies on one
+    from shoal.engines.blocks import BlockCandidate
+
+
+NOT_SHOWN = (
+    "Other points that were tried are not listed: this release withholds readings or series, and their figures would "
+    "tell about these."
+)
+"""Why a certificate has the chosen point alone."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -31,7 +41,8 @@ class Outcome:
     frontier: Frontier
     release: Release
     process: dict[str, Any]
-    """What was tried, as the certificate has it; that of a differentially private release has none of it."""
+    """What was tried. The certificate has it where the release shows everybody and enough stays open; that of a
+    differentially private release has none of it."""
 
 
 class NothingMeetsBothError(GuaranteeNotMetError):
@@ -100,10 +111,22 @@ def run_policy(
             risk_limit=policy.require.risk.at_most,
             suppression_limit=policy.require.suppression.at_most,
             scores={name: pair for pairs in purposes.values() for name, pair in pairs.items()} | limited,
-            process=process,
+            process=certified(process, found.frontier, found.candidate),
             agreement=agreement,
         )
     return Outcome(found.frontier, release, process)
+
+
+def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate | BlockCandidate) -> dict[str, Any]:
+    """As much of what was tried as the certificate may have.
+
+    Other points show readings that the chosen one withholds, and series that it suppresses. Their figures would tell
+    them, so that of such a release the figures of the chosen point stand alone.
+    """
+    if candidate.shows_everybody or frontier.chosen is None or not frontier.chosen.scores:
+        return process
+    said = f"{frontier.said_of(frontier.chosen)}. {NOT_SHOWN}"
+    return process | {"points": [], "sentence": said}
 
 
 def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:

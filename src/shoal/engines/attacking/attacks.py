@@ -92,6 +92,7 @@ def attack(attack: Any, candidate: BlockCandidate, *, targets: int | None = None
         )
     if targets is not None and (isinstance(targets, bool) or targets < 1):
         raise ParameterError("targets must be a whole number of at least 1.")
+    candidate = candidate.shown
     if attack.name == Linkage.name:
         refuse_linkage(attack, candidate)
         return attack_envelopes(attack, candidate, draw_targets(candidate.panel, targets, seed))

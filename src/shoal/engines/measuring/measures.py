@@ -131,7 +131,8 @@ class _Pairs:
         if self.unfold is not None and block.num_rows:
             sides = (_panel(x, self.original), _panel(after, self.published))
             after = self.unfold.unfold(*sides).values.reshape(x.shape)
-        return Block(before, after)
+        # As in memory: no score may depend on a reading that was withheld.
+        return Block(np.where(np.isnan(after), np.nan, before), after)
 
     def _of_envelopes(self, block: pa.RecordBatch, x: Floats, before: Floats, after: Floats) -> Block:
         low, high = after[:, :, 0], after[:, :, 1]

@@ -104,13 +104,18 @@ class Frontier:
         """Which limit binds, or what would have to give."""
         return self._binding(self.chosen) if self.chosen is not None else self._what_would_have_to_give()
 
+    def said_of(self, chosen: Point) -> str:
+        """What came out for the chosen point alone."""
+        said = f"Chosen: {chosen.described()}, with risk {chosen.risk:.3g} (at most {self.limits.risk:.3g})"
+        for name in self.limits.utility:
+            said += f" and {name} {chosen.scores[name].value:.3g} ({_bound(self.limits.utility[name])})"
+        return said
+
     def _binding(self, chosen: Point) -> str:
         first = self.limits.first
         if not chosen.scores:
             return "Drawn once. No figure of attacks or measures may decide about differential privacy, and none did."
-        said = f"Chosen: {chosen.described()}, with risk {chosen.risk:.3g} (at most {self.limits.risk:.3g})"
-        for name in self.limits.utility:
-            said += f" and {name} {chosen.scores[name].value:.3g} ({_bound(self.limits.utility[name])})"
+        said = self.said_of(chosen)
         more_useful = [
             point
             for point in self.points
