@@ -17,6 +17,15 @@ def folder(tmp_path, monkeypatch, capsys):
     return tmp_path
 
 
+@pytest.fixture
+def many(folder, capsys):
+    """So many meters that their figures may be told."""
+    (folder / "meters.parquet").unlink()
+    assert run(["simulate", "meters", "-o", "meters.parquet", "--n", "900", "--days", "4"]) == 0
+    capsys.readouterr()
+    return folder
+
+
 def write(folder, text, name="policy.yaml"):
     (folder / name).write_text("data: {path: meters.parquet}\n" + text)
     return name
@@ -34,8 +43,8 @@ release: {to: out, private: private}
 """
 
 
-def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(folder, capsys):
-    assert run(["run", write(folder, GOOD)]) == 0
+def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(many, capsys):
+    assert run(["run", write(many, GOOD)]) == 0
     said = capsys.readouterr().out
     for words in ("k = 3", "meets both", "Chosen: k = ", "known-points", "known-totals", "out/report.html"):
         assert words in said
@@ -45,20 +54,32 @@ def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(fold
     process = certificate["figures"]["process"]
     assert [point["parameters"]["k"] for point in process["points"]] == [3, 6, 9]
     assert process["chosen"] == {"k": certificate["method"]["parameters"]["k"]}
-    page = (folder / "out" / "report.html").read_text()
+    page = (many / "out" / "report.html").read_text()
     assert "What was tried" in page
     assert "Somebody who holds the total of every day" in page
 
 
-def test_the_certificate_and_the_report_have_utility_by_purpose(folder, capsys):
-    assert run(["run", write(folder, GOOD)]) == 0
+def test_the_certificate_and_the_report_have_utility_by_purpose(many, capsys):
+    assert run(["run", write(many, GOOD)]) == 0
     certificate = load_release("out").certificate
     purposes = certificate["figures"]["process"]["purposes"]
     assert len(purposes) > 2
     assert {name for names in purposes.values() for name in names} <= set(certificate["utility"])
-    page = (folder / "out" / "report.html").read_text()
+    page = (many / "out" / "report.html").read_text()
     for purpose in purposes:
         assert f"<h3>{purpose[0].upper()}{purpose[1:]}</h3>" in page
+
+
+def test_of_few_subjects_the_figures_are_on_the_screen_and_not_in_the_release(folder, capsys):
+    assert run(["run", write(folder, GOOD)]) == 0
+    said = capsys.readouterr().out
+    for words in ("meets both", "known-points", "information-loss", "not released"):
+        assert words in said
+    certificate = load_release("out").certificate
+    assert (certificate["utility"], certificate["risk"], "process" in certificate["figures"]) == ({}, {}, False)
+    page = (folder / "out" / "report.html").read_text()
+    assert "What was tried" not in page
+    assert "Risk, utility and curves of the originals are left out" in page
 
 
 def test_json_has_the_frontier(folder, capsys):

@@ -31,7 +31,6 @@ from shoal.release.event_originals import refuse_late
 from shoal.release.events import EventsForm
 from shoal.release.files import NotAPanelError
 from shoal.release.forms import form_named, form_of
-from shoal.release.openness import enough_pairs_are_open
 
 FORM = EventsForm()
 WAYS = ["bucketised", "generalised"]
@@ -454,12 +453,3 @@ def test_a_coarse_record_moved_to_another_group_is_found(tmp_path):
     forge(tmp_path, "data", lambda t: spoiled(t, 0, age_high=1000))
     outcome = verify(tmp_path)
     assert any("l-diversity does not hold: measured 1.0, required 2" in found for found in outcome.findings)
-
-
-def test_many_groups_leave_the_pairs_open_and_few_do_not():
-    frame = pl.DataFrame({"time": [0] * 200, "age": range(200), "result": [f"r{i % 4}" for i in range(200)]})
-    groups_of_four = publish(frame, "bucketised", ["age"], l=4)
-    assert enough_pairs_are_open(groups_of_four)  # 50 groups of 4! ways: 229 bits
-    assert not enough_pairs_are_open(publish(frame.head(80), "bucketised", ["age"], l=4))  # 92 bits
-    assert not enough_pairs_are_open(publish(frame.with_columns(age=pl.lit(1)), "bucketised", ["age"], l=4))
-    assert not enough_pairs_are_open(publish(frame, "generalised", ["age"], l=4))

@@ -1,70 +1,187 @@
-"""Digests of the originals are in a certificate only where nobody can find the originals by trying."""
+"""Neither digests nor figures in a certificate let anybody find the originals by trying."""
 
-import hashlib
 import itertools
+import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from parts_examples import repeated_candidate
-from shoal import NLK, Microaggregation, Panel, publish, read_panel
+from parts_examples import repeated_candidate, small_candidate
+from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
 from shoal.engines import Local
-from shoal.release import parts_openness
-from shoal.release.openness import ENOUGH_BITS, enough_is_open
+from shoal.methods import NoiseAddition
+from shoal.process.comparing import compare
+from shoal.process.publishing import publish as publish_any
+from shoal.release.certifying import keyed_digest
+from shoal.release.openness import BITS_OF_A_FIGURE, ENOUGH_BITS, count_figures, most_open, open_bits
+from shoal.release.private import read_input_key
+
+HOUSES = [3.0, 4.0, 8.0, 20.0, 21.0, 25.0]
 
 
-def test_a_small_file_cannot_be_found_by_its_digest(tmp_path):
-    text = "id,time,value\n" + "".join(f"m{i},0,{v}\n" for i, v in enumerate([17, 23, 410, 390]))
-    (tmp_path / "t.csv").write_text(text)
-    release = publish(Microaggregation(k=2).anonymize(read_panel(tmp_path / "t.csv")), tmp_path / "out")
-    assert release.certificate["input"]["sha256"] == []
-    assert release.certificate["input"]["panel_sha256"] is None
-    assert hashlib.sha256(text.encode()).hexdigest() not in (tmp_path / "out" / "release.json").read_text()
+def possible(group, highest=30):
+    """Every group of as many whole readings with the same mean."""
+    n, total = len(group), sum(group)
+    return [found for found in itertools.product(range(highest), repeat=n) if sum(found) == total]
 
 
-@pytest.mark.parametrize("method", [Microaggregation(k=2), NLK(n=5, l=8, k=2)])
-def test_many_cells_of_few_values_leave_little_open(method):
-    rng = np.random.default_rng(0)
-    occupied = np.repeat(rng.integers(0, 2, size=(3, 200)), 2, axis=0).astype(float)
-    occupied[0, :4] = 1.0 - occupied[0, :4]
-    candidate = method.anonymize(Panel(occupied))
-    assert not enough_is_open(candidate.originals, candidate.curves)
+@pytest.fixture(scope="module")
+def constant_houses():
+    """Six houses with constant whole readings over 48 hours, and everything that leads to the same release."""
+    tries = itertools.product(possible(HOUSES[:3]), possible(HOUSES[3:]))
+    return [np.repeat(np.array([*one, *other], dtype=float)[:, None], 48, axis=1) for one, other in tries]
 
 
-def test_measured_readings_keep_their_digest(tmp_path, rng):
-    panel = Panel(rng.gamma(2.0, size=(20, 24)))
-    release = publish(Microaggregation(k=5).anonymize(panel), tmp_path / "out")
-    assert release.certificate["input"]["panel_sha256"] == panel.digest()
+class TestDigests:
+    def test_constant_houses_cannot_be_found_by_trying(self, tmp_path, constant_houses):
+        panel = Panel(np.repeat(np.array(HOUSES)[:, None], 48, axis=1))
+        for options in ({}, {"private": tmp_path / "private"}):
+            to = tmp_path / f"out-{len(options)}"
+            publish(Microaggregation(k=3).anonymize(panel), to, **options)
+            told = json.loads((to / "release.json").read_text())["input"]["panel_sha256"]
+            tried = {Panel(values).digest() for values in constant_houses}
+            assert panel.digest() in tried  # the truth is among them, and they do not tell it
+            assert len(tried) > 10_000
+            assert told not in tried
+        assert told is not None
+
+    def test_without_a_private_folder_there_are_none(self, tmp_path, rng):
+        (tmp_path / "t.csv").write_text("id,time,value\n" + "".join(f"m{i},0,{rng.random()}\n" for i in range(400)))
+        release = publish(Microaggregation(k=5).anonymize(read_panel(tmp_path / "t.csv")), tmp_path / "out")
+        assert (release.certificate["input"]["sha256"], release.certificate["input"]["panel_sha256"]) == ([], None)
+
+    def test_the_publisher_can_tell_the_input_by_the_key_that_is_kept(self, tmp_path):
+        text = "id,time,value\n" + "".join(f"m{i},0,{v}\n" for i, v in enumerate(HOUSES))
+        (tmp_path / "t.csv").write_text(text)
+        (tmp_path / "other.csv").write_text(text.replace("25.0", "24.0"))
+        panel = read_panel(tmp_path / "t.csv")
+        publish(Microaggregation(k=3).anonymize(panel), tmp_path / "out", private=tmp_path / "private")
+        release = load_release(tmp_path / "out")
+        (kept,) = (tmp_path / "private").glob("pseudonyms-*.parquet")
+        key = read_input_key(kept)
+        assert release.certificate["input"]["panel_sha256"] == keyed_digest(key, panel.digest())
+        assert release.certificate["input"]["sha256"] == [keyed_digest(key, digest) for digest in panel.origin.sha256]
+        assert compare(tmp_path / "t.csv", {}, release, tmp_path / "private").notes == ()
+        (note,) = compare(tmp_path / "other.csv", {}, release, tmp_path / "private").notes
+        assert "is not the one the release was made from" in note
+
+    def test_each_release_has_a_key_of_its_own_and_a_seeded_one_always_the_same(self, tmp_path):
+        candidate = Microaggregation(k=3).anonymize(Panel(np.array(HOUSES)[:, None]))
+        told = [
+            publish(candidate, tmp_path / name, private=tmp_path / "private", insecure_seed=seed).certificate["input"]
+            for name, seed in (("a", None), ("b", None), ("c", 1), ("d", 1))
+        ]
+        assert told[0] != told[1]
+        assert told[2] == told[3]
+
+    def test_on_an_engine_they_have_a_key_too(self, tmp_path):
+        with Local() as engine:
+            candidate = small_candidate(engine)
+            with_key = publish_any(candidate, tmp_path / "a", private=tmp_path / "private")
+            without = publish_any(candidate, tmp_path / "b")
+        (kept,) = (tmp_path / "private").glob("pseudonyms-*.parquet")
+        assert len(read_input_key(kept)) == 32
+        assert without.certificate["input"]["sha256"] == []
+        assert with_key.path.is_dir()
 
 
-def test_what_is_open_is_never_more_than_what_could_be_tried():
-    # All panels of 0 and 1 with the published means: the bits counted must not exceed their number.
-    for values in itertools.product([0.0, 1.0], repeat=4):
-        original = Panel(np.array(values)[:, None])
-        published = Panel(np.full((4, 1), np.mean(values)))
-        possible = sum(sum(other) == sum(values) for other in itertools.product([0.0, 1.0], repeat=4))
-        counted = _bits(original, published)
-        assert counted <= np.log2(possible) + 1e-9
+class TestFigures:
+    def test_of_six_houses_at_one_instant_the_certificate_is_the_same_for_all_possibilities(self, tmp_path):
+        tries = [[*one, *other] for one in possible(HOUSES[:3], 16)[::7] for other in possible(HOUSES[3:])[::40]]
+        tries = [t for t in tries if max(t[:3]) < min(t[3:])][:20]
+        assert len(tries) == 20
+        told = set()
+        for number, houses in enumerate([HOUSES, *tries]):
+            candidate = Microaggregation(k=3).anonymize(Panel(np.array(houses, dtype=float)[:, None]))
+            publish(candidate, tmp_path / str(number), insecure_seed=1)
+            told.add((tmp_path / str(number) / "release.json").read_bytes())
+        assert len(told) == 1
+        certificate = json.loads(told.pop())
+        assert (certificate["utility"], certificate["risk"]) == ({}, {})
+        assert "left out" in certificate["figures"]["left_out"]
+
+    def test_the_publisher_still_has_them_and_the_report_says_why_they_are_absent(self, tmp_path):
+        release = publish(Microaggregation(k=3).anonymize(Panel(np.array(HOUSES)[:, None])), tmp_path / "out")
+        assert release.measured["utility"]["information-loss"]["value"] > 0
+        assert "find original readings by trying" in (tmp_path / "out" / "report.html").read_text()
+
+    def test_a_large_panel_has_its_figures_until_there_are_too_many(self, tmp_path, rng):
+        candidate = Microaggregation(k=5).anonymize(Panel(rng.gamma(2.0, size=(100, 24)).round(3)))
+        certificate = publish(candidate, tmp_path / "few").certificate
+        assert set(certificate["utility"]) == {"information-loss", "normalized-divergence"}
+        assert "left_out" not in certificate["figures"]
+        score = next(iter(certificate["utility"].values()))
+        n_too_many = int(open_bits(candidate)) // BITS_OF_A_FIGURE
+        from shoal.model import Score
+
+        many = {f"m{i}": (Score(score["value"], "lower", (0.0, 1.0)), "a figure") for i in range(n_too_many)}
+        assert publish(candidate, tmp_path / "many", scores=many).certificate["utility"] == {}
+
+    def test_of_a_release_without_a_guarantee_they_are_all_there_is_to_judge_it_by(self, tmp_path, rng):
+        from shoal.attacks import KnownPoints
+
+        panel = Panel(rng.random((6, 4)))
+        candidate = NoiseAddition(snr=3, seed=1).anonymize(panel)
+        risk = KnownPoints(1).attack(panel, candidate.published)
+        risks = {"known-points": (risk, "m")}
+        certificate = publish(candidate, tmp_path / "out", risks=risks, risk_limit=1.0).certificate
+        assert certificate["risk"]
+        assert certificate["utility"]
+
+    def test_on_an_engine_the_same_rule_decides(self, tmp_path):
+        with Local() as engine:
+            release = publish_any(repeated_candidate(engine), tmp_path / "out")
+        assert release.certificate["utility"] == {}
+        assert "left out" in release.certificate["figures"]["left_out"]
+        assert release.measured["utility"]
 
 
-def _bits(original, published):
-    """By asking how many copies side by side it takes until enough is open."""
-    for copies in range(1, 200):
-        if enough_is_open(*(Panel(np.repeat(p.values, copies, axis=1)) for p in (original, published))):
-            return ENOUGH_BITS / copies
-    return 0.0
+class TestBits:
+    """What is counted as open is never more than there is."""
+
+    @given(st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=3))
+    def test_they_are_at_most_all_groups_with_these_means(self, groups):
+        ways = [len({tuple(sorted(p)) for p in possible(g, 7)}) for g in groups]
+        assert bits_of(groups) <= np.log2(np.prod(ways)) + 1e-9
+
+    @given(st.lists(st.integers(0, 6), min_size=1, max_size=5))
+    def test_or_with_these_means_of_thirds(self, group):
+        def thirds(values):
+            ordered, m = sorted(values), len(values)
+            return [sum(ordered[third * m // 3 : (third + 1) * m // 3]) for third in range(3)]
+
+        ways = {tuple(sorted(p)) for p in possible(group, 7) if thirds(p) == thirds(group)}
+        assert bits_of([group], thirds=True) <= np.log2(len(ways)) + 1e-9
+
+    @given(st.lists(st.integers(0, 6), min_size=1, max_size=5))
+    def test_or_with_these_ends(self, group):
+        ends = min(group), max(group)
+        ways = {tuple(sorted(p)) for p in itertools.product(range(7), repeat=len(group)) if (min(p), max(p)) == ends}
+        assert bits_of([group], ends_are_told=True) <= np.log2(len(ways)) + 1e-9
+
+    @pytest.mark.parametrize("method", [Microaggregation(k=3), NLK(n=1, l=2, k=3)])
+    def test_instants_do_not_add_up(self, method, rng):
+        one = rng.gamma(2.0, size=(30, 1)).round(1)
+        constant, short = (method.anonymize(Panel(np.repeat(one, n, axis=1))) for n in (48, 2))
+        assert open_bits(constant) == pytest.approx(open_bits(short))
+        assert open_bits(constant) > 0
+
+    def test_many_cells_of_few_values_leave_little_open(self, rng):
+        occupied = np.repeat(rng.integers(0, 2, size=(30, 200)), 2, axis=0).astype(float)
+        assert open_bits(Microaggregation(k=2).anonymize(Panel(occupied))) < ENOUGH_BITS
+
+    def test_gaps_count_for_nothing(self):
+        gap = np.full((300, 4), np.nan)
+        assert most_open(gap, gap, np.zeros(300, dtype=np.int64)) == 0.0
+
+    def test_every_number_counts_that_does_not_follow_from_others(self):
+        counted = {"a": 1, "b": [0.5, True, "x", None], "c": {"d": (2.0,)}, "interval": {"low": 0.1, "high": 0.2}}
+        assert count_figures(counted) == 3
 
 
-def test_gaps_and_other_shapes_count_for_nothing():
-    gap = np.full((300, 4), np.nan)
-    assert not enough_is_open(Panel(gap), Panel(gap))
-    assert not enough_is_open(Panel(np.ones((300, 4))), Panel(np.zeros((300, 2))))
-
-
-def test_of_long_series_in_parts_few_are_drawn(monkeypatch):
-    seen = []
-    monkeypatch.setattr(parts_openness, "_SAMPLE_BYTES", 16 * 6 * 60)
-    monkeypatch.setattr(parts_openness, "enough_is_open", lambda before, after: seen.append(before.n_series) or True)
-    with Local() as engine:
-        assert parts_openness.enough_is_open_in(repeated_candidate(engine, n=600))
-    assert 0 < seen[0] < 200
+def bits_of(groups, **told):
+    before = np.array([v for group in groups for v in group], dtype=float)[:, None]
+    labels = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return most_open(before, np.ones_like(before), labels, **told)

@@ -253,12 +253,14 @@ class _Joined:
     @property
     def is_everywhere(self) -> NDArray[np.bool_]:
         """Which originals are in all releases."""
-        return np.logical_and.reduce([row >= 0 for row in self.rows])
+        found: NDArray[np.bool_] = np.all([row >= 0 for row in self.rows], axis=0)
+        return found
 
     @property
     def is_somewhere(self) -> NDArray[np.bool_]:
         """Which originals are in one at least."""
-        return np.logical_or.reduce([row >= 0 for row in self.rows])
+        found: NDArray[np.bool_] = np.any([row >= 0 for row in self.rows], axis=0)
+        return found
 
 
 def _join(releases: Sequence[Panel], truths: Sequence[Truth]) -> _Joined:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import engines, reading
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
+
+if TYPE_CHECKING:  # the model is loaded where a command needs it
+    from shoal.model import Release
 
 
 def anonymize(
@@ -104,11 +107,16 @@ def anonymize(
         )
     if as_json:
         lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}
-        figures = release_figures(release.certificate)
+        figures = release_figures(whole(release))
         print_json({"release": str(release.path), "read": progress.said, **figures, **lost})
     else:
-        print_table([*progress.rows, *release_rows(release.path, release.certificate, release.suppression)])
+        print_table([*progress.rows, *release_rows(release.path, whole(release), release.suppression)])
     warn_of_suppression(release)
+
+
+def whole(release: Release) -> dict[str, Any]:
+    """The certificate, and beside it what was measured and left out of it: for the publisher's screen."""
+    return release.certificate | dict(release.measured)
 
 
 def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +170,8 @@ def release_rows(path: Path, certificate: dict[str, Any], lost: Any = None) -> l
     # The other measures are in the certificate and the report; beside differential privacy there are none.
     if loss := certificate["utility"].get("information-loss"):
         rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
+    if certificate["figures"].get("left_out"):
+        rows.append(("not released", "figures of risk and utility; so small a release could be undone with them"))
     return rows + _report_row(path, certificate)
 
 

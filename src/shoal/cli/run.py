@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import engines
-from shoal.cli.anonymize import release_figures, release_rows, warn_of_suppression
+from shoal.cli.anonymize import release_figures, release_rows, warn_of_suppression, whole
 from shoal.cli.output import print_json, print_table, steps
 
 
@@ -67,17 +67,15 @@ def run_policy_file(
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:
     """What came of a policy, for machines."""
-    certificate = outcome.release.certificate
-    return {"release": str(outcome.release.path), **release_figures(certificate), "process": outcome.process}
+    return {"release": str(outcome.release.path), **release_figures(whole(outcome.release)), "process": outcome.process}
 
 
 def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
     """What was tried, what was chosen, what was read and published, what attacks achieved."""
-    certificate = outcome.release.certificate
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
     print()
     attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]
-    print_table([*said, *release_rows(outcome.release.path, certificate), *attacks])
+    print_table([*said, *release_rows(outcome.release.path, whole(outcome.release)), *attacks])
 
 
 def _points(process: dict[str, Any]) -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,16 @@ class Release:
         The published series under their pseudonyms, the profiles of groups, or events, in the order of the file.
     suppression
         What was left out, where the release was just made: for its publisher, and not in the folder.
+    measured
+        For the publisher alone: figures, by their part of the certificate, that were measured and are left out of it
+        because they would tell too much.
     """
 
     path: Path
     certificate: dict[str, Any]
     published: Published | EventTables
     suppression: Suppression | None = None
+    measured: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def values(self) -> NDArray[np.float64]:

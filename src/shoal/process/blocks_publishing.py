@@ -17,6 +17,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Guarantee, Panel, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release.agreement import Agreement
+from shoal.release.openness import without_originals
 from shoal.release.parts import PartsRelease, release_blocks
 from shoal.release.suppression import LIMIT
 from shoal.report import render, summarise
@@ -113,12 +114,7 @@ def figures_of(candidate: BlockCandidate) -> dict[str, Any]:
     drawn = Panel(
         clock.shaped(unpack(rows[PUBLISHED])), times=clock.times, channels=clock.channels, timezone=clock.timezone
     )
-    summary = summarise(drawn, drawn, 2)
-    for channel in summary["channels"]:
-        channel["reason"] = WHY
-        channel["duration"] = {}
-        channel["profile"]["original"] = None
-        channel["bands"]["original"] = None
+    summary = without_originals(summarise(drawn, drawn, 2), WHY)
     return summary | {"series": {"original": candidate.panel.n_series, "published": candidate.n_series}}
 
 

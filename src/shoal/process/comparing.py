@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Envelopes, Events, EventTables, Panel, Profiles, Release
-from shoal.process.matching import read_map
+from shoal.process.matching import map_of, read_map
 from shoal.read import read_events, read_panel
+from shoal.release.certifying import keyed_digest
+from shoal.release.private import read_input_key
 
 Positions = NDArray[np.int64]
 
@@ -64,7 +66,8 @@ def compare(source: Any, settings: Mapping[str, Any], release: Release, private:
         curves = _part(whole, first[of_published], np.arange(whole.n_instants))
         pairs = Pairs(_part(original, of_original, common), curves, rows)
     everyone = np.arange(original.n_series)
-    return Compared(release, original, whole, _part(original, everyone, common), pairs, _notes(original, release))
+    notes = () if private is None else _notes(original, release, private)
+    return Compared(release, original, whole, _part(original, everyone, common), pairs, notes)
 
 
 def _curves(published: Panel | Profiles | Envelopes) -> Panel:
@@ -171,9 +174,12 @@ def _names(published: Any) -> list[str]:
     return [str(name) for name in (published.names if isinstance(published, Profiles) else published.ids)]
 
 
-def _notes(original: Panel, release: Release) -> tuple[str, ...]:
-    digest = release.certificate["input"]["panel_sha256"]
-    if digest is None or digest == original.digest():
+def _notes(original: Panel, release: Release, private: Path) -> tuple[str, ...]:
+    """Whether the table is another one; the certificate's digest can be compared with the key of the private folder."""
+    told, own = release.certificate["input"]["panel_sha256"], original.digest()
+    key = read_input_key(map_of(release, private))
+    # Earlier versions had plain digests, and no key.
+    if told is None or told == (own if key is None else keyed_digest(key, own)):
         return ()
     return ("the table is not the one the release was made from, or was read with other settings",)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ReleaseError
 from shoal.model import Panel, Release
-from shoal.release.parts_private import data_digest
+from shoal.release.private import data_digest, sweep_private
 
 NOBODY = -1
 """What a published row stands for that is no original's: a fictive series."""
@@ -39,9 +39,17 @@ def match(original: Panel, release: Release, private: str | Path) -> NDArray[np.
     return np.array([stands_for.get(name, NOBODY) for name in published.ids.tolist()], dtype=np.int64)
 
 
+def map_of(release: Release, private: Path) -> Path:
+    """Where the map of a release is kept: a file, or a folder of parts."""
+    path = private / f"pseudonyms-{data_digest(release.certificate['files'])[:16]}.parquet"
+    if not path.exists() and private.is_dir():
+        sweep_private(private)  # the process that published may have been killed before the map was in its place
+    return path
+
+
 def read_map(release: Release, private: Path) -> pl.DataFrame:
     """The columns `id` and `pseudonym` of the map that was kept with a release."""
-    path = private / f"pseudonyms-{data_digest(release.certificate['files'])[:16]}.parquet"
+    path = map_of(release, private)
     if not path.exists():
         raise ReleaseError(
             f"The private folder {str(private)!r} has no map of this release. It is kept when a release is written "

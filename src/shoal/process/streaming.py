@@ -22,7 +22,7 @@ from shoal.streams.arrivals import Arrivals
 from shoal.streams.checkpoint import Checkpoint, Kept, different, locked, read_checkpoints
 from shoal.streams.folder import Folder
 from shoal.streams.lines import Lines
-from shoal.streams.output import Totals, check_new, summarise
+from shoal.streams.output import Totals, check_new, complete_summary, summarise
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stopping import Stop, stopping
@@ -133,7 +133,7 @@ def stream_events(
         if stream.finished:
             if any(len(block) for block in reader.blocks(stop)):
                 raise InputError("This stream is finished, so nothing can be added. Begin a new one in new folders.")
-            tell("This stream is finished; nothing was written.")
+            tell(complete_summary(to, stream.summary()))
             return stream.summary()
         if private is None:
             tell("Without --private no state is kept: a stream that is stopped cannot go on.")

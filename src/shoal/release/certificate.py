@@ -99,7 +99,11 @@ class TimePart(_Part):
 
 
 class InputPart(_Part):
-    """What went in: digests of each file and of the panel as it was read, and the settings it was read with."""
+    """What went in, and the settings it was read with.
+
+    The digests are HMAC-SHA256 of the SHA-256 of each file and of the panel as it was read, under a key in the
+    publisher's private folder; without one there are none.
+    """
 
     kind: str
     sha256: tuple[str, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import importlib.metadata
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.guarantees import AggregateRule
 from shoal.model import Guarantee, Recipe, Risk, Role, Score, Verdict
 from shoal.model.keyed_names import JOINABLE
 from shoal.model.panel import Origin
@@ -47,6 +50,7 @@ def certify(
     files: Mapping[str, cert.FilePart],
 ) -> cert.Certificate:
     """A certificate that is not sealed yet."""
+    told = certified_figures(scores, risks)
     return cert.Certificate(
         shoal=importlib.metadata.version("shoal"),
         form=form,
@@ -60,7 +64,7 @@ def certify(
                 statement=g.statement,
                 checked_by="publisher" if g.needs_originals else "anyone",
                 verdict=cert.VerdictPart(
-                    holds=v.holds, measured=v.measured, required=v.required, witness=v.witness, note=v.note
+                    holds=v.holds, measured=_certified(g, v), required=v.required, witness=v.witness, note=v.note
                 ),
             )
             for g, v in guarantees
@@ -72,16 +76,35 @@ def certify(
         pseudonyms=pseudonyms,
         pseudonyms_note=JOINABLE if pseudonyms == "keyed" else "",
         files=dict(files),
-        utility={
-            name: cert.ScorePart(
-                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
-            )
-            for name, (s, text) in scores.items()
-        },
-        risk={name: _risk(risk, meaning) for name, (risk, meaning) in risks.items()},
+        utility=told["utility"],
+        risk=told["risk"],
         figures=dict(figures),
         versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
     )
+
+
+def _certified(guarantee: Guarantee, verdict: Verdict) -> float | int | None:
+    """What was measured; of a share of the originals only that it is within its limit.
+
+    The largest share of an aggregate times its published total is one subject's own amount.
+    """
+    of_originals = isinstance(guarantee, AggregateRule) and isinstance(verdict.measured, float) and verdict.holds
+    return verdict.required if of_originals else verdict.measured
+
+
+def certified_figures(
+    scores: Mapping[str, tuple[Score, str]], risks: Mapping[str, tuple[Risk, str]]
+) -> dict[str, dict[str, Any]]:
+    """Scores and risks as a certificate has them, `utility` and `risk`: in three digits."""
+    return {
+        "utility": {
+            name: cert.ScorePart(
+                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+            ).model_dump(mode="json")
+            for name, (s, text) in scores.items()
+        },
+        "risk": {name: _risk(risk, meaning) for name, (risk, meaning) in risks.items()},
+    }
 
 
 def write_certificate(
@@ -98,21 +121,26 @@ def write_certificate(
 
 
 def input_part(
-    origin: Origin | None, *, unguessable: bool, panel_sha256: str | None = None, exact: bool = True
+    origin: Origin | None, *, key: bytes | None, panel_sha256: str | None = None, exact: bool = True
 ) -> cert.InputPart:
-    """What went in; digests only where nobody could find the originals by trying.
+    """What went in, its digests under a key that stays with the publisher; without a key there are none.
 
-    Beside noise (not `exact`) only the settings are told: rows, and what reading dropped or filled, are exact counts
-    of the data.
+    A plain digest of readings that somebody can guess confirms the guess. Beside noise (not `exact`) only the settings
+    are told: rows, and what reading dropped or filled, are exact counts of the data.
     """
     reading = dict(origin.reading) if origin else {}
     return cert.InputPart(
         kind=origin.kind if origin else "array",
-        sha256=origin.sha256 if origin and unguessable else (),
+        sha256=tuple(keyed_digest(key, digest) for digest in origin.sha256) if origin and key else (),
         rows=origin.n_rows if origin and exact else None,
         reading=reading if exact else {name: reading[name] for name in _SETTINGS if name in reading},
-        panel_sha256=panel_sha256,
+        panel_sha256=keyed_digest(key, panel_sha256) if key and panel_sha256 else None,
     )
+
+
+def keyed_digest(key: bytes, digest: str) -> str:
+    """HMAC-SHA256 of a digest: only who has the key can tell of what it is."""
+    return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
 
 
 def withheld(roles: Roles, n_further: int) -> int:

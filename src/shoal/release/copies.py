@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from shoal.errors import ReleaseError
 from shoal.kernels.equal_rows import row_classes
 from shoal.release.agreement import Agreement
+from shoal.release.leftovers import alone_in
 from shoal.release.private import write_privately
 from shoal.streams.durable import sync
 
@@ -80,11 +81,12 @@ def keep_copy(folder: Path, release: Path, agreement: Agreement, data_sha256: st
     }
     place = folder / f"copy-{data_sha256[:16]}.parquet"
     partial = place.with_name(f".{place.name}.partial")
-    write_privately(partial, b"")
-    pq.write_table(kept.replace_schema_metadata({COPY: json.dumps(about)}), partial)
-    sync(partial)
-    partial.rename(place)
-    sync(folder)
+    with alone_in(folder):
+        write_privately(partial, b"")
+        pq.write_table(kept.replace_schema_metadata({COPY: json.dumps(about)}), partial)
+        sync(partial)
+        partial.rename(place)
+        sync(folder)
 
 
 def load_copies(folder: Path) -> list[Copy]:

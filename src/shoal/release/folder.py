@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ReleaseError
 from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.release.leftovers import abandoned, alone_in, hold, remove
 from shoal.release.parts_names import files_in
 from shoal.streams.durable import sync
-
-# A younger partial folder may belong to a writer that has not locked it yet.
-_STALE_SECONDS = 60
 
 
 @contextmanager
@@ -26,7 +22,8 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     """Yield a temporary folder beside `target`; on success sync it to disk and rename it, on failure remove it.
 
     An existing release is replaced only on request, and nothing that is not a release or an empty folder ever is.
-    Replacing takes two renames: whoever looks between them finds no folder, never half a one.
+    Replacing takes two renames: whoever looks between them finds no folder, never half a one. The next to write there
+    puts back the earlier release if the process was killed between them.
     """
     check_target(target, overwrite=overwrite)
     with folder_beside(target) as partial:
@@ -48,15 +45,12 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
     What killed processes left of such folders is removed first.
     """
-    prefix = f".{target.name}.partial-"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent, prefix)
-        if target.exists():
-            _sweep(target.parent, f".{target.name}.replaced-")
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with alone_in(target.parent):
+            for left in abandoned(target.parent, f".{target.name}.partial-"):
+                remove(left)
+            folder, lock = _begin(target, "partial")
     except OSError as error:
         raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
     try:
@@ -68,6 +62,8 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """Raise when a release may not be written there: best asked before long work."""
+    refuse_inside_release(target, "A release")
+    _put_back(target)
     if not (target.exists() or target.is_symlink()):
         return
     if not target.is_dir() or target.is_symlink():
@@ -83,26 +79,51 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         )
 
 
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove what killed runs left behind: old partial folders whose writer is gone, and its lock with it."""
-    for left in parent.iterdir():
-        if not left.name.startswith(prefix) or time.time() - left.stat().st_mtime < _STALE_SECONDS:
-            continue
-        descriptor = os.open(left, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
-        except BlockingIOError:
-            pass  # its writer is alive
-        finally:
-            os.close(descriptor)
+def refuse_inside_release(place: Path, what: str) -> None:
+    """Raise where a place lies in the folder of a release: it would be given away with it, or make it another one."""
+    # A link leads into the release it points to.
+    for folder in place.resolve().parents:
+        if is_release(folder):
+            raise ReleaseError(f"{what} must not lie inside a release, here {str(folder)!r}. Choose another place.")
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder has a certificate, damaged or not."""
+    try:
+        return b'"seal"' in (folder / FILE_NAME).read_bytes()
+    except OSError:
+        return False
+
+
+def _begin(target: Path, what: str) -> tuple[Path, int]:
+    """A hidden folder beside a target, and the descriptor that locks it."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{what}-", dir=target.parent))
+    return folder, hold(folder)
+
+
+def _put_back(target: Path) -> None:
+    """Put back the release that a killed process was about to replace; remove it where the new one is in place."""
+    if not target.parent.is_dir():
+        return
+    try:
+        with alone_in(target.parent):
+            for left in abandoned(target.parent, f".{target.name}.replaced-"):
+                if (left / "old").is_dir() and not (target.exists() or target.is_symlink()):
+                    (left / "old").rename(target)
+                remove(left)
+    except OSError as error:
+        raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
 
 
 def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
     if overwrite and target.exists() and any(target.iterdir()):
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.replaced-", dir=target.parent))
-        target.rename(aside / "old")
-        partial.rename(target)
+        with alone_in(target.parent):
+            aside, lock = _begin(target, "replaced")
+        try:
+            target.rename(aside / "old")
+            partial.rename(target)
+        finally:
+            os.close(lock)
         shutil.rmtree(aside)
     else:
         try:

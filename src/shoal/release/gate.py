@@ -30,7 +30,7 @@ from shoal.model import (
 from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.release import certificate as cert
 from shoal.release.agreement import Agreement, new_salt, recipient_key, write_agreement
-from shoal.release.certifying import certify, input_part, time_part, withheld, write_certificate
+from shoal.release.certifying import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
 from shoal.release.files import FileFormat
@@ -38,8 +38,16 @@ from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
 from shoal.release.lint import Written, check_accepted, lint, settle
-from shoal.release.openness import enough_is_open, enough_pairs_are_open
-from shoal.release.private import keep, keep_aside, load_or_make_key, open_private, write_privately
+from shoal.release.openness import LEFT_OUT, may_be_told, without_originals
+from shoal.release.private import (
+    input_key,
+    kept_with,
+    load_or_make_key,
+    map_aside,
+    open_private,
+    write_map,
+    write_privately,
+)
 from shoal.release.pseudonyms import Pseudonyms
 from shoal.release.publishers_word import (
     is_by_mechanism,
@@ -153,17 +161,33 @@ def release_candidate(
     suppression = suppression_of(candidate)
     if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
         raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    measured: dict[str, Any] = {}
     if not tells_exact_figures(guarantees):
         scores = risks = figures = None
     elif isinstance(candidate, EventsCandidate):
-        told = readers_figures(candidate.published, suppression)
-        figures = {**(figures or {}), **({"suppression": told} if told else {})}
+        missing = readers_figures(candidate.published, suppression)
+        figures = {**(figures or {}), **({"suppression": missing} if missing else {})}
+    else:
+        told, shown = certified_figures(scores or {}, risks or {}), dict(figures or {})
+        # What was tried on the way goes first, where not everything may be told.
+        process = dict(shown.pop("process", {}))
+        without = {name: part for name, part in process.items() if name not in ("points", "curves", "sentence")}
+        for one in (process, without):
+            if may_be_told(candidate, guarantees, told["utility"], told["risk"], one):
+                figures = shown | ({"process": one} if one else {})
+                break
+        else:
+            measured, scores, risks = told, None, None
+            figures = without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT}
     names = _names(form, candidate, target, pseudonyms, private, insecure_seed, agreement)
-    aside = None
+    key = None
     if private is not None:
-        aside = keep_aside(Path(private), candidate, form.name_of_each_series(candidate.private, names))
+        key = input_key(insecure_seed, load_or_make_key(Path(private)) if pseudonyms == "keyed" else None)
     began = time.time()
-    with whole_folder(target, overwrite=overwrite) as partial:
+    with (
+        map_aside(None if private is None else Path(private)) as aside,
+        whole_folder(target, overwrite=overwrite) as partial,
+    ):
         tables = form.write(candidate.published, names, partial, file_format)
         published = candidate.published
         draft = certify(
@@ -176,7 +200,7 @@ def release_candidate(
             form=form.name,
             counts=form.counts(published, candidate.private),
             time=time_part(published.times, published.timezone),
-            input=_input(candidate, guarantees),
+            input=_input(candidate, guarantees, key),
             columns=form.columns(published, _withheld(candidate.private.original)),
             pseudonyms="insecure" if insecure_seed is not None else pseudonyms,
             files={table.name: cert.digest_file(table) for table in tables},
@@ -201,18 +225,14 @@ def release_candidate(
         if agreement is not None and private is not None:
             # Before it is in place: a copy that cannot be known again must not leave.
             keep_copy(Path(private), partial, agreement, final.files[tables[0].name].sha256)
-    if aside is not None:
-        # Only now: until the release is in place, maps of earlier ones are all there is.
-        keep(aside, final.files[tables[0].name].sha256)
-        if suppression.values and private is not None:
-            name = f"suppression-{final.files[tables[0].name].sha256[:16]}.csv"
-            write_privately(Path(private) / name, table_by_value(suppression))
-    return Release(
-        path=Path(to),
-        certificate=final.as_dict(),
-        published=form.renamed(candidate.published, names),
-        suppression=suppression,
-    )
+        if aside is not None:
+            # Before the release is in place, and put in its own place after it: a kill between leaves both to be found.
+            kept = kept_with(target, final.files[tables[0].name].sha256, key)
+            write_map(aside, candidate, form.name_of_each_series(candidate.private, names), kept)
+    if suppression.values and private is not None:
+        name = f"suppression-{final.files[tables[0].name].sha256[:16]}.csv"
+        write_privately(Path(private) / name, table_by_value(suppression))
+    return Release(Path(to), final.as_dict(), form.renamed(candidate.published, names), suppression, measured)
 
 
 def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
@@ -284,18 +304,15 @@ def _names(
     return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
 
 
-def _input(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> cert.InputPart:
-    """What went in, and its digests, unless these would help to find it."""
+def _input(
+    candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes | None
+) -> cert.InputPart:
+    """What went in, and its digests under a key, if there is one."""
     original = candidate.private.original
-    # Where the release leaves little open, originals could be found by trying out which have this digest.
     exact = tells_exact_figures(guarantees)
-    unguessable = exact and (
-        enough_pairs_are_open(candidate.published)
-        if isinstance(candidate, EventsCandidate)
-        else enough_is_open(candidate.originals, candidate.curves)
-    )
-    panel_sha256 = original.digest() if unguessable and isinstance(original, Panel) else None
-    return input_part(original.origin, unguessable=unguessable, panel_sha256=panel_sha256, exact=exact)
+    key = key if exact else None
+    panel_sha256 = original.digest() if key and isinstance(original, Panel) else None
+    return input_part(original.origin, key=key, panel_sha256=panel_sha256, exact=exact)
 
 
 def _withheld(original: Panel | Events) -> int:

@@ -24,6 +24,7 @@ from typing import Any
 from shoal.errors import ReleaseError
 from shoal.model import Candidate, EventsCandidate, Guarantee, Release
 from shoal.release.certificate import FILE_NAME, read_certificate
+from shoal.release.folder import refuse_inside_release
 from shoal.release.ledger_conflicts import refuse_together
 from shoal.release.ledger_entries import LedgerEntry, Members, Note, fingerprint
 from shoal.release.ledger_groups import Membership, membership_of, older_hashes
@@ -79,6 +80,7 @@ def recording(
     path, folder = Path(ledger), Path(os.path.abspath(to))  # noqa: PTH100 - as the gate does
     if folder.resolve() in path.resolve().parents:
         raise ReleaseError("The ledger must not lie inside the release.")
+    refuse_inside_release(path, "The ledger")
     with _locked(path) as descriptor:
         try:
             entries, key = _settled(path, descriptor)
@@ -158,7 +160,7 @@ def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
 def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
     """A release that was being written when its process ended, and whether somebody is publishing right now."""
     with _still(path) as is_still:
-        return (_interrupted(Path(path), len(_read(path))), False) if is_still else (None, True)
+        return (_interrupted(Path(path), _read(path)), False) if is_still else (None, True)
 
 
 def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
@@ -214,13 +216,12 @@ def _settled(path: Path, descriptor: int) -> tuple[list[LedgerEntry], bytes]:
     _cut_unfinished(path, descriptor)
     entries = list(_read(path))
     _refuse_lost(path, entries)
-    left = _interrupted(path, len(entries))
+    left = _interrupted(path, entries)
     is_missing = left is not None and left.is_in_place
     key = _key(path, entries, is_needed=bool(entries) or is_missing)
-    if left is not None:
-        if is_missing:
-            entries.append(_append(descriptor, left.note, key))
-        _pending(path).unlink()
+    if left is not None and is_missing:
+        entries.append(_append(descriptor, left.note, key))
+    _pending(path).unlink(missing_ok=True)
     return entries, key
 
 
@@ -325,8 +326,8 @@ def _write(place: Path, content: bytes) -> None:
     sync(place.absolute().parent)
 
 
-def _interrupted(path: Path, n_entries: int) -> Interrupted | None:
-    """What the note beside a ledger of so many releases is of."""
+def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | None:
+    """What the note beside a ledger of these releases is of; None where the release was recorded before the kill."""
     place = _pending(path)
     try:
         note = Note.from_line(place.read_bytes())
@@ -340,12 +341,14 @@ def _interrupted(path: Path, n_entries: int) -> Interrupted | None:
             "whether that release is in its folder and not in shoal ledger list. If it is and somebody has got it, "
             "begin a new ledger with other subjects; if it is not, or once its folder is removed, remove the note."
         ) from None
-    if note.releases > n_entries:
+    if note.releases > len(entries):
         raise ReleaseError(
-            f"The ledger has {n_entries} release(s), and had {note.releases} when the last one was begun. Put back a "
-            "copy of the file."
+            f"The ledger has {len(entries)} release(s), and had {note.releases} when the last one was begun. Put back "
+            "a copy of the file."
         )
-    return Interrupted(note)
+    state = _state_of(Path(note.folder))
+    is_recorded = state is not None and state["certificate"] in {e.certificate for e in entries[note.releases :]}
+    return None if is_recorded else Interrupted(note)
 
 
 def _state_of(folder: Path) -> dict[str, Any] | None:

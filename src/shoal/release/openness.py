@@ -1,48 +1,169 @@
-"""How much a release leaves open: whether the originals could be found by trying."""
+"""How much a release leaves open: whether figures about the originals would let somebody find them by trying.
+
+A figure of three digits rules out most of the originals that a release allows. Six houses at one instant, in groups of
+three with known means, have about a million possibilities; two scores leave two of them. So figures are shown only
+where the possibilities outnumber what all figures together can tell apart, by a factor of 2^128.
+
+Readings of different instants may follow from each other: of constant series the first one tells all. What is open is
+therefore counted at a single instant, the one that leaves most open, and never added up over instants.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-import polars as pl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from shoal.model import EventTables, Panel
-from shoal.model.event_tables import COUNT, GROUP, TIME
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.guarantees import AttackOnly
+from shoal.model import Candidate, Envelopes, Guarantee
 
 ENOUGH_BITS = 128
 """So many, and nobody tries all possibilities."""
 
+BITS_OF_A_FIGURE = 14
+"""Three digits and the place of the point: 900 numbers in each of 18 decades are fewer than 2^14."""
 
-def enough_is_open(originals: Panel, curves: Panel) -> bool:
-    """Whether somebody who has the published curves still has at least 2^128 possible originals to try.
+MOST_BITS_OF_A_PAIR = 10
+"""Finer readings than a thousandth of a difference do not show in three digits."""
 
-    At each instant and channel, of m series that share a published value and do not have it themselves, at least one
-    differs from another, and nobody knows which: log2(m) bits, or more where values are fine. A value that was
-    published as it was measured leaves nothing open.
+_FOLLOW = frozenset(
+    {"interval", "baseline_interval", "n_targets", "n_left_out", "n_suppressed", "at", "parameters", "range"}
+)
+"""Intervals follow from a success and the number of targets; the others are no figures about readings."""
+
+LEFT_OUT = (
+    "Risk, utility and curves of the originals are left out: the release is so small that somebody could find original "
+    "readings by trying which of them give these figures. The publisher has them."
+)
+"""What a certificate says instead of figures."""
+
+
+def may_be_told(
+    candidate: Candidate,
+    guarantees: Sequence[Guarantee],
+    scores: Mapping[str, Any],
+    risks: Mapping[str, Any],
+    process: Mapping[str, Any],
+) -> bool:
+    """Whether these figures leave at least 2^128 possible originals.
+
+    A release without a guarantee is judged by its figures alone, so that they are told whatever its size.
     """
+    return is_enough(lambda: open_bits(candidate), guarantees, scores, risks, process)
+
+
+def is_enough(
+    bits: Callable[[], float],
+    guarantees: Sequence[Guarantee],
+    scores: Mapping[str, Any],
+    risks: Mapping[str, Any],
+    process: Mapping[str, Any],
+) -> bool:
+    """Whether so many bits are enough beside these figures."""
+    if any(isinstance(guarantee, AttackOnly) for guarantee in guarantees):
+        return True
+    n_figures = len(scores) + count_figures(risks) + count_figures([process.get("points"), process.get("curves")])
+    return bits() >= ENOUGH_BITS + BITS_OF_A_FIGURE * n_figures
+
+
+def count_figures(part: Any) -> int:
+    """How many numbers there are in nested parts; not those that follow from others, or that say how much was asked."""
+    if isinstance(part, Mapping):
+        return sum(count_figures(one) for name, one in part.items() if name not in _FOLLOW)
+    if isinstance(part, list | tuple):
+        return sum(count_figures(one) for one in part)
+    return int(isinstance(part, int | float) and not isinstance(part, bool))
+
+
+def open_bits(candidate: Candidate) -> float:
+    """The binary logarithm of how many originals could surely have led to what is published; often far more could."""
+    originals, curves = candidate.originals, candidate.curves
     if originals.values.shape != curves.values.shape:
-        return False
-    bits = 0.0
-    for before, after in zip(originals.rows.T, curves.rows.T, strict=True):
-        changed = (before != after) & ~np.isnan(before) & ~np.isnan(after)
-        sizes = np.unique(after[changed], return_counts=True)[1]
-        bits += float(np.log2(np.maximum(sizes, 1)).sum())
-        if bits >= ENOUGH_BITS:
-            return True
-    return False
+        return 0.0
+    groups = candidate.private.groups
+    if candidate.private.rows is not None and len(groups) != originals.n_series:
+        groups = groups[candidate.private.rows]
+    if groups.ndim == 2:
+        groups = np.repeat(groups, originals.n_channels, axis=1)
+    envelopes = candidate.published if isinstance(candidate.published, Envelopes) else None
+    return most_open(
+        originals.rows,
+        curves.rows,
+        groups,
+        thirds=candidate.recipe.parameters.get("aggregate") == "quantiles",
+        ends_are_told=envelopes is not None,
+        letters=1 if envelopes is None else int(envelopes.levels.max()),
+    )
 
 
-def enough_pairs_are_open(published: EventTables) -> bool:
-    """Whether somebody who has bucketised events still has at least 2^128 possible originals to try.
+def most_open(
+    before: NDArray[np.float64],
+    after: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    *,
+    thirds: bool = False,
+    ends_are_told: bool = False,
+    letters: int = 1,
+) -> float:
+    """Bits that are open at the column where most are; rows are series, `groups` is of series or of single cells.
 
-    In a group of m records the sensitive values can be given to the records in m! ways, of which those are the same
-    that exchange equal values, or records with equal quasi-identifiers. Of generalised events it is not known how many
-    originals a range has room for, so nothing counts as open.
+    In a group with sorted readings x[0] <= ... <= x[m-1] take x[j] and x[m-1-j]. One may be higher and the other lower
+    by the same amount as long as no reading passes a neighbour: the mean stays, as do a median, a trimmed mean and the
+    order. In steps of the smallest difference between readings these are different originals, and pairs vary freely:
+
+        bits = sum over pairs of log2(1 + min(x[j+1] - x[j], x[m-1-j] - x[m-2-j]) / step)
+
+    with half the difference for the two in the middle. `thirds` are groups of their own. Where the ends of a group are
+    told, they stay; where a word is, `letters` of the alphabet are told of each reading.
     """
-    if published.counts is None:
-        return False
-    records, group = published.records, [TIME, GROUP]
-    sizes = records.group_by(group).agg(pl.len().alias("n"))["n"].to_numpy()
-    alike = records.group_by(records.columns).agg(pl.len().alias("n"))["n"].to_numpy()
-    counts = published.counts[COUNT].to_numpy()
-    ways = np.concatenate([[0.0], np.cumsum(np.log2(np.arange(1, int(max(sizes.max(), counts.max())) + 1)))])
-    return bool(ways[sizes].sum() - ways[alike].sum() - ways[counts].sum() >= ENOUGH_BITS)
+    most = 0.0
+    for column in range(before.shape[1]):
+        x, told = before[:, column], after[:, column]
+        labels = groups if groups.ndim == 1 else groups[:, column]
+        seen = ~np.isnan(x) & ~np.isnan(told) & (labels >= 0)
+        different = np.unique(x[seen])
+        if len(different) < 2:
+            continue
+        step = float(np.diff(different).min())
+        bits = 0.0
+        order = np.lexsort((x[seen], labels[seen]))
+        cuts = np.flatnonzero(np.diff(labels[seen][order])) + 1
+        for members in np.split(x[seen][order], cuts):
+            for part in _thirds(members) if thirds else (members,):
+                bits += _bits_of_pairs(part, step, 1 if ends_are_told else 0, 2.0 * np.log2(letters))
+        most = max(most, bits)
+    return most
+
+
+def _bits_of_pairs(x: NDArray[np.float64], step: float, first: int, told: float) -> float:
+    """Bits of sorted readings that are published alike; outer pairs before the `first` stay as they are."""
+    n_pairs = len(x) // 2
+    low, high = x[:n_pairs], x[::-1][:n_pairs]
+    next_low, next_high = x[1 : n_pairs + 1], x[::-1][1 : n_pairs + 1]
+    room = np.minimum(next_low - low, high - next_high)
+    if len(x) % 2 == 0 and n_pairs:
+        room[-1] = (high[-1] - low[-1]) / 2.0
+    # A hair less than a whole step is a step that rounding has shortened.
+    bits = np.log2(1.0 + np.floor(room / step + 1e-9))[first:] - told
+    return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR).sum())
+
+
+def _thirds(x: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    return [x[third * len(x) // 3 : (third + 1) * len(x) // 3] for third in range(3)]
+
+
+def without_originals(figures: Mapping[str, Any], why: str) -> dict[str, Any]:
+    """The aggregates for the report without those of the originals."""
+    channels = [
+        channel
+        | {
+            "reason": why,
+            "duration": {},
+            "profile": channel["profile"] | {"original": None},
+            "bands": channel["bands"] | {"original": None},
+        }
+        for channel in figures.get("channels", [])
+    ]
+    return dict(figures) | ({"channels": channels} if channels else {})

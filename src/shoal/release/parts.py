@@ -23,18 +23,19 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.methods.instants import positions
 from shoal.model import EventTables, Guarantee, Published, Release, Risk, Score, Suppression
 from shoal.release import certificate as cert
-from shoal.release.certifying import certify, input_part, time_part, withheld, write_certificate
+from shoal.release.certifying import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.folder import check_target, folder_beside, whole_folder
 from shoal.release.gate import refusal
 from shoal.release.lint import check_accepted, settle
 from shoal.release.loading import load_release
+from shoal.release.openness import LEFT_OUT
 from shoal.release.parts_counts import count_subjects, sizes_of
 from shoal.release.parts_lint import WrittenRelease, lint_parts
-from shoal.release.parts_openness import enough_is_open_in
-from shoal.release.parts_private import keep_map, map_aside
+from shoal.release.parts_openness import may_be_told_of
+from shoal.release.parts_private import finish_map
 from shoal.release.parts_refusing import refuse_blocks
 from shoal.release.parts_writing import PART_BYTES, bits_for, write_parts
-from shoal.release.private import load_or_make_key, open_private
+from shoal.release.private import data_digest, input_key, kept_with, load_or_make_key, map_aside, open_private
 from shoal.release.publishers_word import judge, refuse_unjudged
 from shoal.release.suppression import LIMIT, refuse_suppression, suppression_of
 from shoal.release.values import Grouped, count_groups, value_columns
@@ -54,10 +55,17 @@ class PartsRelease(Release):
         As in `Release`.
     """
 
-    def __init__(self, path: Path, certificate: dict[str, Any], suppression: Suppression | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        certificate: dict[str, Any],
+        suppression: Suppression | None = None,
+        measured: Mapping[str, Any] | None = None,
+    ) -> None:
         object.__setattr__(self, "path", path)
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "suppression", suppression)
+        object.__setattr__(self, "measured", measured or {})
 
     @cached_property
     def published(self) -> Published:
@@ -117,12 +125,17 @@ def release_blocks(
     suppression = suppression_of(candidate)
     if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
         raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    measured: dict[str, Any] = {}
+    told = certified_figures(scores or {}, risks or {})
+    if not may_be_told_of(candidate, guarantees, told["utility"], told["risk"], (figures or {}).get("process", {})):
+        measured, scores, risks, figures = told, None, None, {"left_out": LEFT_OUT}
     key = _key(candidate, target, pseudonyms, kept, insecure_seed)
+    of_input = None if kept is None else input_key(insecure_seed, key if pseudonyms == "keyed" else None)
     engine = candidate.panel.engine
     began = time.time()
     # Files are written in a third folder: what a task left there that was given up is not in the release.
     with (
-        map_aside(kept, candidate.secrets) as map_folder,
+        map_aside(kept, in_parts=True) as map_folder,
         folder_beside(target) as aside,
         whole_folder(target, overwrite=overwrite) as partial,
     ):
@@ -143,7 +156,7 @@ def release_blocks(
             form=candidate.form,
             counts=counts,
             time=time_part(candidate.clock.times, candidate.clock.timezone),
-            input=input_part(candidate.panel.origin, unguessable=enough_is_open_in(candidate)),
+            input=input_part(candidate.panel.origin, key=of_input),
             columns=_columns(candidate),
             pseudonyms="insecure" if insecure_seed is not None else pseudonyms,
             files=written.files,
@@ -169,10 +182,10 @@ def release_blocks(
         if accepted := settle(found, accept):
             # Once more, so that the report names them too.
             final = write_certificate(draft.model_copy(update={"accepted": accepted}), partial, page)
-    if kept is not None and map_folder is not None:
-        # Only now: until the release is in place, maps of earlier ones are all there is.
-        keep_map(map_folder, final)
-    return PartsRelease(Path(to), final.as_dict(), suppression)
+        if map_folder is not None:
+            data_sha256 = data_digest(final.as_dict()["files"])
+            finish_map(map_folder, {**candidate.secrets, **kept_with(target, data_sha256, of_input)})
+    return PartsRelease(Path(to), final.as_dict(), suppression, measured)
 
 
 def local_path(to: str | Path, what: str) -> Path:

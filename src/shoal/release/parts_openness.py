@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.blocks import PUBLISHED, BlockCandidate, chances
 from shoal.engines.contract import Blocks
 from shoal.engines.rows import ROW, unpack
-from shoal.model import Panel
-from shoal.release.openness import enough_is_open
+from shoal.model import Guarantee
+from shoal.release.openness import is_enough, most_open
 
 _SAMPLE = 2_000
 _SAMPLE_BYTES = 64 * 2**20  # of long series fewer are drawn; one group of them leaves enough open
 _PAIRS = pa.schema([(ROW, pa.binary()), (PUBLISHED, pa.binary())])
 
 
-def enough_is_open_in(candidate: BlockCandidate) -> bool:
-    """Whether somebody who has the release still has at least 2^128 possible originals to try.
+def may_be_told_of(
+    candidate: BlockCandidate,
+    guarantees: Sequence[Guarantee],
+    scores: Mapping[str, Any],
+    risks: Mapping[str, Any],
+    process: Mapping[str, Any],
+) -> bool:
+    """Whether these figures leave at least 2^128 possible originals.
 
     What is open in some groups is open in all, so groups are drawn, each whole: by a hash of what they are published
     as. Of envelopes, and where instants are not those of the originals, nothing counts as open.
     """
+    return is_enough(lambda: _open_bits(candidate), guarantees, scores, risks, process)
+
+
+def _open_bits(candidate: BlockCandidate) -> float:
     panel = candidate.panel
-    if candidate.form != "values" or candidate.clock.n_instants != panel.clock.n_instants:
-        return False
-    if candidate.n_published is not None or candidate.clock.n_channels != panel.clock.n_channels:
-        return False
+    if candidate.form != "values" or not candidate.row_by_row or candidate.n_published is not None:
+        return 0.0
     wanted = min(_SAMPLE, _SAMPLE_BYTES // (16 * candidate.clock.n_instants * candidate.clock.n_channels) + 1)
     share = min(1.0, wanted / max(1, candidate.n_series))
     drawn = panel.engine.collect(panel.engine.map(candidate.table, _WholeGroups(share), _PAIRS))
     if not drawn.num_rows:
-        return False
-    before, after = (Panel(candidate.clock.shaped(unpack(drawn[name]))) for name in (ROW, PUBLISHED))
-    return enough_is_open(before, after)
+        return 0.0
+    before, after = (unpack(drawn[name]) for name in (ROW, PUBLISHED))
+    if candidate.recipe.method == "nlk":
+        labels = [np.unique(column, return_inverse=True)[1] for column in after.T]
+        return most_open(before, after, np.stack(labels, axis=1))
+    return most_open(before, after, pc.rank(drawn[PUBLISHED].combine_chunks(), tiebreaker="dense").to_numpy())
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.errors import ReleaseError
 from shoal.model import Candidate, EventsCandidate, Role
+from shoal.release.certificate import FILE_NAME
+from shoal.release.folder import refuse_inside_release
+from shoal.release.leftovers import abandoned, alone_in, hold, remove
+from shoal.release.parts_names import parts_of
 from shoal.streams.durable import sync
 
 _KEY = "pseudonym.key"
 
 SECRETS = "shoal.secrets"
-"""Where the map keeps seeds, as JSON in its metadata."""
+"""Where the map keeps seeds and the key of the input's digests, as JSON in its metadata."""
+
+SECRETS_FILE = "_secrets.json"
+"""The same beside a map in parts; readers of Parquet folders pass over names that begin so."""
+
+INPUT_KEY = "input_key"
 
 
 def open_private(folder: Path, release: Path) -> None:
@@ -25,32 +41,143 @@ def open_private(folder: Path, release: Path) -> None:
     inside = release.resolve()
     if folder.resolve() == inside or inside in folder.resolve().parents:
         raise ReleaseError("The private folder must not lie inside the release.")
+    refuse_inside_release(folder / "x", "The private folder")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ReleaseError(f"Cannot make the private folder {str(folder)!r}: {error.strerror}.") from None
     if folder.stat().st_mode & 0o077:
         raise ReleaseError(f"The private folder {str(folder)!r} can be read by others. Run: chmod 700 {str(folder)!r}")
+    sweep_private(folder)
+
+
+def sweep_private(folder: Path) -> None:
+    """Put in place the maps of releases whose process was killed before it could, and remove those of no release."""
+    try:
+        with alone_in(folder):
+            for left in abandoned(folder, ".pseudonyms-", ".partial"):
+                settle_map(left)
+            for prefix in (".copy-", f".{_KEY}"):
+                for left in abandoned(folder, prefix, ".partial"):
+                    remove(left)
+    except OSError as error:
+        raise ReleaseError(f"Cannot write to the private folder {str(folder)!r}: {error.strerror}.") from None
 
 
 def load_or_make_key(folder: Path) -> bytes:
-    """The key of earlier releases, or a new one."""
+    """The key of earlier releases, or a new one; of several who come first at once, all get the same."""
     path = folder / _KEY
-    if not path.exists():
-        write_privately(path, secrets.token_hex(32).encode())
+    with alone_in(folder):
+        if not path.exists():
+            partial = folder / f".{_KEY}.partial"
+            write_privately(partial, secrets.token_hex(32).encode())
+            partial.rename(path)
+            sync(folder)
     return path.read_bytes().strip()
 
 
-def keep_aside(folder: Path, candidate: Candidate | EventsCandidate, names: list[str]) -> Path:
-    """Write who is who beside its place, to be kept when the release is there."""
+def input_key(insecure_seed: int | None, keyed: bytes | None = None) -> bytes:
+    """A key for the digests of the input: from the operating system, or where a release repeats, one that does too."""
+    if keyed is not None:
+        return hmac.new(keyed, b"input", hashlib.sha256).digest()
+    if insecure_seed is not None:
+        return hashlib.sha256(f"shoal input of insecure seed {insecure_seed}".encode()).digest()
+    return secrets.token_bytes(32)
+
+
+def read_secrets(kept: Path) -> dict[str, Any]:
+    """What is kept with a map, a file or a folder of parts: seeds and the key of the input's digests."""
+    try:
+        if kept.is_dir():
+            found = json.loads((kept / SECRETS_FILE).read_bytes())
+        else:
+            found = json.loads((pq.read_schema(kept).metadata or {}).get(SECRETS.encode(), b"{}"))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError, pa.ArrowException):
+        return {}
+
+
+def read_input_key(kept: Path) -> bytes | None:
+    """The key that was kept with a map; None with one of an earlier version."""
+    try:
+        return bytes.fromhex(read_secrets(kept)[INPUT_KEY])
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+@contextmanager
+def map_aside(folder: Path | None, *, in_parts: bool = False) -> Iterator[Path | None]:
+    """Yield a place for a map beside its own; when the block has ended it goes there, or away if nothing was released.
+
+    The map is whole and on disk, and says of which release it is (`kept_with`), before that release is in place. So
+    wherever the process is killed, the next one with this private folder can do the rest.
+    """
+    if folder is None:
+        yield None
+        return
+    with alone_in(folder):
+        partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
+        if in_parts:
+            partial.mkdir(mode=0o700)
+        else:
+            write_privately(partial, b"")
+        lock = hold(partial)
+    try:
+        yield partial
+    finally:
+        try:
+            settle_map(partial)
+        except OSError as error:
+            raise ReleaseError(
+                f"The map of the release could not be put in its place: {error.strerror}. Make room; the next command "
+                "with this private folder does it."
+            ) from None
+        finally:
+            os.close(lock)
+
+
+def kept_with(release: Path, data_sha256: str, key: bytes | None) -> dict[str, Any]:
+    """What is kept with the map of a release: where that is to be, its data, and the key of the input's digests."""
+    of_input = {} if key is None else {INPUT_KEY: key.hex()}
+    return {"release": str(release), "data_sha256": data_sha256} | of_input
+
+
+def settle_map(partial: Path) -> None:
+    """Put a map in its place if its release is in place; else remove it. Other maps stay."""
+    kept = read_secrets(partial)
+    data_sha256 = kept.get("data_sha256")
+    if not data_sha256 or _data_in(Path(str(kept.get("release")))) != data_sha256:
+        remove(partial)
+        return
+    # The name says to which data it belongs.
+    place = partial.parent / f"pseudonyms-{str(data_sha256)[:16]}.parquet"
+    if place.is_dir():
+        shutil.rmtree(place)  # that of the same data under the same names
+    partial.rename(place)
+    sync(partial.parent)
+
+
+def _data_in(release: Path) -> str | None:
+    """The digest of the data that the release in a folder has; None where there is none."""
+    try:
+        return data_digest(json.loads((release / FILE_NAME).read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def data_digest(files: Mapping[str, Any]) -> str:
+    """One digest for the data of a release: that of its file, or of the digests of its parts in their order."""
+    if parts := parts_of(files):
+        return hashlib.sha256("\n".join(files[name]["sha256"] for name in parts).encode()).hexdigest()
+    return next((str(part["sha256"]) for name, part in files.items() if name.startswith("data.")), "")
+
+
+def write_map(partial: Path, candidate: Candidate | EventsCandidate, names: list[str], kept: Mapping[str, Any]) -> None:
+    """Write who is who, with what is kept, and wait until it is on disk."""
     table = _whereabouts(candidate) if isinstance(candidate, EventsCandidate) else _who_is_who(candidate, names)
-    partial = folder / f".pseudonyms-{secrets.token_hex(8)}.partial"
-    write_privately(partial, b"")
-    secrets_kept = dict(candidate.private.secrets) if isinstance(candidate, Candidate) else {}
-    metadata = {SECRETS: json.dumps(secrets_kept)} if secrets_kept else None
-    pq.write_table(table.to_arrow().replace_schema_metadata(metadata), partial)
+    seeds = dict(candidate.private.secrets) if isinstance(candidate, Candidate) else {}
+    pq.write_table(table.to_arrow().replace_schema_metadata({SECRETS: json.dumps({**seeds, **kept})}), partial)
     sync(partial)
-    return partial
 
 
 def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:
@@ -75,12 +202,6 @@ def _who_is_who(candidate: Candidate, names: list[str]) -> pl.DataFrame:
             "group": pl.Series(candidate.private.groups.tolist()),  # a list where groups are formed at each instant
         }
     ).explode("pseudonym")
-
-
-def keep(partial: Path, data_sha256: str) -> None:
-    """Put a map in its place, under a name that says to which data file it belongs; others stay."""
-    partial.rename(partial.parent / f"pseudonyms-{data_sha256[:16]}.parquet")
-    sync(partial.parent)
 
 
 def write_privately(path: Path, content: bytes) -> None:

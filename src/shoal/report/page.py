@@ -109,6 +109,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "purposes": by_purpose(figures, _scores(certificate.get("utility"))),
         "suppression": said(SUPPRESSION, facts),
         "risks": _risks(certificate.get("risk")),
+        "left_out": words.clipped(figures.get("left_out") or "", 400),
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
     }

@@ -140,6 +140,18 @@ def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileF
     return asides
 
 
+def complete_summary(folder: Path, summary: Mapping[str, Any]) -> str:
+    """Write the summary of a finished stream if a kill at its end kept it from being written; what there is to say."""
+    try:
+        is_there = json.loads((folder / SUMMARY).read_bytes()) == json.loads(json.dumps(summary))
+    except (OSError, ValueError):
+        is_there = False
+    if is_there:
+        return "This stream is finished; nothing was written."
+    write_summary(folder, summary)
+    return "This stream is finished; its summary was completed, and nothing else was written."
+
+
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Replace the running summary; not synced, since it can be had again from the checkpoint."""
     content = json.dumps(summary, indent=2, allow_nan=False) + "\n"

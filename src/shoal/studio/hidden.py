@@ -1,13 +1,13 @@
 """Tables that are private in a project: what was protected once is not shown as it is.
 
 A table is private when a release was made of it, or a task that shows anything but the series themselves. Whether one
-was released is known from the studio's own record. Of releases made elsewhere and put here it is known where their
-certificate has the SHA-256 of the table; that of a table whose values could be guessed from it is not in there.
+was released is known from the studio's own record. A release made elsewhere and put here does not say of which table it
+is. Unless it can be of a table on record, every table with as many rows as its certificate says counts as that one, and
+where it says nothing every table.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from shoal.errors import GuaranteeNotMetError, InputError, ShoalError
 from shoal.model import Panel
 from shoal.process.labelling import LabelTask
+from shoal.read.sources import open_table
 from shoal.studio.project import Project
 
 
@@ -40,8 +41,12 @@ def hidden_tables(project: Project) -> list[str]:
             "select task, source_table, source from tasks left join identities using (task) where source_table not null"
         ).fetchall()
     found |= {table for task, table, source in made if (source or _source(project, task)) != "public"}
-    inputs = _released_inputs(project)
-    return [t for t in project.tables() if t in found or (inputs and _sha256(project, t) in inputs)]
+    released = _released_rows(project)
+    if not released:
+        return [table for table in project.tables() if table in found]
+    rows = {table: _rows(project, table) for table in project.tables()}
+    of_others = released - {rows[table] for table in found if table in rows} - ({None} if found else set())
+    return [t for t, n in rows.items() if t in found or (of_others and (n is None or {n, None} & of_others))]
 
 
 def shown_from(project: Project, table: str) -> bool:
@@ -85,17 +90,22 @@ def _source(project: Project, task: str) -> str:
         return "presanitised"
 
 
-def _released_inputs(project: Project) -> set[str]:
-    found: set[str] = set()
+def _released_rows(project: Project) -> set[int | None]:
+    """How many rows the tables had that releases here were made from; None of one that does not say."""
+    found: set[int | None] = set()
     for release in project.releases():
         try:
             certificate = json.loads((project.release(release) / "release.json").read_bytes())
-            found.update(map(str, certificate["input"]["sha256"]))
+            found.add(certificate["input"]["rows"])
         except (OSError, ValueError, KeyError, TypeError):
             continue  # no certificate, so nothing that says what it was made from
     return found
 
 
-def _sha256(project: Project, table: str) -> str:
-    with project.table(table).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _rows(project: Project, table: str) -> int | None:
+    """How many rows a table has; None where that cannot be told."""
+    try:
+        with open_table(str(project.table(table)), None) as opened:
+            return sum(len(batch[0]) for batch in opened.batches([0]))
+    except ShoalError:
+        return None

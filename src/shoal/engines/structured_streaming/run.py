@@ -24,7 +24,7 @@ from shoal.engines.structured_streaming.work import (
 from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.streams.checkpoint import Checkpoint, different, read_checkpoints, write_checkpoint
 from shoal.streams.durable import sync
-from shoal.streams.output import write_summary
+from shoal.streams.output import complete_summary, write_summary
 from shoal.streams.stopping import Stop
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Run:
         self._keep()  # from now on the folder belongs to this state
         if self._facts["finished"]:
             self._query(self._refuse, stop, follow=False)
-            tell("This stream is finished; nothing was written.")
+            tell(complete_summary(self._terms.to, self.summary()))
             return self.summary()
         if not self._facts["ending"]:
             self._query(self._take, stop, follow=follow)
