@@ -45,10 +45,13 @@ class KP:
     letters) that was found for it. Aims at KPAnonymity(k, p): knowing values and shape, nobody finds a series with a
     chance above 1/p.
 
-    "kapra" first forms subgroups of equal words over all series, then puts near subgroups together to groups: it keeps
-    shapes. "naive" first forms groups of near values, then words inside each: it keeps values, and its words are coarse
-    and may be those of a similar series. "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
-    than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
+    "kapra" first forms subgroups of equal words over all series, then puts near subgroups together to groups; "naive"
+    first forms groups of near values, then words inside each. With the words series share, "kapra" keeps shapes better
+    and "naive" values; words of "naive" are coarse then and may be those of a similar series. With words of means it
+    depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
+
+    "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer than k would be left, they get the
+    word of the most similar subgroup instead. "naive" suppresses none.
 
     Where the paper leaves it open: equal values of a criterion are decided by row position; a node whose series all
     agree on the next level goes there without a split; rows of bad leaves are recycled one by one, as they need not
