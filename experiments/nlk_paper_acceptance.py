@@ -45,7 +45,7 @@ class Acceptance:
 
     @property
     def least(self) -> float:
-        """The ratio of the lower bound: no release under the condition of optimal has a smaller one."""
+        """The ratio of the lower bound: no release of runs of neighbours under the condition of optimal is below it."""
         return float(np.mean([cell.ratio / (1.0 + cell.optimal.gap) for cell in self.cells]))
 
     @property
@@ -66,9 +66,9 @@ class Acceptance:
             f"Below mth in every cell? {_word(self.below == len(self.cells))} In {self.below} of {len(self.cells)}.",
             f"Mean ratio at most {RATIO}? {_word(self.ratio <= RATIO)} {self.ratio:.3f}.{why}",
             f"Mean gap at most {GAP:.0%}? {_word(self.gap <= GAP)} {self.gap:.2%}.",
-            f"Of the mean loss of `cluster`, the best grouping takes away {1.0 - alone / cluster:.1%}, being alone a "
-            f"further {(alone - optimal) / cluster:.1%}; stage 2 of `mth` {1.0 - mth / cluster:.1%}. The slowest cell "
-            f"took {self.slowest:.2f} s.",
+            f"Of the mean loss of `cluster`, grouping by `optimal` takes away {1.0 - alone / cluster:.1%}, being alone "
+            f"a further {(alone - optimal) / cluster:.1%}; stage 2 of `mth` {1.0 - mth / cluster:.1%}. The slowest "
+            f"cell took {self.slowest:.2f} s.",
         ]
 
     @property
@@ -79,8 +79,8 @@ class Acceptance:
 
     def _why(self) -> str:
         return (
-            f"The lower bound itself is {self.least:.3f} of `mth`: under the condition of `optimal`, with groups of "
-            "neighbouring values, no release reaches the target here."
+            f"The lower bound itself is {self.least:.3f} of `mth`: under the condition of `optimal`, with groups that "
+            "are runs of neighbouring values, no release reaches the target here."
         )
 
     def table(self) -> str:

@@ -7,6 +7,7 @@ from statistics import median
 
 import numpy as np
 from nlk_paper_data import Sets
+from nlk_paper_enumeration import ALONE, KS, Beyond, beyond_runs
 
 from shoal import NLK, Panel
 from shoal.methods.nlk import SPLIT_FURTHER_UP_TO, Strategy
@@ -38,6 +39,7 @@ class Plan:
     target_margins: tuple[int, ...] = (2, 5, 10)
     target_n: int = 5
     synthetic: tuple[int, int] = (1000, 168)
+    n_enumerated: int = 500  # small instants of each set, k and number of series alone, whose groupings are all tried
 
     @property
     def largest_l(self) -> int:
@@ -57,6 +59,7 @@ QUICK = Plan(
     target_ks=(5, 20),
     target_margins=(2, 10),
     synthetic=(60, 24),
+    n_enumerated=40,
 )
 
 
@@ -72,7 +75,7 @@ class Measured:
     near: float  # share of the points within 20 % of the original
     top: float  # part of the loss in the group of the largest values of each instant
     splits: int
-    gap: float  # at most above the best
+    gap: float  # at most above the best of the groupings that the bound of "optimal" covers
     seconds: float  # of the processor, measured once
 
 
@@ -171,6 +174,8 @@ class Results:
     sets: Sets
     runs: dict[str, Runs]
     times: Times
+    beyond: dict[tuple[str, int, int], Beyond]
+    """What other groupings than runs of neighbours would save, by set, k and number of series alone."""
 
     @property
     def main(self) -> Runs:
@@ -197,12 +202,19 @@ class Results:
         return sum(every), len(every)
 
 
-def measure(sets: Sets, plan: Plan) -> Results:
-    """All releases of all sets, then times."""
+def measure(sets: Sets, plan: Plan, seed: int) -> Results:
+    """Times, all groupings of small instants, then all releases of all sets."""
     times = measure_times(sets.meters[sets.main], plan)
     print("measured times", flush=True)
-    runs = {name: Runs(panel) for name, panel in (sets.meters | sets.synthetic).items()}
-    results = Results(plan, sets, runs, times)
+    panels = sets.meters | sets.synthetic
+    beyond = {
+        (name, k, alone): beyond_runs(panel, k, alone, plan.n_enumerated, seed)
+        for name, panel in panels.items()
+        for k in KS
+        for alone in ALONE
+    }
+    print("tried all groupings", flush=True)
+    results = Results(plan, sets, {name: Runs(panel) for name, panel in panels.items()}, times, beyond)
     for name, (strategy, n, l, k) in _wanted(results):
         results.runs[name].get(strategy, n, l, k)
     return results

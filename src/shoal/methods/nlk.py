@@ -53,10 +53,10 @@ class NLK:
         Smallest group. Larger hides better and blurs more.
     strategy
         "optimal": the best groups of k to 2k - 1 neighbouring values at each instant, with a price per series for being
-        alone; it comes with a lower bound on the loss. "mth", "mil": the paper's divisive clustering, split further
-        where the exact check allows it, by members times height or by information loss. "cluster": the paper's
-        clustering alone. With several channels "optimal" groups by MDAV and moves, without a bound, "cluster" does so
-        without anybody alone, and the other two are refused.
+        alone; it comes with a lower bound on what such groups lose, which others may undercut. "mth", "mil": the
+        paper's divisive clustering, split further where the exact check allows it, by members times height or by
+        information loss. "cluster": the paper's clustering alone. With several channels "optimal" groups by MDAV and
+        moves, without a bound, "cluster" does so without anybody alone, and the other two are refused.
     loss
         What is kept small: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
     representative
