@@ -152,9 +152,8 @@ def on_loss(meters: Meters, fresh: list[Panel], kept: list[Panel], k: int) -> st
         f"Keeping the cells of the first day loses {means[1] / means[0]:.2f} times as much as fresh groups every day."
     )
     if len(means) > 2:
-        text += (
-            f" Where the first release is of a whole week, it is {means[2] / means[0]:.2f} times as much: begin long."
-        )
+        advice = ": begin long" if means[2] < means[1] else ""
+        text += f" Where the first release is of a whole week, it is {means[2] / means[0]:.2f} times as much{advice}."
     return "\n".join([f"| groups | day 1 | day 2 | {name} | worst day |", "|---|---|---|---|---|", *rows, "", text])
 
 
@@ -223,29 +222,44 @@ def on_splits(meters: Meters, k: int) -> str:
     """Large cells on the first day, split into k on the second, by what is seen then."""
     days = meters.days
     plain = groups_of(days[0], k)
-    rows = [split_row("k", days, [plain] * len(days), k)]
-    gains, prices = [], []
+    losses = {"k": losses_of(days, [plain] * len(days), k)}
     for times in LARGER:
         if days[0].n_series < 2 * times * k:
             continue
         large = groups_of(days[0], times * k)
         small = split(large, days[1], k)
-        rows.append(split_row(f"{times} k", days, [large] + [small] * (len(days) - 1), k))
-        less = [loss(day, published(day, plain, k)) - loss(day, published(day, small, k)) for day in days[2:]]
-        gains.append(float(np.mean(less)))
-        prices.append(loss(days[0], published(days[0], large, k)) - loss(days[0], published(days[0], plain, k)))
+        losses[f"{times} k"] = losses_of(days, [large] + [small] * (len(days) - 1), k)
+    rows = [
+        f"| {name} | {day[0]:.1f} | {day[1]:.1f} | {np.mean(day[2:]):.1f} | {np.mean(day):.1f} |"
+        for name, day in losses.items()
+    ]
     lead = (
         "A cell of 2 k or more could be split later, into parts of at least k, without breaking the promise. That "
         "would let groups follow what the second day shows, at the price of a first day in larger groups:"
     )
-    text = (
-        f"From the third day on they lose {min(gains):.1f} to {max(gains):.1f} points less than cells of k, on the "
-        f"first day {min(prices):.1f} to {max(prices):.1f} points more. So Shoal does not split cells."
-        if gains
-        else "There are too few meters for larger cells."
+    text = verdict_on_splits(losses) if len(losses) > 1 else "There are too few meters for larger cells."
+    head = "| first cells | day 1 | day 2 | mean of the days after | mean of all days |"
+    return "\n".join([lead, "", head, "|---|---|---|---|---|", *rows, "", text])
+
+
+def verdict_on_splits(losses: dict[str, list[float]]) -> str:
+    """What larger cells cost and gain, and whether they pay over the days that were measured, or ever."""
+    plain, larger = losses["k"], {name: days for name, days in losses.items() if name != "k"}
+    less = {name: [a - b for a, b in zip(plain, days, strict=True)] for name, days in larger.items()}
+    first, second, after = (
+        [float(np.mean(days[part])) for days in less.values()] for part in (slice(1), slice(1, 2), slice(2, None))
     )
-    head = "| first cells | day 1 | day 2 | mean of the days after |"
-    return "\n".join([lead, "", head, "|---|---|---|---|", *rows, "", text])
+    best = min(losses, key=lambda name: float(np.mean(losses[name])))
+    # Day n after the second: what was lost in the first two days is won back at so much a day.
+    later = {name: 2 - sum(days[:2]) / np.mean(days[2:]) for name, days in less.items() if np.mean(days[2:]) > 0.0}
+    ever = ", ".join(f"{name} after {day:.0f} days" for name, day in later.items() if day > len(plain))
+    return (
+        f"Larger cells lose {-max(first):.1f} to {-min(first):.1f} points more than cells of k on the first day, "
+        f"{min(second):.1f} to {max(second):.1f} less on the second and {min(after):.1f} to {max(after):.1f} less from "
+        f"the third on. Over these {len(plain)} days "
+        + ("cells of k lose least. So Shoal does not split cells." if best == "k" else f"cells of {best} lose least.")
+        + (f" If days went on like that, larger ones would draw level: {ever}." if ever else "")
+    )
 
 
 def split(cells: np.ndarray, day: Panel, k: int) -> np.ndarray:
@@ -259,10 +273,9 @@ def split(cells: np.ndarray, day: Panel, k: int) -> np.ndarray:
     return found
 
 
-def split_row(name: str, days: list[Panel], groups: list[np.ndarray], k: int) -> str:
-    """A line of the table."""
-    losses = [loss(day, published(day, own, k)) for day, own in zip(days, groups, strict=True)]
-    return f"| {name} | {losses[0]:.1f} | {losses[1]:.1f} | {np.mean(losses[2:]):.1f} |"
+def losses_of(days: list[Panel], groups: list[np.ndarray], k: int) -> list[float]:
+    """Of each day, under its own groups."""
+    return [loss(day, published(day, own, k)) for day, own in zip(days, groups, strict=True)]
 
 
 if __name__ == "__main__":

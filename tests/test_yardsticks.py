@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
-from shoal import Events, LDiversity, Panel, simulate
+from shoal import NLK, Events, LDiversity, Panel, simulate
 from shoal.errors import ParameterError
 from shoal.features.sax import letters, parse, text
 from shoal.queries import WindowCount, random_windows
@@ -30,7 +30,8 @@ def load(name):
     return module
 
 
-TGA, BFP2KA = load("tga"), load("bfp2ka")
+TGA, BFP2KA, ENUMERATION = load("tga"), load("bfp2ka"), load("nlk_paper_enumeration")
+GROWING = load("growing_panel")
 
 KINDS = {
     "walks": lambda rng, n: rng.normal(size=(n, 10)).cumsum(axis=1),
@@ -375,3 +376,32 @@ def test_merged_releases_are_diverse_and_without_merging_answer_as_suppression_a
     single = MERGING.merge(events, 3, MERGING.at_most(counts, 3, 1), seed=1)
     for query in random_windows(events, 50):
         assert single.count(query) == pytest.approx(query.count(alone.published))
+
+
+@pytest.mark.parametrize(("k", "n_groupings", "n_runs"), [(2, 17_722, 7), (3, 2_557, 4), (4, 337, 3)])
+def test_enumeration_tries_every_grouping_of_ten(k, n_groupings, n_runs):
+    every, in_runs = ENUMERATION.groupings(k, 0)  # the numbers of partitions into blocks of k or more are known
+    assert len(every) == len({frozenset(one) for one in every}) == n_groupings
+    assert len(in_runs) == n_runs
+    places = ENUMERATION._groups(k)
+    assert all(sorted(place for number in one for place in places[number]) == list(range(10)) for one in every)
+
+
+def test_enumeration_covers_what_optimal_finds_and_shows_what_it_misses():
+    x = np.sort(np.random.default_rng(1).lognormal(sigma=1.5, size=(60, 10)), axis=1)
+    best, runs = ENUMERATION.least_losses(x, 3, 0)
+    published = NLK(n=3, l=4, k=3).anonymize(Panel(x.T)).values.T  # nobody may be alone
+    lost = np.abs(x - published).sum(axis=1)
+    assert (lost <= runs * (1 + 1e-12)).all()  # below the best of runs where the paper's clusters are
+    assert (best <= lost * (1 + 1e-12)).all()
+    assert (best < 0.999 * runs).any()
+
+
+def test_cells_of_k_are_called_best_only_where_they_lose_least_over_all_days():
+    plain, larger = [13.0, 18.0, 20.0, 20.0], [15.0, 16.0, 19.0, 19.0]
+    told = GROWING.verdict_on_splits({"k": plain, "2 k": [20.0, 16.0, 19.5, 19.5]})
+    assert "cells of k lose least. So Shoal does not split cells." in told
+    assert "2.0 to 2.0 less on the second" in told  # the gain is told as well as the price
+    assert told.endswith("larger ones would draw level: 2 k after 12 days.")  # 7 - 2 are won back at 0.5 a day
+    told = GROWING.verdict_on_splits({"k": plain, "2 k": larger})
+    assert told.endswith("Over these 4 days cells of 2 k lose least.")
