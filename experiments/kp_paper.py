@@ -9,38 +9,40 @@ import sys
 from pathlib import Path
 
 import numba
-from answers import Answer, bullets, statements
+from answers import Answer, bullets
 from drawing import draw
-from kp_paper_data import MEANINGS, METERS, WALK, Sets, load
+from kp_paper_comparison import must_show, short, verdict, why, without_levels
+from kp_paper_data import EACH, MEANINGS, METERS, WALK, WHOLE, Sets, load
 from kp_paper_figures import all_figures
 from kp_paper_findings import (
     NEAR,
-    must_show,
     on_customised,
     on_pattern_loss,
     on_queries,
     on_suppressed,
     on_time,
     on_tuning,
-    verdict,
-    why,
 )
-from kp_paper_measures import BFP2KA, KAPRA, MEANS, METHODS, QUICK, TGA, Figures, Plan
-from kp_paper_queries import KINDS, PSQ, SHARE, STRING
+from kp_paper_measures import BFP2KA, BFP2KA_20, KAPRA, KAPRA_MEANS, METHODS, QUICK, TGA, Figures, Plan
+from kp_paper_queries import KINDS, PSQ, SHARE, STRING, Asked
 from kp_paper_results import Results, measure
 
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = (
     'Section 7 of "Supporting pattern-preserving anonymization for time-series data": its two algorithms, KAPRA and '
     "Naive (`kapra` and `naive` of [KP](../methods/kp.md)), against TGA, which draws random series from k-anonymous "
-    "envelopes, and BFP2KA, which publishes words that k series share, by a prefix tree. KAPRA and Naive publish the "
-    'words that the series of a subgroup share, as in the paper (`words="own"`), if nothing else is said; "words of '
-    'means" is what KP does by default, under the same envelopes.'
+    "envelopes, and BFP2KA, which publishes words that k series share, by a prefix tree. Both algorithms are shown "
+    'with both kinds of words, under the same envelopes: "KAPRA" and "Naive" publish the words that the series of a '
+    'subgroup share, as in the paper (`words="own"`); "words of means" is `words="mean"`, the default of KP, which the '
+    "paper does not have. The two algorithms are compared under the same words only."
 )
 FIGURES = {
     "by-p": "Value loss and pattern loss by P (the paper's figure 4).",
     "by-k": "Value loss and pattern loss by k (figure 5).",
     "pattern-loss": "Pattern loss by k = P, on every set (figure 6).",
+    "value-loss": "Value loss by k = P of the same releases. Each set has its own scale.",
+    "pattern-loss-each": "Pattern loss by k = P, each series scaled by itself (figure 6 in the other reading).",
+    "value-loss-each": "Value loss by k = P, each series scaled by itself. Each set has its own scale.",
     "pattern-queries": "Precision of queries for similar shapes and for differences in ranges (figures 7 and 8).",
     "value-queries": "Relative error of range queries and of combined (complex) ones (figures 9 and 10).",
     "time": "Time of a release by the number of series (figure 11).",
@@ -59,9 +61,9 @@ def main() -> None:
     sets = load(given.data, given.walks, given.uniform, given.seed)
     results = measure(sets, plan, given.seed)
     given.out.mkdir(parents=True, exist_ok=True)
-    drawn = draw(all_figures(results), given.out)
+    drawn = draw(all_figures(results[WHOLE], results[EACH]), given.out)
     written = given.out / "kp.md"
-    written.write_text(page(given, results, drawn=drawn), encoding="utf-8")
+    written.write_text(page(given, results[WHOLE], results[EACH], drawn=drawn), encoding="utf-8")
     print(f"wrote {written}")
 
 
@@ -77,11 +79,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
-    """The whole page."""
-    plan = results.plan
-    figure = _figure if drawn else _no_figure
-    answers = {
+def answers_of(results: Results) -> dict[str, list[Answer]]:
+    """Every answer under one reading, by section."""
+    return {
         "tuning": on_tuning(results),
         "suppressed": on_suppressed(results),
         "pattern": on_pattern_loss(results),
@@ -89,29 +89,52 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "time": on_time(results),
         "customised": on_customised(results),
     }
+
+
+def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: bool) -> str:
+    """The whole page; `each` has the results of the other reading."""
+    plan = results.plan
+    figure = _figure if drawn else _no_figure
+    answers, others = answers_of(results), answers_of(each)
     options = f"--walks {given.walks} --uniform {given.uniform} --seed {given.seed}"
     parts = [
         "# (k, P)-anonymity: the paper's figures, with its yardsticks at their best",
         f"Written by `python experiments/kp_paper.py {options}{' --quick' if given.quick else ''}`; do not edit.",
         INTRODUCTION,
-        summary(results, answers),
+        summary(results, each, answers, others),
         *data_section(results.sets, given.seed),
         *measuring_section(results),
         "## What must show on every set",
         must_show(results),
         verdict(results),
-        "### Why the paper's words do not do it everywhere",
-        f"At k = P = {plan.middle}. Two things decide. Where series differ mostly in level, groups of near values have "
-        "mixed shapes and TGA loses them; where they differ mostly in shape, near values are near in shape. And where "
-        "fewer than P series agree even on two letters, KAPRA gives them a word of one letter, which loses the shape "
-        "whole; BFP2KA gives such series the most similar word that k others share.",
+        "### What decides",
+        f"At k = P = {plan.middle}. Where series differ mostly in level, groups of near values have mixed shapes, and "
+        "TGA and Naive lose them; where they differ mostly in shape, near values are near in shape. And where fewer "
+        "than P series agree even on two letters, KAPRA with the paper's words gives them a word of one letter, which "
+        "loses the shape whole; BFP2KA gives such series the most similar word that k others share.",
         why(results),
-        "With more series words are shared at higher levels; with more instants fewer are. Pattern loss at k = P = "
-        f"{plan.middle}, KAPRA / TGA:",
+        without_levels(results, each),
+        f"By the number of series and of instants, pattern loss at k = P = {plan.middle}, KAPRA / KAPRA with words of "
+        "means / TGA with the best of its units:",
         more_table(results),
+        "## The other reading: each series scaled by itself",
+        "The same sets, each series between its own lowest value, 0, and its highest, 1; a constant one is 0. Words "
+        "are those of the normalised series, so KAPRA with the paper's words and BFP2KA lose the same pattern, up to "
+        "rounding. What a near value is changes, and with it groups, ranges, Naive and TGA.",
+        must_show(each),
+        verdict(each),
+        figure("pattern-loss-each"),
+        figure("value-loss-each"),
+        loss_table(each),
+        f"Queries on {WALK} at k = P = {plan.middle}:",
+        queries_table({WALK: each.walk}, plan.middle),
+        "Answers to the paper's statements that are others than under the first reading:",
+        bullets(changed(answers, others)) or "None.",
         "## Do the paper's statements come out?",
-        f"On the paper's own sets, {' and '.join(results.sets.papers)}, and {STRING}, if no other is named. {NEAR}",
-        statements([answer for found in answers.values() for answer in found if answer.paper]),
+        f"On the paper's own sets, {' and '.join(results.sets.papers)}, and {STRING}, if no other is named, with the "
+        f"paper's words. {NEAR} The first answer is for values scaled by {WHOLE}, the second by {EACH}; suppression, "
+        f"times and {STRING} do not depend on it. Figures below are of the first.",
+        both_statements(answers, others),
         "## P and k (figures 4 and 5, table 4)",
         bullets(answers["tuning"]),
         figure("by-p"),
@@ -124,13 +147,14 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "## Pattern loss against TGA and BFP2KA (figure 6)",
         bullets(answers["pattern"]),
         figure("pattern-loss"),
-        pattern_table(results),
+        figure("value-loss"),
+        loss_table(results),
         "## Queries (figures 7 to 10)",
         bullets(answers["queries"]),
         figure("pattern-queries"),
         figure("value-queries"),
         f"At k = P = {plan.middle}:",
-        queries_table(results),
+        queries_table({WALK: results.walk, STRING: results.string}, plan.middle),
         envelopes_of_tga(results),
         "### How similar is similar",
         "The paper sets the tolerance of a similarity query to 1 to 10 times the pattern loss of the release that is "
@@ -162,11 +186,30 @@ def how_customised(plan: Plan) -> str:
     )
 
 
-def summary(results: Results, answers: dict[str, list[Answer]]) -> str:
+def summary(results: Results, each: Results, answers: dict[str, list[Answer]], others: dict[str, list[Answer]]) -> str:
     """One paragraph for the top of the page."""
-    words = [answer.word for found in answers.values() for answer in found if answer.paper]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in ("yes", "mostly", "partly", "no"))
-    return f"In short: {verdict(results)} Of {len(words)} statements of the paper: {counts}."
+    counts = []
+    for found in (answers, others):
+        words = [answer.word for some in found.values() for answer in some if answer.paper]
+        counts.append(", ".join(f"{words.count(word)} {word}" for word in ("yes", "mostly", "partly", "no")))
+    return (
+        f'In short: where "normalized to [0,1]" means {WHOLE}, {short(results)} Where it means {EACH}, {short(each)} '
+        f"Of {len(words)} statements of the paper: {counts[0]} in the first reading; {counts[1]} in the second."
+    )
+
+
+def both_statements(answers: dict[str, list[Answer]], others: dict[str, list[Answer]]) -> str:
+    """Each statement of the paper and one word for each reading."""
+    lines = [f"| asked | {WHOLE} | {EACH} |", "|---|---|---|"]
+    pairs = [pair for name in answers for pair in zip(answers[name], others[name], strict=True)]
+    lines += [f"| {one.question} | {one.word} | {other.word} |" for one, other in pairs if one.paper]
+    return "\n".join(lines)
+
+
+def changed(answers: dict[str, list[Answer]], others: dict[str, list[Answer]]) -> list[Answer]:
+    """What the other reading answers otherwise."""
+    pairs = [pair for name in answers for pair in zip(answers[name], others[name], strict=True)]
+    return [other for one, other in pairs if one.paper and one.word != other.word]
 
 
 def data_section(sets: Sets, seed: int) -> list[str]:
@@ -178,10 +221,11 @@ def data_section(sets: Sets, seed: int) -> list[str]:
         f"| {STRING} | {sets.string.n_series:,} | {sets.string.n_instants} | {sets.motion} as SAX letters, 20 |"
     )
     note = (
-        "Every set is scaled to [0, 1] by its lowest and highest value, as in the paper, so a value loss is a part of "
-        "the range. Where instants are chosen, they are drawn at random, the same for all series. Each series is a "
-        "person. The paper's walks are not published; of motion it has 20 352 pieces, and does not say how long. "
-        f"Seed {seed} for everything random."
+        'The paper\'s values are "normalized to [0,1]", and it does not say by what. Here every set is scaled by its '
+        "lowest and highest value, so a value loss is a part of the range; the other reading, each series by its own, "
+        "has a section of its own. Where instants are chosen, they are drawn at random, the same for all series. Each "
+        "series is a person. The paper's walks are not published; of motion it has 20 352 pieces, and does not say how "
+        f"long. Seed {seed} for everything random."
     )
     if missing := [name for name in MEANINGS if name not in sets.panels and name != METERS]:
         note += f" The data folder has no {', '.join(missing)}: these sets are left out."
@@ -205,8 +249,9 @@ def measuring_section(results: Results) -> list[str]:
         "range). So is BFP2KA: for each k it has the number of letters, of 1 to 20, that loses least pattern (on "
         f"{STRING}: {levels}); {twenty}. Yardsticks get k = P, so that all releases have the same chance of breach. "
         "That chance is worked out for every series by `Linkage`, for an adversary who knows all values and the "
-        f"published word. Every (k, P) release passed its check. {plan.n_queries:,} queries of each kind are asked, in "
-        "the paper 10 000. Times are seconds of the processor on one thread, compiling left out, taken once.",
+        "published word. Every (k, P) release passed its check. KP has nothing tuned. "
+        f"{plan.n_queries:,} queries of each kind are asked, in the paper 10 000. Times are seconds of the processor "
+        "on one thread, compiling left out, taken once; the search for BFP2KA's number of letters is not counted.",
     ]
 
 
@@ -222,7 +267,9 @@ def more_table(results: Results) -> str:
 
 
 def _pairs(found: dict[int, dict[str, Figures]]) -> str:
-    return " | ".join(f"{both[KAPRA].pattern:.3f} / {both[TGA].pattern:.3f}" for both in found.values())
+    return " | ".join(
+        " / ".join(f"{some[name].pattern:.3f}" for name in (KAPRA, KAPRA_MEANS, TGA)) for some in found.values()
+    )
 
 
 def suppressed_table(results: Results) -> str:
@@ -235,18 +282,18 @@ def suppressed_table(results: Results) -> str:
     return "\n".join(lines)
 
 
-def pattern_table(results: Results) -> str:
-    """Figure 6 in numbers, with the value loss of those that have one."""
+def loss_table(results: Results) -> str:
+    """Figure 6 in numbers: pattern loss / value loss, which BFP2KA does not have."""
     ks = results.plan.equal
-    lines = ["| set | method | " + " | ".join(f"k = P = {k}" for k in ks) + f" | value loss at {results.plan.middle} |"]
-    lines += ["|---|---|" + "---:|" * (len(ks) + 1)]
+    lines = ["| set | pattern loss / value loss | " + " | ".join(f"k = P = {k}" for k in ks) + " |"]
+    lines += ["|---|---|" + "---:|" * len(ks)]
     for name, found in results.losses.items():
-        for method in (MEANS, *METHODS):
-            cells = [f"{found.equal[method, k].pattern:.3f}" for k in ks]
+        for method in METHODS:
+            both = [found.equal[method, k] for k in ks]
+            cells = [f"{one.pattern:.3f}" + ("" if one.value is None else f" / {one.value:.3f}") for one in both]
             if method == BFP2KA:
                 cells = [f"{cell} (level {found.levels[k]})" for cell, k in zip(cells, ks, strict=True)]
-            value = found.equal[method, results.plan.middle].value
-            lines.append(f"| {name} | {method} | {' | '.join(cells)} | {'' if value is None else f'{value:.3f}'} |")
+            lines.append(f"| {name} | {method} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -278,15 +325,14 @@ def tolerances(results: Results) -> str:
     return "\n".join(lines)
 
 
-def queries_table(results: Results) -> str:
-    """Precision and recall of patterns, relative errors of counts, at the middle k."""
-    k = results.plan.middle
+def queries_table(found: dict[str, Asked], k: int) -> str:
+    """Precision and recall of patterns, relative errors of counts, at one k."""
     lines = [
         "| set | method | similarity: precision | recall | differences: precision | recall | ranges: error | complex: "
         "error |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, asked in ((WALK, results.walk), (STRING, results.string)):
+    for name, asked in found.items():
         for method in dict.fromkeys(m for m, _, _ in asked.fixed):
             similar, differences, ranges, combined = (asked.fixed[method, k, kind] for kind in KINDS)
             parts = (similar.precision, similar.recall, differences.precision, differences.recall)
@@ -298,10 +344,12 @@ def queries_table(results: Results) -> str:
 def time_table(results: Results) -> str:
     """Figure 11 in seconds."""
     parts = {results.sets.motion: results.times.motion, "uniform": results.times.uniform}
-    lines = ["| set | series | " + " | ".join(METHODS) + " |", "|---|---:|" + "---:|" * len(METHODS)]
+    methods = (*METHODS, BFP2KA_20)
+    lines = ["| set | series | " + " | ".join(methods) + " |", "|---|---:|" + "---:|" * len(methods)]
     for name, seconds in parts.items():
         for n in dict.fromkeys(n for _, n in seconds):
-            cells = [f"{seconds[m, n]:.2f} s" if (m, n) in seconds else "not run" for m in METHODS]
+            absent = {BFP2KA_20: "publishes nothing"}
+            cells = [f"{seconds[m, n]:.2f} s" if (m, n) in seconds else absent.get(m, "not run") for m in methods]
             lines.append(f"| {name} | {n:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """The panels of experiments/kp_paper.py: the paper's walks, motions and uniform values; days and sales too."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ MEANINGS = {
     SALES: "weekly_sales_kp: units sold of a product, 10 of 52 weeks",
     METERS: "`shoal.simulate.meters`, a day of 12 readings",
 }
+WHOLE, EACH = "the whole set", "each series"  # what "normalized to [0,1]" may mean
 N_INSTANTS = 10
 STEPS, PIECE = 1024, 18
 
@@ -32,6 +33,8 @@ class Sets:
     """Panels by name, values between 0 and 1; and which of them stand for the paper's Walk, Motion and a daily set."""
 
     panels: dict[str, Panel]
+    scaled: str = WHOLE
+    """What lies between 0 and 1: the values of the whole set, or those of each series."""
 
     @property
     def motion(self) -> str:
@@ -50,8 +53,14 @@ class Sets:
 
     @property
     def string(self) -> Panel:
-        """The paper's String: Motion as letters of level 20."""
+        """The paper's String: Motion as letters of level 20, which do not depend on how it was scaled."""
         return string_panel(self.panels[self.motion])
+
+    @property
+    def by_series(self) -> "Sets":
+        """The same sets, each series scaled by its own lowest and highest value."""
+        panels = {name: Panel(each_between_0_and_1(panel.rows)) for name, panel in self.panels.items()}
+        return replace(self, panels=panels, scaled=EACH)
 
 
 def load(folder: Path, n_walks: int, n_uniform: int, seed: int) -> Sets:
@@ -94,8 +103,15 @@ def some_instants(x: Floats, seed: list[int]) -> Panel:
 
 
 def between_0_and_1(x: Floats) -> Floats:
-    """As in the paper, by the lowest and highest value of the set."""
+    """By the lowest and highest value of the set: one reading of the paper."""
     scaled: Floats = (x - x.min()) / (x.max() - x.min())
+    return scaled
+
+
+def each_between_0_and_1(x: Floats) -> Floats:
+    """By the lowest and highest value of each series, a constant one to 0: the other reading."""
+    low, high = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
+    scaled: Floats = (x - low) / np.where(high > low, high - low, 1.0)
     return scaled
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 from drawing import panels
 from kp_paper_data import WALK
-from kp_paper_measures import ALGORITHMS, BFP2KA, KAPRA, MEANS, METHODS, NAIVE, TGA
+from kp_paper_measures import BFP2KA, BFP2KA_20, KAPRA, KAPRA_MEANS, METHODS, NAIVE, NAIVE_MEANS, RELEASES, TGA
 from kp_paper_queries import COMBINED, PRQ, PSQ, RANGE, STRING
 from kp_paper_results import Results
 
@@ -14,11 +14,13 @@ from shoal.queries import Kind
 
 # Okabe and Ito's palette, told apart with any colour vision; line style and marker say it again.
 LOOKS: dict[str, tuple[str, str, str]] = {
-    MEANS: ("#56B4E9", "solid", "star"),
     KAPRA: ("#0072B2", "solid", "circle"),
     NAIVE: ("#D55E00", "dash", "square"),
+    KAPRA_MEANS: ("#56B4E9", "solid", "star"),
+    NAIVE_MEANS: ("#E69F00", "dash", "triangle-up"),
     TGA: ("#009E73", "dot", "diamond"),
     BFP2KA: ("#CC79A7", "dashdot", "x"),
+    BFP2KA_20: ("#CC79A7", "dot", "cross"),
     "ranges": ("#0072B2", "solid", "circle"),
     "letters": ("#D55E00", "dash", "square"),
     "both": ("#009E73", "dot", "diamond"),
@@ -29,12 +31,15 @@ EQUAL = "k = P"
 PATTERN, VALUE = "pattern loss", "value loss"
 
 
-def all_figures(results: Results) -> dict[str, go.Figure]:
-    """Every figure under its file name."""
+def all_figures(results: Results, each: Results) -> dict[str, go.Figure]:
+    """Every figure under its file name; `each` is the other reading."""
     figures = {
         "by-p": tuning_figure(results, by="p"),
         "by-k": tuning_figure(results, by="k"),
-        "pattern-loss": pattern_figure(results),
+        "pattern-loss": loss_figure(results, "pattern"),
+        "value-loss": loss_figure(results, "value"),
+        "pattern-loss-each": loss_figure(each, "pattern"),
+        "value-loss-each": loss_figure(each, "value"),
         "pattern-queries": queries_figure(results, (PSQ, PRQ), "precision"),
         "value-queries": queries_figure(results, (RANGE, COMBINED), "relative error"),
         "time": time_figure(results),
@@ -51,7 +56,7 @@ def tuning_figure(results: Results, *, by: str) -> go.Figure:
     figure = panels([*sets, *[""] * len(sets)], height=620, rows=2)
     for column, name in enumerate(sets, start=1):
         found = results.losses[name].by_p if by == "p" else results.losses[name].by_k
-        for method in ALGORITHMS:
+        for method in RELEASES:
             of_method = [found[method, value] for value in x]
             figure.add_trace(_line(x, [f.value for f in of_method], method, first=column == 1), row=1, col=column)
             figure.add_trace(_line(x, [f.pattern for f in of_method], method, first=False), row=2, col=column)
@@ -64,20 +69,22 @@ def tuning_figure(results: Results, *, by: str) -> go.Figure:
     return figure
 
 
-def pattern_figure(results: Results) -> go.Figure:
-    """The paper's figure 6, on every set."""
+def loss_figure(results: Results, loss: str) -> go.Figure:
+    """The paper's figure 6 on every set, or the same for value loss, which BFP2KA does not have."""
     plan, names = results.plan, list(results.losses)
     rows = -(-len(names) // 3)
-    figure = panels([*names, *[""] * (3 * rows - len(names))], height=140 + 210 * rows, rows=rows, shared=True)
+    figure = panels(
+        [*names, *[""] * (3 * rows - len(names))], height=140 + 210 * rows, rows=rows, shared=loss == "pattern"
+    )
     for place, name in enumerate(names):
         row, column = place // 3 + 1, place % 3 + 1
-        for method in (MEANS, *METHODS):
-            values = [results.losses[name].equal[method, k].pattern for k in plan.equal]
+        for method in METHODS if loss == "pattern" else METHODS[:-1]:
+            values = [getattr(results.losses[name].equal[method, k], loss) for k in plan.equal]
             figure.add_trace(_line(plan.equal, values, method, first=place == 0), row=row, col=column)
     figure.update_xaxes(tickvals=plan.equal)
     figure.update_xaxes(title_text=EQUAL, row=rows)
-    figure.update_yaxes(range=[0.0, 1.04])
-    figure.update_yaxes(title_text=PATTERN, col=1)
+    figure.update_yaxes(**({"range": [0.0, 1.04]} if loss == "pattern" else {"rangemode": "tozero"}))
+    figure.update_yaxes(title_text=PATTERN if loss == "pattern" else VALUE, col=1)
     return figure
 
 
@@ -103,10 +110,11 @@ def time_figure(results: Results) -> go.Figure:
     """The paper's figure 11."""
     figure = panels([results.sets.motion, "uniform"], height=400, shared=True)
     for column, seconds in enumerate((results.times.motion, results.times.uniform), start=1):
-        for method in METHODS:
+        for method in (*METHODS, BFP2KA_20):
             sizes = sorted(n for name, n in seconds if name == method)
             values = [1000.0 * seconds[method, n] for n in sizes]
-            figure.add_trace(_line(sizes, values, method, first=column == 1), row=1, col=column)
+            if sizes:
+                figure.add_trace(_line(sizes, values, method, first=column == 1), row=1, col=column)
     figure.update_xaxes(title_text="series", tickformat=",", nticks=6)
     marks = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000]
     figure.update_yaxes(type="log", tickvals=marks, tickformat=",")

@@ -5,8 +5,17 @@ from itertools import pairwise
 
 from answers import Answer, share_word, yes_no
 from kp_paper_data import WALK
-from kp_paper_measures import ALGORITHMS, BFP2KA, KAPRA, MEANS, NAIVE, TGA, Figures
-from kp_paper_queries import COMBINED, PRQ, PSQ, RANGE, STRING, Asked
+from kp_paper_measures import (
+    BFP2KA,
+    BFP2KA_20,
+    KAPRA,
+    KAPRA_MEANS,
+    NAIVE,
+    NAIVE_MEANS,
+    TGA,
+    Figures,
+)
+from kp_paper_queries import COMBINED, KINDS, PRQ, PSQ, RANGE, STRING, Asked
 from kp_paper_results import Results
 
 from shoal.queries import Kind
@@ -22,101 +31,6 @@ NEAR = (
     '"always" and "never" is yes or no.'
 )
 QUARTER, ANSWERS_ALIKE, TIMES_ALIKE = 1.25, 1.5, 3.0
-EXACT = 1e-12
-
-
-def must_show(results: Results) -> str:
-    """The three lines that every set has to answer."""
-    lines = [
-        "| set | pattern loss of KAPRA below Naive's? | below TGA's? | of the paper's KAPRA below Naive's? | "
-        "below TGA's? | breach at most 1/P? |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, found in results.losses.items():
-        cells = [_below(results, name, ours, other) for ours in (MEANS, KAPRA) for other in (NAIVE, TGA)]
-        worst = max(_breaches(results, name))
-        word = yes_no(worst <= 1.0 + EXACT)
-        count = len(_breaches(results, name))
-        lines.append(
-            f"| {name} ({found.panel.n_series:,} × {found.panel.n_instants}) | {' | '.join(cells)} | "
-            f"**{word}**, at most {worst:.3g} / P over {count} releases |"
-        )
-    return "\n".join(lines)
-
-
-def _below(results: Results, name: str, own: str, other: str) -> str:
-    plan = results.plan
-    pairs = _pairs(results, name, own, other)
-    made, same = sum(ours < theirs for ours, theirs in pairs), sum(ours == theirs for ours, theirs in pairs)
-    ours, theirs = pairs[plan.equal.index(plan.middle)]
-    equal = f" and equal at {same}" if same else ""
-    return (
-        f"**{share_word(made, len(pairs))}**, below at {made} of {len(pairs)}{equal}; {ours:.3f} against {theirs:.3f} "
-        f"at k = P = {plan.middle}"
-    )
-
-
-def _pairs(results: Results, name: str, own: str, other: str) -> list[tuple[float, float]]:
-    """Pattern losses of one and of another; two that lose every shape are equal, however they round."""
-    equal = results.losses[name].equal
-    pairs = [(equal[own, k].pattern, equal[other, k].pattern) for k in results.plan.equal]
-    return [(ours, ours) if abs(ours - theirs) < EXACT else (ours, theirs) for ours, theirs in pairs]
-
-
-def _breaches(results: Results, name: str) -> list[float]:
-    """Probabilities of breach times P of every release of a set."""
-    found, plan = results.losses[name], results.plan
-    parts: list[tuple[Figures, int]] = [(f, p) for (_, p), f in found.by_p.items()]
-    parts += [(f, plan.tuning_p) for f in found.by_k.values()]
-    parts += [(f, k) for (name_of, k), f in found.equal.items() if name_of in (*ALGORITHMS, MEANS)]
-    return [f.breach * p for f, p in parts if f.breach is not None]
-
-
-def verdict(results: Results) -> str:
-    """The three lines in one sentence each."""
-    names = list(results.losses)
-
-    def where(own: str, other: str) -> list[str]:
-        return [n for n in names if all(ours < theirs for ours, theirs in _pairs(results, n, own, other))]
-
-    below = where(KAPRA, NAIVE)
-    lost = [n for n in names if any(a == b for a, b in _pairs(results, n, KAPRA, NAIVE)) and n not in below]
-    equal = f" (on {', '.join(lost)} the two are equal at large k: neither keeps a shape)" if lost else ""
-    safe = [n for n in names if max(_breaches(results, n)) <= 1.0 + EXACT]
-    parts = [
-        f"KAPRA's pattern loss, with the words of means that KP publishes, is below Naive's at every k = P "
-        f"{_on(where(MEANS, NAIVE), names)}, and below TGA's {_on(where(MEANS, TGA), names)}",
-        f"With the words that series share, as the paper publishes them, it is below Naive's {_on(below, names)}{equal}"
-        f", and below TGA's {_on(where(KAPRA, TGA), names)}",
-        f"The breach probability is at most 1/P {_on(safe, names)}",
-    ]
-    return ". ".join(parts) + "."
-
-
-def _on(good: Sequence[str], names: Sequence[str]) -> str:
-    if len(good) == len(names):
-        return f"on all {len(names)} sets"
-    rest = ", ".join(name for name in names if name not in good)
-    return f"on {', '.join(good)} and **not on {rest}**" if good else f"**on none of {rest}**"
-
-
-def why(results: Results) -> str:
-    """What decides between KAPRA and TGA, set by set."""
-    k = results.plan.middle
-    lines = [
-        "| set | series | instants | variance between means of series | words of one letter | KAPRA | without those | "
-        "TGA | TGA, finest unit |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    for name, found in results.losses.items():
-        x, ours = found.panel.rows, found.equal[KAPRA, k]
-        between = float(x.mean(axis=1).var() / x.var())
-        shapeless = ours.shapeless or 0.0
-        lines.append(
-            f"| {name} | {len(x):,} | {x.shape[1]} | {between:.0%} | {shapeless:.0%} | {ours.pattern:.3f} | "
-            f"{_dash(ours.pattern_with_shape)} | {found.equal[TGA, k].pattern:.3f} | {found.fine.pattern:.3f} |"
-        )
-    return "\n".join(lines)
 
 
 def on_tuning(results: Results) -> list[Answer]:
@@ -124,7 +38,7 @@ def on_tuning(results: Results) -> list[Answer]:
     plan = results.plan
     sets = {name: results.losses[name] for name in results.sets.papers}
     found = []
-    for method in ALGORITHMS:
+    for method in (KAPRA, NAIVE):
         curves = [[f.by_p[method, p].pattern for p in plan.ps] for f in sets.values()]
         found.append(_grows(f"Does the pattern loss of {method} grow with P?", curves, rises=True))
     curves = [_values(f.by_p, NAIVE, plan.ps) for f in sets.values()]
@@ -142,7 +56,7 @@ def on_tuning(results: Results) -> list[Answer]:
             _ends(list(sets), curves, "P"),
         )
     )
-    for method in ALGORITHMS:
+    for method in (KAPRA, NAIVE):
         curves = [_values(f.by_k, method, plan.ks) for f in sets.values()]
         found.append(_grows(f"Does the value loss of {method} grow with k?", curves, rises=True))
     curves = [[f.by_k[KAPRA, k].pattern for k in plan.ks] for f in sets.values()]
@@ -171,7 +85,21 @@ def on_tuning(results: Results) -> list[Answer]:
         Answer(
             "Is the value loss of KAPRA higher than that of Naive?",
             share_word(sum(ratio > 1.0 for ratio in ratios), len(ratios)),
-            f"{min(ratios):.1f} to {max(ratios):.1f} times.",
+            f"{min(ratios):.2f} to {max(ratios):.2f} times.",
+        )
+    )
+    ratios = [
+        by[KAPRA_MEANS, place].pattern / by[NAIVE_MEANS, place].pattern
+        for f in sets.values()
+        for by, places in ((f.by_p, plan.ps), (f.by_k, plan.ks))
+        for place in places
+    ]
+    found.append(
+        Answer(
+            "With words of means for both, is the pattern loss of KAPRA lower than that of Naive?",
+            share_word(sum(ratio < 1.0 for ratio in ratios), len(ratios)),
+            f"{min(ratios):.2f} to {max(ratios):.2f} times, over {len(ratios)} parameters.",
+            paper=False,
         )
     )
     return found
@@ -249,7 +177,7 @@ def on_queries(results: Results) -> list[Answer]:
         )
     question = f"Are KAPRA and TGA comparable in range queries on {WALK}?"
     found.append(_against(results, results.walk, RANGE, TGA, question, lambda a, b: max(a / b, b / a) <= ANSWERS_ALIKE))
-    for method in ALGORITHMS:
+    for method in (KAPRA, NAIVE):
         question = f"Does {method} considerably outperform BFP2KA in range queries on {STRING}?"
         found.append(
             _against(results, results.string, RANGE, BFP2KA, question, lambda a, b: QUARTER * a <= b, ours=method)
@@ -257,7 +185,24 @@ def on_queries(results: Results) -> list[Answer]:
     for asked, other, name in ((results.walk, TGA, WALK), (results.string, BFP2KA, STRING)):
         question = f"Does KAPRA outperform {other} in complex queries on {name}?"
         found.append(_against(results, asked, COMBINED, other, question, lambda a, b: a < b))
+    for asked, name in ((results.walk, WALK), (results.string, STRING)):
+        others = [m for m in (NAIVE_MEANS, TGA, BFP2KA) if (m, results.plan.middle, PSQ) in asked.fixed]
+        found += [_ahead(results, asked, other, name) for other in others]
     return found
+
+
+def _ahead(results: Results, asked: Asked, other: str, name: str) -> Answer:
+    """What KP publishes by default against another, over all kinds of queries."""
+    ks, counts = results.plan.equal, {}
+    for kind in KINDS:
+        pairs = [[asked.fixed[m, k, kind].score(kind) for m in (KAPRA_MEANS, other)] for k in ks]
+        counts[kind] = sum(a < b if kind in (RANGE, COMBINED) else a > b for a, b in pairs)
+    return Answer(
+        f"{KAPRA_MEANS} (the default): ahead of {other} in queries on {name}?",
+        share_word(sum(counts.values()), len(counts) * len(ks)),
+        f"{', '.join(f'{kind} at {n}' for kind, n in counts.items())} of {len(ks)} k = P each.",
+        paper=False,
+    )
 
 
 def _against(
@@ -285,14 +230,18 @@ def on_time(results: Results) -> list[Answer]:
     def of(method: str, place: tuple[str, int]) -> float:
         return parts[place[0]][method, place[1]]
 
-    fastest = [of(KAPRA, p) == min(s for (_, n), s in parts[p[0]].items() if n == p[1]) for p in places]
+    def papers(place: tuple[str, int]) -> dict[str, float]:
+        """Those of the paper as it has them, but where its 20 letters leave BFP2KA nothing to publish."""
+        return {m: of(m, place) for m in (KAPRA, NAIVE, TGA, BFP2KA_20) if (m, place[1]) in parts[place[0]]}
+
+    fastest = [of(KAPRA, p) == min(papers(p).values()) for p in places]
     largest = places[-1]
     found.append(
         Answer(
             "Is KAPRA the fastest?",
             share_word(sum(fastest), len(fastest)),
             f"At {sum(fastest)} of {len(fastest)} sizes; {of(KAPRA, largest):.2f} s for {largest[1]:,} uniform series, "
-            f"Naive {of(NAIVE, largest):.2f} s, BFP2KA {of(BFP2KA, largest):.2f} s.",
+            f"Naive {of(NAIVE, largest):.2f} s, BFP2KA at its best level {of(BFP2KA, largest):.2f} s.",
         )
     )
     ratios = [of(TGA, p) / of(NAIVE, p) for p in with_tga]
@@ -303,12 +252,18 @@ def on_time(results: Results) -> list[Answer]:
             f"TGA takes {min(ratios):.1f} to {max(ratios):.1f} times as long as Naive.",
         )
     )
-    ratios = [of(BFP2KA, p) / max(of(m, p) for m in (KAPRA, NAIVE, TGA)) for p in with_tga]
+    best, most = (
+        [of(m, p) / max(of(other, p) for other in (KAPRA, NAIVE, TGA)) for p in with_tga if (m, p[1]) in parts[p[0]]]
+        for m in (BFP2KA, BFP2KA_20)
+    )
+    ratios = most or best
+    letters = "With the paper's 20 letters" if most else "With 20 letters it publishes nothing; at its best level"
     found.append(
         Answer(
             "Is BFP2KA much slower than the other three?",
             share_word(sum(r >= 10.0 for r in ratios), len(ratios)),
-            f"At its best level, which has few words, {min(ratios):.2f} to {max(ratios):.2f} times the slowest.",
+            f"{letters} {min(ratios):.2f} to {max(ratios):.2f} times the slowest, at {len(ratios)} of {len(with_tga)} "
+            f"sizes; at its best level, found before, {min(best):.2f} to {max(best):.2f} times.",
         )
     )
     return found
@@ -369,7 +324,3 @@ def _ends(names: Sequence[str], curves: Sequence[Sequence[float]], by: str) -> s
         f"{curve[0]:.3f} to {curve[-1]:.3f} on {name}" for name, curve in zip(names, curves, strict=True)
     )
     return f"From the smallest to the largest {by}: {listed}."
-
-
-def _dash(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

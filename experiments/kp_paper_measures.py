@@ -20,9 +20,17 @@ from shoal.model import Envelopes
 from shoal.utility import PatternLoss, ValueLoss
 
 KAPRA, NAIVE, TGA, BFP2KA = "KAPRA", "Naive", "TGA", "BFP2KA"
-MEANS = "KAPRA, words of means"  # what KP does by default; the paper publishes the words that series share
-METHODS = (KAPRA, NAIVE, TGA, BFP2KA)
-ALGORITHMS: dict[str, Algorithm] = {KAPRA: "kapra", NAIVE: "naive"}
+KAPRA_MEANS, NAIVE_MEANS = "KAPRA, words of means", "Naive, words of means"
+# Plain names have the words of the paper, which series of a subgroup share; KP publishes words of means by default.
+RELEASES: dict[str, tuple[Algorithm, WordsOf]] = {
+    KAPRA: ("kapra", "own"),
+    NAIVE: ("naive", "own"),
+    KAPRA_MEANS: ("kapra", "mean"),
+    NAIVE_MEANS: ("naive", "mean"),
+}
+PAIRS = ((KAPRA_MEANS, NAIVE_MEANS), (KAPRA, NAIVE))  # alike but for the algorithm
+METHODS = (*RELEASES, TGA, BFP2KA)
+BFP2KA_20 = "BFP2KA, 20 letters"  # the paper's level
 UNITS = (0.001, 0.1, 10.0)  # of TGA, as a part of the range of the panel
 
 
@@ -36,7 +44,7 @@ class Plan:
     tuning_p: int = 5  # of figure 5
     equal: tuple[int, ...] = (5, 10, 20, 50)  # k = P, of figures 6 to 10
     middle: int = 10  # k = P where one is enough
-    n_queries: int = 1_000
+    n_queries: int = 400
     uniform_sizes: tuple[int, ...] = (5_000, 10_000, 20_000, 50_000, 100_000)
     motion_shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
     most_compared: int = 25_000  # series that TGA, whose time is quadratic, is timed with
@@ -112,31 +120,35 @@ class Times:
     uniform: dict[tuple[str, int], float]
 
 
-def losses(panel: Panel, plan: Plan, seed: int) -> Losses:
-    """Figures 4 to 6, table 4 and the attack, on one set."""
+def losses(panel: Panel, plan: Plan, seed: int, tuned_by: Iterable[str] = tuple(RELEASES)) -> Losses:
+    """Figures 4 to 6, table 4 and the attack, on one set; P and k are varied for some of the releases."""
+    tuned_by = tuple(tuned_by)
     tuned = {u: _tga(panel, plan.middle, seed, u) for u in UNITS}
     unit = min(tuned, key=lambda u: tuned[u].pattern)
-    by_p = {(m, p): _kp(panel, m, plan.tuning_k, p) for m in ALGORITHMS for p in plan.ps}
-    by_k = {(m, k): _kp(panel, m, k, plan.tuning_p) for m in ALGORITHMS for k in plan.ks}
-    equal = {(m, k): _kp(panel, m, k, k) for m in ALGORITHMS for k in plan.equal}
-    equal |= {(MEANS, k): _kp(panel, KAPRA, k, k, "mean") for k in plan.equal}
+    by_p = {(m, p): _kp(panel, m, plan.tuning_k, p) for m in tuned_by for p in plan.ps}
+    by_k = {(m, k): _kp(panel, m, k, plan.tuning_p) for m in tuned_by for k in plan.ks}
+    equal = {(m, k): _kp(panel, m, k, k) for m in RELEASES for k in plan.equal}
     equal |= {(TGA, k): tuned[unit] if k == plan.middle else _tga(panel, k, seed, unit) for k in plan.equal}
     levels = {k: best_level(panel, k=k) for k in plan.equal}
     equal |= {(BFP2KA, k): _bfp2ka(panel, k, level) for k, level in levels.items()}
     return Losses(panel, unit, by_p, by_k, equal, tuned[UNITS[0]], levels, {p: n_bad(panel, p) for p in plan.ps})
 
 
-def release(
-    panel: Panel, k: int, p: int, algorithm: Algorithm, words: WordsOf = "own"
-) -> tuple[Envelopes, NDArray[np.int64] | None]:
+def method(name: str, k: int, p: int) -> KP:
+    """One of RELEASES."""
+    algorithm, words = RELEASES[name]
+    return KP(k=k, p=p, algorithm=algorithm, words=words)
+
+
+def release(panel: Panel, k: int, p: int, name: str) -> tuple[Envelopes, NDArray[np.int64] | None]:
     """What KP publishes, and which original each row is where some were suppressed."""
-    candidate = KP(k=k, p=p, algorithm=algorithm, words=words).anonymize(panel)
+    candidate = method(name, k, p).anonymize(panel)
     assert isinstance(candidate.published, Envelopes)
     return candidate.published, candidate.private.rows
 
 
-def _kp(panel: Panel, method: str, k: int, p: int, words: WordsOf = "own") -> Figures:
-    published, rows = release(panel, k, p, ALGORITHMS[method], words)
+def _kp(panel: Panel, name: str, k: int, p: int) -> Figures:
+    published, rows = release(panel, k, p, name)
     assert KPAnonymity(k, p).check(published).holds
     loss, shaped = PatternLoss().per_series(panel, published, rows=rows), published.levels > 1
     return Figures(
@@ -169,16 +181,18 @@ def n_bad(panel: Panel, p: int) -> int:
 
 def more_series(plan: Plan, seed: int) -> dict[int, dict[str, Figures]]:
     """KAPRA and TGA by the number of series, on uniform values."""
-    return {n: _both(uniform(n, seed), plan, seed) for n in plan.more_series}
+    return {n: _some(uniform(n, seed), plan, seed) for n in plan.more_series}
 
 
 def more_instants(plan: Plan, seed: int) -> dict[int, dict[str, Figures]]:
     """KAPRA and TGA by the number of instants, on walks."""
-    return {n: _both(walks(plan.n_longer, seed, n), plan, seed) for n in plan.more_instants}
+    return {n: _some(walks(plan.n_longer, seed, n), plan, seed) for n in plan.more_instants}
 
 
-def _both(panel: Panel, plan: Plan, seed: int) -> dict[str, Figures]:
-    return {KAPRA: _kp(panel, KAPRA, plan.middle, plan.middle), TGA: _tga(panel, plan.middle, seed, UNITS[-1])}
+def _some(panel: Panel, plan: Plan, seed: int) -> dict[str, Figures]:
+    k = plan.middle
+    tuned = min((_tga(panel, k, seed, unit) for unit in UNITS), key=lambda found: found.pattern)
+    return {KAPRA: _kp(panel, KAPRA, k, k), KAPRA_MEANS: _kp(panel, KAPRA_MEANS, k, k), TGA: tuned}
 
 
 def times(sets: Sets, plan: Plan, seed: int) -> Times:
@@ -194,10 +208,11 @@ def _times(panels: Iterable[Panel], plan: Plan, seed: int) -> dict[tuple[str, in
     for panel in panels:
         level = level or best_level(panel, k=k)
         calls: dict[str, Callable[[], object]] = {
-            KAPRA: partial(KP(k=k, p=k, words="own").anonymize, panel),
-            NAIVE: partial(KP(k=k, p=k, algorithm="naive", words="own").anonymize, panel),
-            BFP2KA: partial(bfp2ka, panel, k=k, level=level),
+            name: partial(method(name, k, k).anonymize, panel) for name in RELEASES
         }
+        calls[BFP2KA] = partial(bfp2ka, panel, k=k, level=level)
+        if bfp2ka(panel, k=k, level=MOST_LETTERS).words is not None:
+            calls[BFP2KA_20] = partial(bfp2ka, panel, k=k, level=MOST_LETTERS)
         if panel.n_series <= plan.most_compared:
             calls[TGA] = partial(tga, panel, k=k, seed=seed)
         for name, call in calls.items():

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from bfp2ka import bfp2ka
 from kp_paper_data import WALK, Sets
-from kp_paper_measures import ALGORITHMS, BFP2KA, TGA, Losses, Plan, release
+from kp_paper_measures import BFP2KA, KAPRA, RELEASES, TGA, Losses, Plan, release
 from numpy.typing import NDArray
 from tga import tga
 
@@ -124,9 +124,9 @@ def _as_string(motion: Panel, k: int, level: int) -> Envelopes | None:
 
 
 def _kp_releases(panel: Panel, plan: Plan) -> Iterator[tuple[tuple[str, int], Published]]:
-    for name, algorithm in ALGORITHMS.items():
+    for name in RELEASES:
         for k in plan.equal:
-            yield (name, k), release(panel, k, k, algorithm)
+            yield (name, k), release(panel, k, k, name)
 
 
 def _asked(
@@ -159,7 +159,7 @@ def customised(sets: Sets, plan: Plan, seed: int) -> Customised:
     """Walk with ranges of some instants and letters of others; see the paper's section 7.4."""
     panel = sets.panels[WALK]
     rng = np.random.default_rng([seed, 7])
-    whole, rows = release(panel, plan.custom_k, plan.custom_p, "kapra")
+    whole, rows = release(panel, plan.custom_k, plan.custom_p, KAPRA)
     tolerance = tolerance_of(panel, seed)
     seconds, scores = {}, {}
     for both in plan.overlaps:

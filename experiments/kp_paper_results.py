@@ -1,15 +1,15 @@
 """Everything that experiments/kp_paper.py measured, in one place."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kp_paper_data import WALK, Sets
-from kp_paper_measures import Figures, Losses, Plan, Times, losses, more_instants, more_series, times
+from kp_paper_data import EACH, WALK, WHOLE, Sets
+from kp_paper_measures import KAPRA, RELEASES, Figures, Losses, Plan, Times, losses, more_instants, more_series, times
 from kp_paper_queries import Asked, Customised, Levels, customised, on_string, on_walk
 
 
 @dataclass(frozen=True)
 class Results:
-    """What page, figures and findings are made of."""
+    """What page, figures and findings are made of, under one reading of "normalized to [0,1]"."""
 
     plan: Plan
     sets: Sets
@@ -23,11 +23,11 @@ class Results:
     customised: Customised
 
 
-def measure(sets: Sets, plan: Plan, seed: int) -> Results:
-    """All of it."""
-    found = {name: losses(panel, plan, seed) for name, panel in sets.panels.items()}
+def measure(sets: Sets, plan: Plan, seed: int) -> dict[str, Results]:
+    """All of it under one reading; under the other what depends on it: letters, and times about, are the same."""
+    found = _losses(sets, plan, seed)
     string, levels = on_string(sets, plan, seed)
-    return Results(
+    whole = Results(
         plan=plan,
         sets=sets,
         losses=found,
@@ -39,3 +39,21 @@ def measure(sets: Sets, plan: Plan, seed: int) -> Results:
         levels=levels,
         customised=customised(sets, plan, seed),
     )
+    other = sets.by_series
+    found = _losses(other, plan, seed)
+    each = replace(
+        whole,
+        sets=other,
+        losses=found,
+        walk=on_walk(other.panels[WALK], found[WALK], plan, seed),
+        customised=customised(other, plan, seed),
+    )
+    return {WHOLE: whole, EACH: each}
+
+
+def _losses(sets: Sets, plan: Plan, seed: int) -> dict[str, Losses]:
+    """P and k are varied for all releases on the sets that are drawn, for KAPRA, which suppresses, on all."""
+    return {
+        name: losses(panel, plan, seed, RELEASES if name in sets.shown else (KAPRA,))
+        for name, panel in sets.panels.items()
+    }

@@ -1,4 +1,4 @@
-"""Paper 2, section 5.3, on simulated meters: does MDAV on Haar shares beat the two yardsticks, and what does k cost?
+"""Paper 2, section 5.3, on meters simulated as there: does MDAV on Haar shares beat the yardsticks, what does k cost?
 
 Writes process_paper.md and its figures, by default to docs/results. Every sentence about an outcome is computed.
 """
@@ -11,9 +11,14 @@ from pathlib import Path
 import numba
 import numpy as np
 from drawing import draw
+from numpy.typing import NDArray
+from process_paper_data import as_in_the_paper, load_region, simulated_region
 from process_paper_figures import all_figures
 from process_paper_findings import (
+    CUSTOMERS,
     NAMES,
+    ROUGH,
+    SMOOTH,
     Why,
     on_customers,
     on_davies_bouldin,
@@ -27,7 +32,6 @@ from process_paper_findings import (
 )
 from process_paper_measures import (
     GROUPINGS,
-    HOURS_OF_WEEK,
     INDICES,
     KS,
     PAPER,
@@ -35,7 +39,6 @@ from process_paper_measures import (
     Results,
     energy_of_top_tenth,
     level_share,
-    mean_weeks,
     measure,
     measure_times,
 )
@@ -43,6 +46,7 @@ from process_paper_measures import (
 from shoal import Panel, simulate
 
 ROOT = Path(__file__).resolve().parents[1]
+LEAST_DAYS = 14
 COMMAND = "python experiments/process_paper.py"
 FIGURES = {
     "time": "Time by k, relative to that at k = 28 (the paper's figure 2) and in milliseconds.",
@@ -73,29 +77,42 @@ def main() -> None:
     """Simulate, measure, draw, write."""
     given = arguments()
     numba.set_num_threads(1)  # threads that wait for a busy core would be timed as well
-    panel = simulate.meters(given.series, days=given.days, seed=given.seed)
-    customers = np.asarray(panel.attributes["family"], dtype=np.str_)
+    region = load_region(given.data)
+    panel = as_in_the_paper(
+        region or simulated_region(given.days, given.seed), given.series, given.days, given.models, given.seed
+    )
+    shoals = simulate.meters(given.series, days=given.days, seed=given.seed)
+    customers = customers_of(panel)
     times = measure_times(panel, given.repeats)
-    results, weeks = measure(panel), measure(mean_weeks(panel))
-    why = Why(level_share(panel), energy_of_top_tenth(panel), customers)
+    results, rough = measure(panel), measure(shoals)
+    why = Why(level_share(panel), energy_of_top_tenth(panel), customers, customers_of(shoals))
     given.out.mkdir(parents=True, exist_ok=True)
     drawn = draw(all_figures(results, times, customers), given.out)
-    text = page(given, panel, times, results, weeks, why, drawn=drawn)
+    text = page(given, panel, times, results, rough, why, drawn=drawn, measured=region is not None)
     (given.out / "process_paper.md").write_text(text, encoding="utf-8")
-    print(summary(results, times))
+    print(summary(results, rough, times))
+
+
+def customers_of(panel: Panel) -> NDArray[np.str_]:
+    """The family of each series."""
+    return np.asarray(panel.attributes["family"], dtype=np.str_)
 
 
 def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of GEFCom 2012")
+    parser.add_argument("--models", type=int, default=60, help="additive models that households are forecasts of")
     parser.add_argument("--series", type=int, default=1400, help=f"at least {2 * KS[-1]}")
     parser.add_argument("--days", type=int, default=61, help="at least 14")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=15, help="of each timing; the median counts")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     given = parser.parse_args()
-    if given.series < 2 * KS[-1] or given.days < 2 * HOURS_OF_WEEK // 24 or given.repeats < 1:
-        sys.exit(f"Needs at least {2 * KS[-1]} series (two groups at k = {KS[-1]}), 14 days and 1 repeat.")
+    if given.series < 2 * KS[-1] or given.days < LEAST_DAYS or min(given.repeats, given.models) < 1:
+        sys.exit(
+            f"Needs at least {2 * KS[-1]} series (two groups at k = {KS[-1]}), {LEAST_DAYS} days, a model, a repeat."
+        )
     return given
 
 
@@ -104,24 +121,27 @@ def page(
     panel: Panel,
     times: dict[str, list[float]],
     results: Results,
-    weeks: Results,
+    rough: Results,
     why: Why,
     *,
     drawn: bool,
+    measured: bool,
 ) -> str:
     """The whole page."""
     figure = _figure if drawn else _no_figure
-    command = f"{COMMAND} --series {given.series} --days {given.days} --seed {given.seed} --repeats {given.repeats}"
+    options = ("series", "days", "models", "seed", "repeats")
+    command = " ".join([COMMAND, *(f"--{name} {getattr(given, name)}" for name in options)])
     parts = [
         "# The process paper: MDAV on Haar shares against simple yardsticks",
         f"Written by `{command}`; do not edit.",
-        f"{panel.n_series:,} simulated meters over {panel.n_instants:,} hours (seed {given.seed}) are grouped with "
+        f"{panel.n_series:,} meters over {panel.n_instants:,} hours (seed {given.seed}) are grouped with "
         f"k = {KS[0]}, {KS[1]}, …, {KS[-1]} by plain MDAV on Haar energy shares, by variance and by mean, as in "
         'section 5.3 of "Data-driven anonymization process applied to time series". Groups are judged by silhouette, '
         "Davies-Bouldin and the variation inside them; releases by time, information loss and normalised divergence.",
-        summary(results, times),
+        summary(results, rough, times),
+        *data_section(panel, given, measured=measured),
         SPACES_TEXT,
-        *orderings(times, results, weeks, why),
+        *orderings(times, results, rough, why),
         "## Time",
         f"Median milliseconds of processor time over {given.repeats} runs that take turns, one thread. Whole "
         "releases, but for the last row: MDAV alone, on shares computed before. Compile time is left out, and so is "
@@ -147,42 +167,62 @@ def page(
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def orderings(times: dict[str, list[float]], results: Results, weeks: Results, why: Why) -> list[str]:
+def data_section(panel: Panel, given: argparse.Namespace, *, measured: bool) -> list[str]:
+    """How the meters are made."""
+    families = customers_of(panel)
+    counts = ", ".join(f"{(families == name).sum():,} {kind}" for name, kind in CUSTOMERS.items())
+    source = (
+        "GEFCom 2012, 20 zones and 11 weather stations"
+        if measured
+        else "zones of simulated households (the data folder has no GEFCom 2012: **all data here are simulated**)"
+    )
+    return [
+        "## Data",
+        f"{counts}. Households are made as in section 4 of the paper, which does not publish its own: {given.models} "
+        f"additive models of calendar and temperatures, trained on {source}, each on a random zone and period, some of "
+        "a quantile; a household is a forecast of one of them, its clock and its temperatures moved at random and its "
+        "level drawn. They are smooth, as the paper says of its own. Second homes and small businesses are those of "
+        "`shoal.simulate.meters`, which the paper describes alike; how many of each it has it does not say. Everything "
+        "is measured on these. Beside it stands what comes out on `shoal.simulate.meters` alone, whose households are "
+        "rougher: they switch appliances on.",
+    ]
+
+
+def orderings(times: dict[str, list[float]], results: Results, rough: Results, why: Why) -> list[str]:
     """The section that answers."""
     return [
         "## Do the paper's orderings come out?",
         "### MDAV on Haar shares ahead of variance ahead of mean",
         f"At how many of the {len(KS)} k MDAV on Haar shares is ahead of by-variance, and by-variance of by-mean. "
-        "Yes: both at every k; mostly: both at more than half; else no. On the right the same for each series' mean "
-        "week, where most of the noise of single hours is gone; the paper calls its series smoother than real ones.",
-        order_table(results, weeks),
-        bullets(on_groupings(results, weeks, why)),
+        "Yes: both at every k; mostly: both at more than half; else no.",
+        order_table(results, rough),
+        bullets(on_groupings(results, rough, why)),
         "### Time falls with k",
         bullets(on_time(times)),
         "### Loss grows with k",
         bullets(on_loss(results)),
         "### The silhouette falls with k",
-        bullets(on_silhouette(results)),
+        bullets(on_silhouette(results, rough)),
         "### Davies-Bouldin grows with k",
         bullets(on_davies_bouldin(results)),
         "### Second homes have the highest silhouettes, then small businesses, then households",
-        bullets(on_customers(results, why.customers)),
+        bullets(on_customers(results, rough, why)),
     ]
 
 
-def order_table(results: Results, weeks: Results) -> str:
-    """The paper's order of groupings by every index and space, as simulated and on mean weeks."""
-    lines = ["| measured in | index | as simulated | mean weeks |", "|---|---|---|---|"]
+def order_table(results: Results, rough: Results) -> str:
+    """The paper's order of groupings by every index and space, with the paper's households and with Shoal's."""
+    lines = [f"| measured in | index | {SMOOTH} | {ROUGH} |", "|---|---|---|---|"]
     for space in SPACES:
         for index in INDICES:
-            orders = (order_in(results, space, index), order_in(weeks, space, index))
+            orders = (order_in(results, space, index), order_in(rough, space, index))
             lines.append(f"| {space} | {NAMES[index]} | {orders[0]} | {orders[1]} |")
     losses: dict[str, Callable[[Results, str], list[float]]] = {
         "information loss": Results.losses,
         "normalised divergence": Results.divergences,
     }
     for name, curve in losses.items():
-        both = [order_of([curve(r, grouping) for grouping in PAPER], higher=False) for r in (results, weeks)]
+        both = [order_of([curve(r, grouping) for grouping in PAPER], higher=False) for r in (results, rough)]
         lines.append(f"| readings | {name} | {both[0]} | {both[1]} |")
     return "\n".join(lines)
 

@@ -24,6 +24,7 @@ from process_paper_measures import (
 )
 
 NAMES = {"silhouette": "silhouette", "davies_bouldin": "Davies-Bouldin", "scatter": "SSE / SST"}
+SMOOTH, ROUGH = "the paper's households", "Shoal's rougher ones"
 CUSTOMERS = {"second-home": "second homes", "small-business": "small businesses", "household": "households"}
 N = len(KS)
 
@@ -52,6 +53,7 @@ class Why:
     level_share: float
     top_tenth: float
     customers: NDArray[np.str_]
+    rough_customers: NDArray[np.str_]
 
 
 def order_of(curves: Sequence[Sequence[float]], *, higher: bool) -> Order:
@@ -97,17 +99,22 @@ def on_loss(results: Results) -> list[str]:
     return [*found, trend(f"Normalised divergence, {HAAR},", results.divergences(HAAR), rises=True)]
 
 
-def on_silhouette(results: Results) -> list[str]:
-    """The silhouette falls with k."""
-    found = [trend(f"In {space}, it", results.curve(space, HAAR, "silhouette"), rises=False) for space in SPACES]
-    chance = results.curve(SHARES, CHANCE, "silhouette")
-    if not found[0].startswith("**Yes") and chance[-1] > chance[0]:
-        above = np.subtract(results.curve(SHARES, HAAR, "silhouette"), chance).tolist()
-        found.append(
-            f"Why: the index itself rises with k. Groups drawn at random go from {chance[0]:.3f} to {chance[-1]:.3f} "
-            "in Haar shares: the next group is the nearest of n / k rivals, and fewer rivals are farther away. "
-            f"Counted from chance: {trend('the silhouette in Haar shares', above, rises=False)}"
-        )
+def on_silhouette(results: Results, rough: Results) -> list[str]:
+    """The silhouette falls with k, with either households."""
+    found = []
+    for of, households in ((results, SMOOTH), (rough, ROUGH)):
+        found += [
+            trend(f"In {space}, with {households}, it", of.curve(space, HAAR, "silhouette"), rises=False)
+            for space in SPACES
+        ]
+        chance = of.curve(SHARES, CHANCE, "silhouette")
+        if not found[-len(SPACES)].startswith("**Yes") and chance[-1] > chance[0]:
+            above = np.subtract(of.curve(SHARES, HAAR, "silhouette"), chance).tolist()
+            found.append(
+                f"Why: the index itself rises with k. With {households} groups drawn at random go from {chance[0]:.3f} "
+                f"to {chance[-1]:.3f} in Haar shares: the next group is the nearest of n / k rivals, and fewer rivals "
+                f"are farther away. Counted from chance: {trend('the silhouette in Haar shares', above, rises=False)}"
+            )
     return found
 
 
@@ -126,8 +133,13 @@ def on_davies_bouldin(results: Results) -> list[str]:
     return found
 
 
-def on_customers(results: Results, customers: NDArray[np.str_]) -> list[str]:
-    """Second homes above small businesses above households."""
+def on_customers(results: Results, rough: Results, why: Why) -> list[str]:
+    """Second homes above small businesses above households, with either households."""
+    found = _on_customers(results, why.customers)
+    return found + [f"With {ROUGH}: {line}" for line in _on_customers(rough, why.rough_customers)]
+
+
+def _on_customers(results: Results, customers: NDArray[np.str_]) -> list[str]:
     found = []
     alike = _by_customer(_alike(results.labels[HAAR, KS[0]], customers), customers)
     most_mixed = int(np.argmin(alike))
@@ -162,11 +174,15 @@ def _alike(labels: Labels, customers: NDArray[np.str_]) -> Floats:
     return shares
 
 
-def on_groupings(results: Results, weeks: Results, why: Why) -> list[str]:
+def on_groupings(results: Results, rough: Results, why: Why) -> list[str]:
     """MDAV on Haar shares ahead of by-variance ahead of by-mean: what the table of orders says, and why."""
     orders = {(space, index): order_in(results, space, index) for space in SPACES for index in INDICES}
     full = [f"{NAMES[index]} in {space}" for (space, index), order in orders.items() if order.verdict == "yes"]
-    found = [f"The full order holds at every k for {len(full)} of {len(orders)} indices: {_listed(full)}."]
+    roughs = sum(order_in(rough, space, index).verdict == "yes" for space, index in orders)
+    found = [
+        f"The full order holds at every k for {len(full)} of {len(orders)} indices: {_listed(full)}. With {ROUGH} it "
+        f"does for {roughs}."
+    ]
     for first, second, place in ((HAAR, VARIANCE, "first"), (VARIANCE, MEAN, "second")):
         counts = {key: int(getattr(order, place)) for key, order in orders.items()}
         short = [f"{NAMES[index]} in {space} ({n} of {N})" for (space, index), n in counts.items() if n < N]
@@ -174,7 +190,7 @@ def on_groupings(results: Results, weeks: Results, why: Why) -> list[str]:
         found.append(
             f"{first} ahead of {second}: in {total} of {N * len(orders)} comparisons. Not at every k: {_listed(short)}."
         )
-    return [*found, *_why_not_first(results, orders, why), *_why_not_second(results, weeks, orders)]
+    return [*found, *_why_not_first(results, orders, why), *_why_not_second(results, orders)]
 
 
 def _why_not_first(results: Results, orders: dict[tuple[str, str], Order], why: Why) -> list[str]:
@@ -195,26 +211,17 @@ def _why_not_first(results: Results, orders: dict[tuple[str, str], Order], why: 
     return found
 
 
-def _why_not_second(results: Results, weeks: Results, orders: dict[tuple[str, str], Order]) -> list[str]:
+def _why_not_second(results: Results, orders: dict[tuple[str, str], Order]) -> list[str]:
     found = []
     for (space, index), order in orders.items():
         if order.second < N:
-            smooth = order_in(weeks, space, index).second
             means = [float(np.mean(results.curve(space, g, index))) for g in (VARIANCE, MEAN, CHANCE)]
             found.append(
-                f"{VARIANCE} ahead of {MEAN} by {NAMES[index]} in {space}: at {order.second} of {N} k as simulated, at "
-                f"{smooth} on mean weeks, so {_part_of_noise(order.second, smooth)}. Mean over k: {means[0]:.3f} "
-                f"{VARIANCE}, {means[1]:.3f} {MEAN}, {means[2]:.3f} {CHANCE}.{_tight_but_close(results, space, index)}"
+                f"{VARIANCE} ahead of {MEAN} by {NAMES[index]} in {space}: at {order.second} of {N} k. Mean over k: "
+                f"{means[0]:.3f} {VARIANCE}, {means[1]:.3f} {MEAN}, {means[2]:.3f} {CHANCE}."
+                f"{_tight_but_close(results, space, index)}"
             )
     return found
-
-
-def _part_of_noise(noisy: int, smooth: int) -> str:
-    if smooth == N:
-        return "it is the noise of single hours that hides it"
-    if smooth > max(noisy, N / 2):
-        return "the noise of single hours explains a part"
-    return "the noise of single hours does not explain it"
 
 
 def _tight_but_close(results: Results, space: str, index: str) -> str:
@@ -232,14 +239,19 @@ def _tight_but_close(results: Results, space: str, index: str) -> str:
     )
 
 
-def summary(results: Results, times: dict[str, list[float]]) -> str:
+def summary(results: Results, rough: Results, times: dict[str, list[float]]) -> str:
     """One paragraph for the top of the page."""
-    orders = [order_in(results, space, index) for space in SPACES for index in INDICES]
-    first, second = sum(order.first == N for order in orders), sum(order.second == N for order in orders)
-    both = sum(order.verdict == "yes" for order in orders)
+    counts = []
+    for of in (results, rough):
+        orders = [order_in(of, space, index) for space in SPACES for index in INDICES]
+        first, second = sum(order.first == N for order in orders), sum(order.second == N for order in orders)
+        counts.append((first, second, sum(order.verdict == "yes" for order in orders)))
+    falls = [_word(trend("", of.curve(SHARES, HAAR, "silhouette"), rises=False)).lower() for of in (results, rough)]
     return (
-        f"In short: of {len(orders)} indices (three, each measured in three spaces) {first} put MDAV on Haar shares "
-        f"ahead of by-variance at every k, {second} put by-variance ahead of by-mean at every k, and {both} do both. "
+        f"In short: of {len(SPACES) * len(INDICES)} indices (three, each measured in three spaces) {counts[0][0]} put "
+        f"MDAV on Haar shares ahead of by-variance at every k, {counts[0][1]} put by-variance ahead of by-mean at "
+        f"every k, and {counts[0][2]} do both; with {ROUGH} {counts[1][0]}, {counts[1][1]} and {counts[1][2]}. Does "
+        f"the silhouette in Haar shares fall with k? With {SMOOTH} {falls[0]}, with {ROUGH} {falls[1]}. "
         f"Does loss grow with k? {_word(trend('', results.losses(HAAR), rises=True))}. "
         f"Does the time of MDAV fall with k? {_word(trend('', times[READY], rises=False))}."
     )

@@ -25,7 +25,6 @@ READY = "MDAV, Haar shares given"
 SHARES, CENTRED, SHAPES = "Haar shares", "centred series", "shapes"
 SPACES = (SHARES, CENTRED, SHAPES)
 INDICES = ("silhouette", "davies_bouldin", "scatter")
-HOURS_OF_WEEK = 168
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +93,6 @@ def spaces_of(panel: Panel) -> dict[str, Floats]:
     deviations = centred.std(axis=1, keepdims=True)
     shapes = centred / np.where(deviations > 0.0, deviations, 1.0)
     return {SHARES: Haar()(panel), CENTRED: centred, SHAPES: shapes}
-
-
-def mean_weeks(panel: Panel) -> Panel:
-    """Each series' mean over its whole weeks: the same series without most of the noise of single hours."""
-    n_weeks = panel.n_instants // HOURS_OF_WEEK
-    whole = panel.rows[:, : n_weeks * HOURS_OF_WEEK]
-    return Panel(whole.reshape(panel.n_series, n_weeks, HOURS_OF_WEEK).mean(axis=1))
 
 
 def measure(panel: Panel) -> Results:
