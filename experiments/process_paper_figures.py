@@ -37,7 +37,7 @@ CUSTOMER_LOOKS = {
     "small-business": ("#D55E00", "solid"),
     "household": ("#56B4E9", "solid"),
 }
-REACH = (-1.0, 0.75)  # of the densities; in Haar shares hardly anything lies beyond
+REACH = (-1.0, 1.0)  # of the densities: all that a silhouette can be
 INK, RULE = "#222222", "#DDDDDD"
 WIDTH, HEIGHT = 860, 400
 

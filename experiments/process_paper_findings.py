@@ -27,6 +27,7 @@ NAMES = {"silhouette": "silhouette", "davies_bouldin": "Davies-Bouldin", "scatte
 SMOOTH, ROUGH = "the paper's households", "Shoal's rougher ones"
 CUSTOMERS = {"second-home": "second homes", "small-business": "small businesses", "household": "households"}
 N = len(KS)
+HARDLY_MIXED = 0.98  # of the companions are of the own kind
 
 
 @dataclass(frozen=True)
@@ -153,10 +154,14 @@ def _on_customers(results: Results, customers: NDArray[np.str_]) -> list[str]:
         if int(np.argmin(means[0])) == most_mixed:
             lowest_in.append(space)
     shown = _listed([f"{name} {share:.0%}" for name, share in zip(CUSTOMERS.values(), alike, strict=True)])
+    mixed = (
+        "Kinds hardly mix, so that is not why"
+        if min(alike) > HARDLY_MIXED
+        else f"The kind that is mixed most, {list(CUSTOMERS.values())[most_mixed]}, has the lowest silhouette in: "
+        f"{_listed(lowest_in)}"
+    )
     found.append(
-        f"Companions of the own kind, on average at k = {KS[0]}: {shown}. The kind that is mixed most, "
-        f"{list(CUSTOMERS.values())[most_mixed]}, has the lowest silhouette in: {_listed(lowest_in)}. "
-        "Other causes were not looked into."
+        f"Companions of the own kind, on average at k = {KS[0]}: {shown}. {mixed}. Other causes were not looked into."
     )
     return found
 

@@ -191,8 +191,8 @@ def releases_table(results: Results) -> str:
 def risk_table(results: Results) -> str:
     """The attack before and after, and who is seen to be missing."""
     lines = [
-        "| stream | published | mean chance | before | guessing | highest | 1/l | suppressed | of one value | "
-        "seen to be missing | their chance |",
+        "| stream | published | mean chance, of all | before | guessing | highest, of the published | 1/l | "
+        "suppressed | of one value | seen to be missing | their chance |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, released in results.released.items():
