@@ -47,8 +47,8 @@ class KP:
 
     "kapra" first forms subgroups of equal words over all series, then puts near subgroups together to groups; "naive"
     first forms groups of near values, then words inside each. With the words series share, "kapra" keeps shapes better
-    and "naive" values; words of "naive" are coarse then and may be those of a similar series. With words of means it
-    depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
+    and "naive", as a rule, values; words of "naive" are coarse then and may be those of a similar series. With words of
+    means it depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
 
     "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer than k would be left, they get the
     word of the most similar subgroup instead. "naive" suppresses none.
