@@ -128,7 +128,7 @@ def page(given: argparse.Namespace, results: Results, each: Results, *, drawn: b
         loss_table(each),
         f"Queries on {WALK} at k = P = {plan.middle}:",
         queries_table({WALK: each.walk}, plan.middle),
-        "Answers to the paper's statements that are others than under the first reading:",
+        "Where the paper's statements get another answer than in the first reading:",
         bullets(changed(answers, others)) or "None.",
         "## Do the paper's statements come out?",
         f"On the paper's own sets, {' and '.join(results.sets.papers)}, and {STRING}, if no other is named, with the "

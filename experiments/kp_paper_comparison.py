@@ -59,12 +59,18 @@ def _breaches(results: Results, name: str) -> list[float]:
 
 def short(results: Results) -> str:
     """Two sentences on KAPRA against Naive."""
-    n_sets, parts = len(results.losses), []
+    parts = []
     for words, (kapra, naive) in zip(("words of means, KP's default,", "the paper's words"), PAIRS, strict=True):
-        won = [name for name in results.losses if _ahead(results, name, kapra, naive)]
-        parts.append(f"with {words} on {len(won)} of {n_sets} sets{f' ({_and(won)})' if 0 < len(won) < n_sets else ''}")
+        wins, losses = (_named(results, *pair) for pair in ((kapra, naive), (naive, kapra)))
+        parts.append(f"with {words} on {wins}, and Naive less than KAPRA on {losses}")
     values = _standings(results, KAPRA, NAIVE, "value")
-    return f"KAPRA loses less pattern than Naive {', '.join(parts)}. Its value loss is {values}."
+    return f"KAPRA loses less pattern than Naive {'; '.join(parts)}. KAPRA's value loss, against Naive's, is {values}."
+
+
+def _named(results: Results, own: str, other: str) -> str:
+    """How many sets one is ahead on, and which, where it is some of them."""
+    won = [name for name in results.losses if _ahead(results, name, own, other)]
+    return f"{len(won)} of {len(results.losses)} sets{f' ({_and(won)})' if 0 < len(won) < len(results.losses) else ''}"
 
 
 def verdict(results: Results) -> str:
@@ -73,10 +79,10 @@ def verdict(results: Results) -> str:
     unsafe = [name for name in names if max(_breaches(results, name)) > 1.0 + EXACT]
     lines = [f"Over k = P = {', '.join(map(str, results.plan.equal))}:"]
     for words, (kapra, naive) in zip(("Words of means, KP's default", "The paper's words"), PAIRS, strict=True):
-        won = sum(_ahead(results, name, kapra, naive) for name in names)
+        won, lost = (sum(_ahead(results, n, *pair) for n in names) for pair in ((kapra, naive), (naive, kapra)))
         lines += [
             f"- {words}: KAPRA's pattern loss is, against Naive's, {_standings(results, kapra, naive)}. Ahead, that is "
-            f"below somewhere and above nowhere, on {won} of {len(names)} sets.",
+            f"below somewhere and above nowhere: KAPRA on {won} of {len(names)} sets, Naive on {lost}.",
             f"- {words}, against TGA: KAPRA's is {_standings(results, kapra, TGA)}; Naive's is "
             f"{_standings(results, naive, TGA)}.",
         ]

@@ -197,6 +197,7 @@ def _some(panel: Panel, plan: Plan, seed: int) -> dict[str, Figures]:
 
 def times(sets: Sets, plan: Plan, seed: int) -> Times:
     """Figure 11; every method at k = P, BFP2KA at the best level of the smallest panel, not counted."""
+    _times([uniform(4 * plan.middle, seed)], plan, seed)  # compiles
     motion = sets.panels[sets.motion]
     order = np.random.default_rng([seed, 5]).permutation(motion.n_series)
     cuts = (Panel(motion.rows[order[: round(share * len(order))]]) for share in plan.motion_shares)
