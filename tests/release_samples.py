@@ -29,7 +29,7 @@ from shoal.streams import IncrementalMicroaggregation
 HOUR = np.timedelta64(1, "h")
 
 
-def days(n=40, n_instants=48, **changes):
+def days(n=160, n_instants=48, **changes):
     rng = np.random.default_rng(3)
     hour = np.arange(n_instants) % 24
     values = rng.lognormal(0, 0.4, (n, 1)) * (1 + np.sin(hour / 4) ** 2) + rng.random((n, n_instants)) / 10
@@ -97,11 +97,12 @@ def publish_kinds(folder):
     """The certificate of each kind of release; the folder of each has its name."""
     micro, private = Microaggregation(k=4), folder / "private"
     agreement = Agreement(recipient="A", purpose="B", expires=date(2030, 1, 1))
-    twice = days(subjects=[f"home-{i // 2}" for i in range(40)])
+    twice = days(subjects=[f"home-{i // 2}" for i in range(160)])
     filled = read_panel(table_with_gaps(), missing="interpolate:2h,drop-series")
     noise = {"epsilon": 1.0, "lower": 0.0, "upper": 5.0}
     made = {
         "plain": (micro.anonymize(days()), {}),
+        "small": (micro.anonymize(days(n=12)), {}),
         "keyed": (micro.anonymize(days()), {"pseudonyms": "keyed", "private": private}),
         "insecure": (micro.anonymize(days()), {"insecure_seed": 1}),
         "copy": (micro.anonymize(days()), {"agreement": agreement, "private": private}),
@@ -132,10 +133,11 @@ def publish_kinds(folder):
         "profiles": (Microaggregation(k=4, form="profiles").anonymize(days()), {}),
         "trimmed": (Microaggregation(k=5, aggregate="trimmed-mean").anonymize(days()), {}),
         "nlk": (NLK(n=2, l=6, k=4).anonymize(days(n_instants=12)), {}),
-        "kp": (KP(k=8, p=4).anonymize(days(n=41)), {}),
-        "sensitive": (KP(k=8, p=4, l=2).anonymize(days(sensitive={"income": np.repeat([10.0, 20.0], 20)})), {}),
+        "kp": (KP(k=8, p=4).anonymize(days(n=161)), {}),
+        "suppressed series": (KP(k=8, p=4).anonymize(days(n=40)), {}),
+        "sensitive": (KP(k=8, p=4, l=2).anonymize(days(sensitive={"income": np.repeat([10.0, 20.0], 80)})), {}),
         "exchanged": (
-            KP(k=8, p=4, l=2).anonymize(days(sensitive={"sector": ["home"] * 13 + ["shop"] * 13 + ["farm"] * 14})),
+            KP(k=8, p=4, l=2).anonymize(days(sensitive={"sector": ["home"] * 53 + ["shop"] * 53 + ["farm"] * 54})),
             {},
         ),
         "noise": attacked(NoiseAddition(snr=1.0).anonymize(days())),

@@ -13,6 +13,7 @@ PLAIN = {"check: anyone", "may not: group", "may not: nothing learned", "may: fi
 NOTHING_PROMISED = {"check: attacks", "may not: no promise", "may not: row", "may: attacks", "may: figures"}
 NOISY = {"check: mechanism", "may not: group", "may not: nothing learned", "may: guarantees", "may: no figures"}
 NOT_PLAIN = {
+    "small": PLAIN - {"may: figures"} | {"may: no figures"},
     "several series": PLAIN - {"check: anyone"} | {"check: crowd of series"},
     "crowd of series": PLAIN | {"check: crowd of series"},
     "profiles": PLAIN - {"check: anyone"} | {"check: counts of profiles"},

@@ -117,7 +117,7 @@ class Homogeneity:
             prosecutor=float(chances.max()),
             sentence=(
                 "Somebody who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
-                f"chance of {percent(mean)} ({len(frame)} events, suppressed ones included); "
+                f"chance of {percent(mean)} ({len(frame)} events); "
                 f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}. "
                 f"{_at_worst(chances, matched)}"
             ),

@@ -121,7 +121,10 @@ def whole(release: Release) -> dict[str, Any]:
 
 def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report."""
-    names = ("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note", "utility", "risk", "files")
+    names = (
+        *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
+        *("utility", "risk", "with_suppressed", "files"),
+    )
     return {name: certificate[name] for name in names if name in certificate}
 
 
@@ -197,7 +200,20 @@ def _event_rows(certificate: dict[str, Any], lost: Any) -> list[tuple[str, str]]
         ("groups", f"{counts['groups']} over all snapshots, the smallest of {counts['smallest_group']} events"),
         ("window-error", f"{error['value']:.3g} ({error['meaning']})"),
         ("homogeneity", risk["sentence"]),
+        *_with_suppressed(certificate),
     ]
+
+
+def _with_suppressed(certificate: dict[str, Any]) -> list[tuple[str, str]]:
+    """What the figures would be with the suppressed events; not in the release."""
+    found = certificate.get("with_suppressed")
+    if not found:
+        return []
+    figures = ", ".join(f"{name} {found[name]:.3g}" for name in ("window-error", "homogeneity"))
+    guess = (
+        f"a guess about an event that is seen to be missing is right with a chance of {100 * found['missing']:.3g} %"
+    )
+    return [("for you alone", f"with the suppressed events {figures}; {guess}")]
 
 
 def _instants(certificate: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, SUPPRESSION, pairs, settings
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, LEFT_OUT, STEPS, SUPPRESSION, pairs, settings
 
 MAX_BYTES = 5_000_000
 
@@ -109,7 +109,7 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "purposes": by_purpose(figures, _scores(certificate.get("utility"))),
         "suppression": said(SUPPRESSION, facts),
         "risks": _risks(certificate.get("risk")),
-        "left_out": words.clipped(figures.get("left_out") or "", 400),
+        "left_out": " ".join(said(LEFT_OUT, facts)),
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
     }

@@ -402,6 +402,14 @@ SUPPRESSION = (
         ),
     ),
     Said(
+        "not in the figures",
+        lambda f: bool(_values(f)) and bool(f.certificate.get("risk")),
+        lambda f: (
+            "Figures of risk and utility are of the published events. For someone who is seen to be missing, a guess "
+            "at a frequent value may be right more often than for others."
+        ),
+    ),
+    Said(
         "order",
         lambda f: bool(_values(f)) and _suppression(f).get("order_open") is True,
         lambda f: "Which value was the most frequent among the originals cannot be told from this release.",
@@ -432,6 +440,15 @@ AGGREGATES = (
         ),
     ),
     Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing of the originals is drawn here."),
+)
+
+# Instead of figures that would let somebody find the originals of a small release.
+LEFT_OUT = (
+    Said(
+        "left out",
+        lambda f: bool(f.figures.get("left_out")),
+        lambda f: words.clipped(f.figures["left_out"], 400),
+    ),
 )
 
 STEPS = {
