@@ -21,12 +21,14 @@ def publish(candidate, to, *, ledger=None, require=(), **options):
 
 
 def grouped(groups, ids=None, k=3, month=1, **private):
-    """A candidate with given groups, values of its own."""
+    """A candidate with given groups, each published as the mean of its members."""
     groups = np.asarray(groups)
-    values = np.random.default_rng(month).random((int(groups.max()) + 1, 4))[groups]
+    rng = np.random.default_rng(month)
+    readings = rng.random((int(groups.max()) + 1, 4))[groups] + rng.random((len(groups), 4))
+    values = np.stack([readings[groups == group].mean(axis=0) for group in groups])
     times = np.datetime64(f"2024-{month:02}-01T00:00") + np.arange(4) * np.timedelta64(1, "h")
     ids = [f"house {i}" for i in range(len(groups))] if ids is None else ids
-    original = Panel(values + np.random.default_rng(month).random(values.shape), ids=ids, times=times)
+    original = Panel(readings, ids=ids, times=times)
     return Candidate(
         Panel(values, times=times),
         KAnonymity(k),
