@@ -310,7 +310,9 @@ def test_values_of_other_types():
 def test_wide_repeats():
     with refused("^1 of 3 rows repeat the id of another, with 1 other readings; a wide table has one row per series"):
         read_panel(pl.DataFrame({"id": [ID, ID, "b"], "x": [1, 2, 3]}))
-    with refused("^1 of 3 rows repeat the time of another; a wide table has one row per instant"):
+    with refused(
+        "^1 of 3 rows repeat the time of another, with 1 other readings; a wide table has one row per instant"
+    ):
         read_panel(pl.DataFrame({"time": [1, 1, 2], ID: [1, 2, 3]}))
     table = pa.table([[1], [1.0], [2.0]], names=["time", ID, ID])
     with refused("^1 of 2 series columns repeat the name of another"):

@@ -28,6 +28,7 @@ class Origin:
     sha256: tuple[str, ...] = ()
     n_rows: int | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    """Settings, as text or flags; and counts of what was done to readings, the only whole numbers in it."""
     told: tuple[str, ...] = ()
     """What the publisher is told on reading: what was taken for a subject, which names were respelt. Not certified."""
 

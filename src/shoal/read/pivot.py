@@ -31,9 +31,17 @@ from shoal.read.tables import Table, empty
 _MANY_TIMES = 4_000_000
 """Different times held before they are merged."""
 
+_LARGEST = 2**62
+"""A number for series and instant stays below."""
 
 _HELD_ROWS = 16_000_000
 """Rows held to be gathered into buckets; a longer table is read again for further series."""
+
+_AT_ONCE = 1 << 19
+"""About how many of them are gathered at a time."""
+
+SeriesRows = tuple[int, int, NDArray[np.int64], NDArray[np.int64], list[NDArray[np.float64]]]
+"""The first of some series, how many they are, and of each row the series, counted from there, instant and readings."""
 
 
 def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
@@ -72,7 +80,7 @@ def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
         n_series=n_series,
         n_filled=clock.n_rows,
         by=rules.by(names, len(names))[0],
-        own_step=rows.own_step,
+        own_step=lambda: rows.own_step((int(found[0]), int(found[-1]))),
     )
     refuse_sparse(n_series, len(found), clock.n_rows)
     cells = ExactCells((n_series, len(found), len(names)), rules.duplicates)
@@ -98,12 +106,8 @@ def _gathered(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Dra
     by = rules.by(names, len(names))
     gathered = Gathered(n_series, buckets, by)
     n_repeated = n_merged = n_doubtful = 0
-    at_once = rows.at_once
-    for first in range(0, n_series, at_once):
-        n_here = min(at_once, n_series - first)
-        settled = settle(*rows.sorted(first, n_here), rules.duplicates)
-        if len(settled.instants) and not ends[0] <= settled.instants.min() <= settled.instants.max() <= ends[1]:
-            raise changed()
+    for first, n_here, series, instants, readings in rows.by_series(ends):
+        settled = settle(series, instants, readings, rules.duplicates)
         n_repeated += len(settled.repeated)
         n_merged += len(settled.merged)
         n_doubtful += int(clock.doubtful(settled.repeated_at).sum())
@@ -152,37 +156,42 @@ class _Rows:
             entry.verify()
         self.static = static
 
-    @property
-    def at_once(self) -> int:
-        """How many series are held at a time."""
-        return -(-self.ids.n_series // -(-self.clock.n_rows // _HELD_ROWS))
+    def by_series(self, ends: tuple[int, int], *, keys_only: bool = False) -> Iterator[SeriesRows]:
+        """Some whole series at a time: rows by series and instant, those alike in the order of the table."""
+        n_series, span = self.ids.n_series, ends[1] - ends[0] + 1
+        n_held = min(-(-n_series // -(-self.clock.n_rows // _HELD_ROWS)), max(1, _LARGEST // span))
+        for first in range(0, n_series, n_held):
+            here = min(n_held, n_series - first)
+            keys, *values = self._held(first, here, ends, keys_only=keys_only)
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+            at_once = max(1, here * _AT_ONCE // max(1, len(keys)))
+            for start in range(0, here, at_once):
+                n_here = min(at_once, here - start)
+                some = slice(*np.searchsorted(keys, [start * span, (start + n_here) * span]).tolist())
+                series, instants = np.divmod(keys[some], span)
+                yield first + start, n_here, series - start, instants + ends[0], [each[order[some]] for each in values]
 
-    def sorted(self, first: int, n_series: int, *, keys_only: bool = False) -> tuple[Any, Any, list[Any]]:
-        """The rows of some series, counted from `first`, by series and instant, those alike in the table's order."""
+    def _held(self, first: int, n_series: int, ends: tuple[int, int], *, keys_only: bool) -> list[NDArray[Any]]:
+        """The rows of some series in the order of the table: a number for series and instant, and the readings."""
+        span = ends[1] - ends[0] + 1
         parts: list[list[NDArray[Any]]] = []
         for series, instants, readings in self.read(keys_only=keys_only):
+            if len(instants) and not ends[0] <= instants.min() <= instants.max() <= ends[1]:
+                raise changed()
             ours = (series >= first) & (series < first + n_series)
-            if ours.all():
-                parts.append([(series - first).astype(np.int32), instants, *readings])
-            elif ours.any():
-                parts.append([(series[ours] - first).astype(np.int32), *(each[ours] for each in (instants, *readings))])
+            keys = (series[ours] - first) * span + (instants[ours] - ends[0])
+            parts.append([keys, *(numbers[ours] for numbers in readings)])
         # One column at a time, so that little is there twice.
-        columns = [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))] if parts else []
-        if not columns:
-            nothing = np.empty(0, dtype=np.int64)
-            return nothing, nothing, [np.empty(0) for _ in self._plan.values]
-        series, instants = columns[0].astype(np.int64), columns[1]
-        order = np.lexsort((instants, series))
-        return series[order], instants[order], [numbers[order] for numbers in columns[2:]]
+        return [np.concatenate([part.pop(0) for part in parts]) for _ in range(len(parts[0]))]
 
-    def own_step(self) -> int | None:
+    def own_step(self, ends: tuple[int, int]) -> int | None:
         """The most frequent difference between successive instants of a series."""
         steps = StepCount(1)
-        for first in range(0, self.ids.n_series, self.at_once):
-            series, instants, _ = self.sorted(first, self.at_once, keys_only=True)
-            new = np.diff(instants, prepend=-1) != 0
-            new |= np.diff(series, prepend=-1) != 0
-            steps.add(series[new], instants[new], self.at_once)
+        for _, n_series, series, instants, _ in self.by_series(ends, keys_only=True):
+            new = np.diff(series, prepend=-1) != 0
+            new[1:] |= np.diff(instants) != 0
+            steps.add(series[new], instants[new], n_series)
         return steps.usual
 
 
