@@ -83,7 +83,9 @@ def test_what_becomes_private_while_the_job_waits_is_refused(studio, publisher, 
     assert (answer.status_code, "days.csv is private" in answer.text) == (409, True)
 
 
-@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}])
+@pytest.mark.parametrize(
+    "reading", [{}, {"align": "resample:2h", "complete": "0.75", "quantity": "power", "duplicates": "mean"}]
+)
 def test_a_copy_of_a_private_table_is_found_however_it_is_read(publisher, project, task, reading):
     shutil.copy(project.table("days.csv"), project.folder / "data" / "copy.csv")
     project.set_reading("copy.csv", reading)
