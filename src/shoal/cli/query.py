@@ -43,8 +43,8 @@ def query(
 ) -> None:
     """Count the series or events of a release that meet all conditions; where it is blurred, the expected number.
 
-    An end of a range may be left out: 2024-01-01T07:00=2.. asks for at least 2. Times are by the clock of the data's time
-    zone, unless they have an offset of their own.
+    An end of a range may be left out: 2024-01-01T07:00=2.. asks for at least 2. Times are by the clock of the data's
+    time zone, unless they have an offset of their own.
     """
     from shoal.process import ask
 
