@@ -156,10 +156,10 @@ def how_intersected(results: Results) -> str:
     """How the intersection was measured."""
     plan = results.plan
     return (
-        "What would happen if a release were free to cross the groups that a label task showed; in Shoal its groups lie "
-        "within them. One day of each person is shown to the analyst as means by Euclidean distance and published as "
-        f"means of at least {plan.crowd} by a metric for the lunchtime segment, learned from {plan.taught} labels of "
-        "other days. `Intersection` is told which series are a person's in both and "
+        "What would happen if a release were free to cross the groups that a label task showed; in Shoal its groups "
+        "lie within them. One day of each person is shown to the analyst as means by Euclidean distance and published "
+        f"as means of at least {plan.crowd} by a metric for the lunchtime segment, learned from {plan.taught} labels "
+        "of other days. `Intersection` is told which series are a person's in both and "
         "counts who is left: that is the cautious case. The control publishes by Euclidean distance too. "
         f"{plan.repetitions} offices for each row; the metric was found good enough to be used in {results.n_used} of "
         "them, else Euclidean distance takes its place. On average "

@@ -152,7 +152,7 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         *measuring_section(results),
         *(["## What must show on the authors' days", bullets(asked)] if asked else []),
         "## Linear and deep, given the same",
-        "What a metric is given matters as much as what it is. Loss at "
+        "Each metric is given the values, and each is given what time adds to them. Loss at "
         f"k = {results.plan.middle} as a share of the generic metric's, learned from public days (in brackets from "
         "pre-sanitised ones, within the groups shown):",
         inputs_table(results),

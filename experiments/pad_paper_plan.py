@@ -35,6 +35,7 @@ QUICK = Plan(
     middle=3,
     shown=(2, 3),
     repetitions=1,
+    multiple=2,
     multiples=(1, 2),
     shown_ks=(2,),
     shown_pairs=80,
