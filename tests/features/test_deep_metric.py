@@ -102,11 +102,19 @@ def test_the_network_in_numpy_is_torchs(learned):
     np.testing.assert_allclose(learned.transform(x), h.numpy(), rtol=1e-9, atol=1e-12)
 
 
-def test_a_useless_labelling_is_not_used_and_that_is_said(pairs, rng):
+def test_a_useless_labelling_is_used_only_if_it_gains_on_held_out_pairs_and_that_is_said(pairs, rng):
     found = DeepMetric(passes=10, patience=5).learn(pairs.left, pairs.right, rng.random(len(pairs.left)) < 0.5)
-    assert not found.used
-    assert "not used" in found.statement
-    assert_array_equal(found.transform(pairs.left), pairs.left)
+    assert found.used == (found.figures["held_out_learned"] > found.figures["held_out_euclidean"])
+    assert ("not used" in found.statement) != found.used
+    if not found.used:
+        assert_array_equal(found.transform(pairs.left), pairs.left)
+
+
+def test_it_takes_the_values_alone_as_well(pairs):
+    found = DeepMetric(inputs="values", passes=2, patience=1).learn(*pairs)
+    assert (found.inputs, len(found.centre)) == ("values", pairs.left.shape[1])
+    with pytest.raises(ParameterError, match="inputs must be one of: values, time"):
+        DeepMetric(inputs="auto")
 
 
 def test_channels_are_seen_apart(rng):

@@ -35,8 +35,10 @@ def days(request):
         ("energy", WindowTotal("17:00", "20:00"), LinearMetric(), 0.95, 0.6),
         ("occupancy", Arrival(), DeepMetric(), 0.75, 1.0),
         ("occupancy", Departure(), DeepMetric(), 0.80, 1.0),
+        ("occupancy", Arrival(), LinearMetric(), 0.75, 1.0),
+        ("occupancy", Departure(), LinearMetric(), 0.80, 1.0),
     ],
-    ids=["lunchtime", "peak hours", "arrival", "departure"],
+    ids=["lunchtime", "peak hours", "arrival", "departure", "arrival, linear", "departure, linear"],
 )
 def test_the_pattern_of_table_1(days, data, interest, metric, correlation, loss):
     if isinstance(metric, DeepMetric):

@@ -254,3 +254,12 @@ def test_numbers_0_and_1_are_labels_too(days):
     left, right, similar = label_pairs(days, Segment(3, 5))
     one, other = (LinearMetric().learn(left, right, labels) for labels in (similar, similar.astype(int)))
     assert one.digest() == other.digest()
+
+
+def test_times_of_arrival_are_learned_from_what_time_adds():
+    days = (np.random.default_rng(3).random((60, 24)) < 0.2).astype(float)
+    pairs = label_pairs(days, Arrival(), n_pairs=600)
+    by = {inputs: LinearMetric(inputs=inputs).learn(*pairs) for inputs in ("values", "time", "auto")}
+    assert by["time"].figures["held_out_learned"] > by["values"].figures["held_out_learned"] + 0.05
+    assert (by["values"].inputs, by["time"].inputs, by["auto"].inputs) == ("values", "time", "time")
+    assert by["auto"].used

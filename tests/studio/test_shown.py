@@ -13,8 +13,8 @@ FORM = {"name": "out", "table": "days.csv", "k": "2"}
 
 @pytest.fixture
 def noon(studio, publisher):
-    """Groups of eight are shown, and somebody to whom the hours from 11 to 14 matter has answered."""
-    publisher.make_task("noon", k=2, multiple=4, pairs=10)
+    """Groups of six are shown, and somebody to whom the hours from 11 to 14 matter has answered."""
+    publisher.make_task("noon", k=2, multiple=3, pairs=16)
     task = studio.answers.task("noon")
     questions = task.plan("anna")
     apart = [float(np.abs(np.subtract(*task.curves(question))[11:14]).sum()) for question in questions]
@@ -40,7 +40,7 @@ def published(monkeypatch):
 
 def crowds(task, panel, released):
     """For each person how many have the same curve in what was shown and in what was released."""
-    shown = Microaggregation(k=8).anonymize(panel).values + 0.0
+    shown = Microaggregation(k=6).anonymize(panel).values + 0.0
     assert {row.tobytes() for row in shown} == {row.tobytes() for row in task.values}
     both = [a.tobytes() + b.tobytes() for a, b in zip(shown, released, strict=True)]
     return [both.count(pair) for pair in both]
