@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from shoal.errors import InputError, ParameterError
 from shoal.features import LinearMetric
-from shoal.features.interests import Segment, WindowTotal, label_pairs
+from shoal.features.interests import Arrival, Segment, WindowTotal, label_pairs
 from shoal.features.labelled import as_pairs
 from shoal.features.linear_objectives import (
     SOLVERS,

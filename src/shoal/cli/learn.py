@@ -14,7 +14,7 @@ def learn(
     folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder, with imported labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("metric.npz"),
     metric: Annotated[
-        str, typer.Option(help="linear: sums over the series, from few labels. deep: times of arrival and the like.")
+        str, typer.Option(help="linear: quick, from few labels. deep: a network; needs some hundred labels.")
     ] = "linear",
     seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,

@@ -67,6 +67,12 @@ class Steps:
             )
         object.__setattr__(self, "steps", tuple(_method(entry) for entry in self.steps))
         _refuse_nonsense(self.steps)
+        if any(getattr(step, "shown_groups", ()) for step in self.steps):
+            raise ParameterError(
+                "A step does not know the series again by their names, so it cannot stay within groups that analysts "
+                "were shown, which this metric or `within` asks for. Use microaggregation alone, or a metric learned "
+                "from public series."
+            )
 
     @property
     def parameters(self) -> dict[str, Any]:

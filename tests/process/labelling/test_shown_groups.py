@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,8 +11,9 @@ from numpy.testing import assert_array_equal
 
 from label_samples import fully_answered, telling_panel
 from raw_search import leaks_in_bytes
-from shoal import Microaggregation, Panel, publish, simulate
+from shoal import Microaggregation, NoiseAddition, Panel, Steps, publish, simulate
 from shoal.cli.app import run
+from shoal.engines.microaggregation.method import anonymize
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import Learned, ShownGroups
 from shoal.process.labelling import LabelTask, learn
@@ -226,6 +228,11 @@ class TestLedger:
 def test_what_cannot_stay_within_is_refused(learned):
     with pytest.raises(ParameterError, match="A growing panel does not stay within groups that analysts were shown"):
         IncrementalMicroaggregation(Microaggregation(k=K, features=learned))
+    with pytest.raises(ParameterError, match="A step does not know the series again by their names"):
+        Steps((NoiseAddition(snr=10.0), Microaggregation(k=K, features=learned)))
+    on_an_engine = SimpleNamespace(n_subjects=160)  # refused before it is looked at
+    with pytest.raises(ParameterError, match="shown are not formed on an engine"):
+        anonymize(Microaggregation(k=K, features=learned), on_an_engine)
 
 
 @pytest.mark.parametrize("multiple", [0, True, 2.5])
