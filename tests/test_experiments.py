@@ -208,7 +208,7 @@ def test_the_kp_paper_draws_small_pictures(tmp_path):
     for picture in pictures:
         assert f"]({picture.name})" in page
         assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
+        assert 10_000 < picture.stat().st_size < 200_000
 
 
 def run_reposition_paper(out, **environment):
