@@ -130,10 +130,9 @@ def test_empty_result(server):
     ("sql", "code"),
     [
         ("select * from nowhere", " .SQLSTATE 42P01."),
-        (f"selec '{ILLNESS}'", " .SQLSTATE 42601."),
+        ("with a as (insert into cases values (null, null, null) returning *) select * from a", ""),
         ("select result::int as id, 0 as time, 1 as value from cases", ""),
         ("select meter as id, local as time, 1 / (meter - 9) as value from readings", ""),
-        ("insert into cases values (null, null, null) returning *", ""),
     ],
 )
 def test_failing_queries_do_not_leak(server, sql, code):
@@ -152,3 +151,17 @@ def test_without_the_driver(monkeypatch):
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
     with pytest.raises(InputError, match=r"pip install 'shoal\[postgres\]'"):
         read_panel(f"postgresql://me:{PASSWORD}@host/db", sql="select 1")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"selec '{ILLNESS}'",
+        "insert into cases values (null, null, null) returning *",
+        "select 1 as id, 0 as time, 1.0 as value; drop table cases",
+        "select 1) to stdout; drop table cases; copy (select 1",
+    ],
+)
+def test_only_one_select_is_sent(server, sql):
+    with refused("^sql: give one SELECT, which only reads"):
+        read_panel(server, sql=sql)
