@@ -70,8 +70,8 @@ class EventsCandidate:
     def originals(self) -> Events:
         """The original events that are published: figures with suppressed ones would tell what these were."""
         original, went = self.private.original, np.asarray(self.private.snapshots)
-        if (went >= 0).all():
-            return original
+        if (went >= 0).all() or went.shape != (original.n_events,) or (went < 0).all():
+            return original  # the gate refuses a candidate that publishes nothing, or does not say where
         return Events(
             original.frame.filter(pl.Series(went >= 0)),
             sensitive=original.sensitive,
