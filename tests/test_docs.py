@@ -239,3 +239,14 @@ class TestTheseChecks:
         run_python(Block("here", "python", ">>> x = 1\n"), names)
         run_python(Block("here", "python", "y = x + 1\n"), names)
         assert names["y"] == 2
+
+
+def test_eight_incomes_says_how_many_are_published():
+    page = (ROOT / "docs" / "tutorials" / "eight-incomes.md").read_text(encoding="utf-8")
+    made = page.partition("\n## What Shoal makes of it\n")[2]
+    shown = made.partition("```python")[2].partition("```")[0]
+    people = re.findall(r"^([A-Z][a-z]+) +\d+-\d+", shown, re.M)
+    left_out = {"Alice", "Bob", "Cathy", "David", "Jane", "Lily", "Mary", "Steve"} - set(people)
+    words = {6: "six", 7: "seven", 8: "all"}
+    assert f"{words[len(people)]} of the eight are published" in made
+    assert all(f"{name} is\nleft out" in made.partition("```python")[0] for name in left_out)
