@@ -14,6 +14,7 @@ from shoal.engines import Local
 from shoal.methods import NoiseAddition
 from shoal.process.comparing import compare
 from shoal.process.publishing import publish as publish_any
+from shoal.release import openness
 from shoal.release.certifying import keyed_digest
 from shoal.release.openness import BITS_OF_A_FIGURE, ENOUGH_BITS, count_figures, most_open, open_bits
 from shoal.release.private import read_input_key
@@ -185,3 +186,22 @@ def bits_of(groups, **told):
     before = np.array([v for group in groups for v in group], dtype=float)[:, None]
     labels = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     return most_open(before, np.ones_like(before), labels, **told)
+
+
+def test_of_a_small_release_what_was_tried_goes_first_then_the_last_scores_then_everything():
+    scores = {name: {"value": 0.5} for name in ("first", "second", "third")}
+    risks = {"linkage": {"success": 0.1, "interval": {"low": 0.0, "high": 0.2}, "baseline": 0.01}}
+    figures = {"process": {"points": [{"risk": 0.1}] * 4, "limits": {}}, "channels": []}
+
+    def told(most):
+        some, known, shown = openness.tell_what_may_be_told(most, scores, risks, figures)
+        return list(some), list(known), list(shown.get("process", {})), shown.get("left_out")
+
+    everything = ["first", "second", "third"]
+    assert told(9) == (everything, ["linkage"], ["points", "limits"], None)
+    assert told(8) == (everything, ["linkage"], ["limits"], None)
+    assert told(5) == (everything, ["linkage"], ["limits"], None)
+    assert told(4) == (["first", "second"], ["linkage"], ["limits"], openness.FEWER)
+    assert told(3) == (["first"], ["linkage"], ["limits"], openness.FEWER)
+    for most in (2, 0, -7):
+        assert told(most) == ([], [], [], openness.LEFT_OUT)

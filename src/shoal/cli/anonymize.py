@@ -173,8 +173,8 @@ def release_rows(path: Path, certificate: dict[str, Any], lost: Any = None) -> l
     # The other measures are in the certificate and the report; beside differential privacy there are none.
     if loss := certificate["utility"].get("information-loss"):
         rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
-    if certificate["figures"].get("left_out"):
-        rows.append(("not released", "figures of risk and utility; so small a release could be undone with them"))
+    if left_out := certificate["figures"].get("left_out"):
+        rows.append(("not released", left_out))
     return rows + _report_row(path, certificate)
 
 

@@ -110,7 +110,8 @@ def run_policy(
             risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
             risk_limit=policy.require.risk.at_most,
             suppression_limit=policy.require.suppression.at_most,
-            scores={name: pair for pairs in purposes.values() for name, pair in pairs.items()} | limited,
+            # Those with a limit first: of a small release the last ones may have to give way.
+            scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
             agreement=agreement,
         )

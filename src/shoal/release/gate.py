@@ -38,7 +38,7 @@ from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
 from shoal.release.lint import Written, check_accepted, lint, settle
-from shoal.release.openness import LEFT_OUT, may_be_told, without_originals
+from shoal.release.openness import affordable, open_bits, tell_what_may_be_told
 from shoal.release.private import (
     input_key,
     kept_with,
@@ -168,17 +168,14 @@ def release_candidate(
         missing = readers_figures(candidate.published, suppression)
         figures = {**(figures or {}), **({"suppression": missing} if missing else {})}
     else:
-        told, shown = certified_figures(scores or {}, risks or {}), dict(figures or {})
-        # What was tried on the way goes first, where not everything may be told.
-        process = dict(shown.pop("process", {}))
-        without = {name: part for name, part in process.items() if name not in ("points", "curves", "sentence")}
-        for one in (process, without):
-            if may_be_told(candidate, guarantees, told["utility"], told["risk"], one):
-                figures = shown | ({"process": one} if one else {})
-                break
-        else:
-            measured, scores, risks = told, None, None
-            figures = without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT}
+        all_of_them = certified_figures(scores or {}, risks or {})
+        most = affordable(lambda: open_bits(candidate), guarantees)
+        told = tell_what_may_be_told(most, all_of_them["utility"], all_of_them["risk"], figures or {})
+        if "left_out" in told[2]:
+            measured = all_of_them
+        scores = {name: pair for name, pair in (scores or {}).items() if name in told[0]}
+        risks = {name: pair for name, pair in (risks or {}).items() if name in told[1]}
+        figures = told[2]
     names = _names(form, candidate, target, pseudonyms, private, insecure_seed, agreement)
     key = None
     if private is not None:

@@ -39,33 +39,43 @@ LEFT_OUT = (
 )
 """What a certificate says instead of figures."""
 
+FEWER = (
+    "Some figures of utility are left out: the release is so small that somebody who had them all could find original "
+    "readings by trying which of them give these figures. The publisher has them."
+)
+"""What a certificate says beside some of the figures."""
 
-def may_be_told(
-    candidate: Candidate,
-    guarantees: Sequence[Guarantee],
-    scores: Mapping[str, Any],
-    risks: Mapping[str, Any],
-    process: Mapping[str, Any],
-) -> bool:
-    """Whether these figures leave at least 2^128 possible originals.
+
+def affordable(bits: Callable[[], float], guarantees: Sequence[Guarantee]) -> float:
+    """How many figures may be told so that at least 2^128 possible originals are left.
 
     A release without a guarantee is judged by its figures alone, so that they are told whatever its size.
     """
-    return is_enough(lambda: open_bits(candidate), guarantees, scores, risks, process)
-
-
-def is_enough(
-    bits: Callable[[], float],
-    guarantees: Sequence[Guarantee],
-    scores: Mapping[str, Any],
-    risks: Mapping[str, Any],
-    process: Mapping[str, Any],
-) -> bool:
-    """Whether so many bits are enough beside these figures."""
     if any(isinstance(guarantee, AttackOnly) for guarantee in guarantees):
-        return True
-    n_figures = len(scores) + count_figures(risks) + count_figures([process.get("points"), process.get("curves")])
-    return bits() >= ENOUGH_BITS + BITS_OF_A_FIGURE * n_figures
+        return float("inf")
+    return (bits() - ENOUGH_BITS) // BITS_OF_A_FIGURE
+
+
+def tell_what_may_be_told(
+    most: float, scores: Mapping[str, Any], risks: Mapping[str, Any], figures: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Of scores, risks and aggregates those that may be told, `most` figures in all; the rest gives way to a sentence.
+
+    First goes what was tried on the way, then scores from the last to the first, and then everything.
+    """
+    shown = dict(figures)
+    process = dict(shown.pop("process", {}))
+    without = {name: part for name, part in process.items() if name not in ("points", "curves", "sentence")}
+    n_risks = count_figures(risks)
+    for one in (process, without):
+        n_tried = count_figures([one.get("points"), one.get("curves")])
+        if len(scores) + n_risks + n_tried <= most:
+            return dict(scores), dict(risks), shown | ({"process": one} if one else {})
+    room = int(most) - n_risks
+    if room < 1:
+        return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT}
+    some = dict(list(scores.items())[:room])
+    return some, dict(risks), shown | ({"process": without} if without else {}) | {"left_out": FEWER}
 
 
 def count_figures(part: Any) -> int:

@@ -28,10 +28,10 @@ from shoal.release.folder import check_target, folder_beside, whole_folder
 from shoal.release.gate import refusal
 from shoal.release.lint import check_accepted, settle
 from shoal.release.loading import load_release
-from shoal.release.openness import LEFT_OUT
+from shoal.release.openness import affordable, tell_what_may_be_told
 from shoal.release.parts_counts import count_subjects, sizes_of
 from shoal.release.parts_lint import WrittenRelease, lint_parts
-from shoal.release.parts_openness import may_be_told_of
+from shoal.release.parts_openness import open_bits_of
 from shoal.release.parts_private import finish_map
 from shoal.release.parts_refusing import refuse_blocks
 from shoal.release.parts_writing import PART_BYTES, bits_for, write_parts
@@ -126,9 +126,14 @@ def release_blocks(
     if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
         raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
     measured: dict[str, Any] = {}
-    told = certified_figures(scores or {}, risks or {})
-    if not may_be_told_of(candidate, guarantees, told["utility"], told["risk"], (figures or {}).get("process", {})):
-        measured, scores, risks, figures = told, None, None, {"left_out": LEFT_OUT}
+    all_of_them = certified_figures(scores or {}, risks or {})
+    most = affordable(lambda: open_bits_of(candidate), guarantees)
+    told = tell_what_may_be_told(most, all_of_them["utility"], all_of_them["risk"], figures or {})
+    if "left_out" in told[2]:
+        measured = all_of_them
+    scores = {name: pair for name, pair in (scores or {}).items() if name in told[0]}
+    risks = {name: pair for name, pair in (risks or {}).items() if name in told[1]}
+    figures = told[2]
     key = _key(candidate, target, pseudonyms, kept, insecure_seed)
     of_input = None if kept is None else input_key(insecure_seed, key if pseudonyms == "keyed" else None)
     engine = candidate.panel.engine

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,30 +11,19 @@ import pyarrow.compute as pc
 from shoal.engines.blocks import PUBLISHED, BlockCandidate, chances
 from shoal.engines.contract import Blocks
 from shoal.engines.rows import ROW, unpack
-from shoal.model import Guarantee
-from shoal.release.openness import is_enough, most_open
+from shoal.release.openness import most_open
 
 _SAMPLE = 2_000
 _SAMPLE_BYTES = 64 * 2**20  # of long series fewer are drawn; one group of them leaves enough open
 _PAIRS = pa.schema([(ROW, pa.binary()), (PUBLISHED, pa.binary())])
 
 
-def may_be_told_of(
-    candidate: BlockCandidate,
-    guarantees: Sequence[Guarantee],
-    scores: Mapping[str, Any],
-    risks: Mapping[str, Any],
-    process: Mapping[str, Any],
-) -> bool:
-    """Whether these figures leave at least 2^128 possible originals.
+def open_bits_of(candidate: BlockCandidate) -> float:
+    """The binary logarithm of how many originals could surely have led to what is published.
 
     What is open in some groups is open in all, so groups are drawn, each whole: by a hash of what they are published
     as. Of envelopes, and where instants are not those of the originals, nothing counts as open.
     """
-    return is_enough(lambda: _open_bits(candidate), guarantees, scores, risks, process)
-
-
-def _open_bits(candidate: BlockCandidate) -> float:
     panel = candidate.panel
     if candidate.form != "values" or not candidate.row_by_row or candidate.n_published is not None:
         return 0.0
