@@ -182,7 +182,7 @@ def test_nothing_raw_is_printed_or_written(tmp_path, monkeypatch, capsys):
     assert len(said) > 1000
     assert leaks_in_text(said, panel) == []
     assert leaks_in_folder(tmp_path / "work", panel) == []
-    assert len(list((tmp_path / "work").iterdir())) == 4
+    assert sum(path.is_dir() for path in (tmp_path / "work").iterdir()) == 4
 
 
 class TestMistakes:
@@ -315,3 +315,17 @@ def test_help_loads_no_kernels_and_no_torch(arguments):
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
     assert "shoal.cli.label" in loaded
     assert not {"numba", "torch", "polars", "sklearn", "scipy"} & set(loaded)
+
+
+def test_a_task_of_means_is_on_record_whether_or_not_a_ledger_is_named(table, capsys):
+    code, out, _ = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--multiple", 1, "-o", "shown")
+    assert code == 0
+    assert "for others give --ledger shown.ledger" in out
+    code, out, _ = shoal(capsys, "ledger", "list", "shown.ledger", "--json")
+    assert [entry["form"] for entry in json.loads(out)["releases"]] == ["label task"]
+    code, _, err = shoal(
+        capsys, "anonymize", "days.parquet", "--k", 4, "--features", "centred", "-o", "free", "--ledger", "shown.ledger"
+    )
+    assert code == 1
+    assert "earlier" in err
+    assert not (table / "free").exists()

@@ -118,7 +118,10 @@ class TestFigures:
         from shoal.model import Score
 
         many = {f"m{i}": (Score(score["value"], "lower", (0.0, 1.0)), "a figure") for i in range(n_too_many)}
-        assert publish(candidate, tmp_path / "many", scores=many).certificate["utility"] == {}
+        told = publish(candidate, tmp_path / "many", scores=many).certificate
+        assert 0 < len(told["utility"]) < n_too_many
+        assert len(told["utility"]) * BITS_OF_A_FIGURE + ENOUGH_BITS <= open_bits(candidate)
+        assert told["figures"]["left_out"] == openness.FEWER
 
     def test_of_a_release_without_a_guarantee_they_are_all_there_is_to_judge_it_by(self, tmp_path, rng):
         from shoal.attacks import KnownPoints

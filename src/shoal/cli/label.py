@@ -23,7 +23,6 @@ _TWO_RELEASES = (
     "these curves are a release: later ones of the same subjects must stay within the groups shown, as those by a "
     "metric learned from this task do"
 )
-_NOT_RECORDED = "; others are not known to, without --ledger"
 _OF_A_RELEASE = (
     "a later release of the same subjects and the one shown here are two; with --ledger at both, one that breaks the "
     "promise is refused"
@@ -50,7 +49,9 @@ def export_(
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="With --k: the file of earlier releases, as for `shoal anonymize`; the task is recorded."),
+        typer.Option(
+            help="With --k: the file of earlier releases, in which the task is recorded. [default: OUT.ledger]"
+        ),
     ] = None,
     public: Annotated[
         str | None, typer.Option(metavar="WHY", help="Show the series as they are, because they are public; say why.")
@@ -89,9 +90,9 @@ def export_(
 ) -> None:
     """Write a task folder, and in it for-ANALYST: the only part to hand over.
 
-    With --k the table is grouped first and only means of groups are shown; the guarantee is checked and recorded, and
-    releases by a metric learned from the task stay within these groups. With --public the series are shown as they are.
-    One of the two must be given, unless SOURCE is a release.
+    With --k the table is grouped first and only means of groups are shown. That is a release: the guarantee is checked,
+    the groups are recorded in a ledger, and releases by a metric learned from the task stay within them. With --public
+    the series are shown as they are. One of the two must be given, unless SOURCE is a release.
     """
     from shoal.process.labelling import DEFAULT_QUESTION, build_task, hand_out, is_task, refuse_folder, refuse_name
 
@@ -103,6 +104,10 @@ def export_(
         folder = out
         refuse_folder(out)  # before anything is recorded
         settings = reading.settings_of(ctx)
+        if k is not None and ledger is None:
+            # What is shown is a release, and always on record.
+            out.parent.mkdir(parents=True, exist_ok=True)
+            ledger = out.with_name(f"{out.name}.ledger")
         with steps() as progress:
             build_task(
                 source,
@@ -206,7 +211,7 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
 def _mind(source: str, ledger: Path | None) -> str | None:
     """What to mind about the next release."""
     if source == "presanitised":
-        return _TWO_RELEASES if ledger is not None else _TWO_RELEASES + _NOT_RECORDED
+        return _TWO_RELEASES if ledger is None else f"{_TWO_RELEASES}; for others give --ledger {ledger}"
     return _OF_A_RELEASE if source == "released" else None
 
 
