@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli import engines, reading
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
-
-if TYPE_CHECKING:  # the model is loaded where a command needs it
-    from shoal.model import Release
+from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
 
 
 def anonymize(
@@ -107,138 +104,11 @@ def anonymize(
         )
     if as_json:
         lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}
-        figures = release_figures(whole(release))
+        figures = release_figures(Told.of(release).certificate)
         print_json({"release": str(release.path), "read": progress.said, **figures, **lost})
     else:
-        print_table([*progress.rows, *release_rows(release.path, whole(release), release.suppression)])
+        print_table([*progress.rows, *release_rows(Told.of(release))])
     warn_of_suppression(release)
-
-
-def whole(release: Release) -> dict[str, Any]:
-    """The certificate, and beside it what was measured and left out of it: for the publisher's screen."""
-    return release.certificate | dict(release.measured)
-
-
-def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
-    """The part of a certificate that commands report."""
-    names = (
-        *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "with_suppressed", "files"),
-    )
-    return {name: certificate[name] for name in names if name in certificate}
-
-
-def warn_of_suppression(release: Any) -> None:
-    """Tell the publisher, beside the figures, where much was left out."""
-    from shoal.model import Recipe
-    from shoal.release.suppression import warning_of
-
-    if release.suppression is None:
-        return
-    method = release.certificate["method"]
-    if told := warning_of(release.suppression, Recipe(method["name"], method["parameters"])):
-        print(f"shoal: {told}", file=sys.stderr)
-
-
-def release_rows(path: Path, certificate: dict[str, Any], lost: Any = None) -> list[tuple[str, str]]:
-    """The short table of a release; `lost` is what its publisher may see of suppression."""
-    from shoal.model import account_of
-
-    counts = certificate["counts"]
-    rows = [("release", str(path))]
-    if said := account_of(certificate["input"]["reading"]):
-        rows.append(("input", " ".join(said)))
-    for guarantee in certificate["guarantees"]:
-        verdict = guarantee["verdict"]
-        state = "holds" if verdict["holds"] else "DOES NOT HOLD"
-        figures = f"{_figure(verdict['measured'])}, required {_figure(verdict['required'])}"
-        note = f" ({verdict['note']})" if verdict["note"] else ""
-        rows.append((guarantee["name"], f"{state}: {figures}{note}"))
-    if certificate.get("pseudonyms_note"):
-        rows.append(("pseudonyms", f"{certificate['pseudonyms']}. {certificate['pseudonyms_note']}"))
-    if certificate.get("accepted"):
-        rows.append(("accepted", ", ".join(certificate["accepted"])))
-    if certificate["form"] == "events":
-        return [*rows, *_event_rows(certificate, lost), *_report_row(path, certificate)]
-    what = f"{counts['series']} series of {counts['subjects']} subjects"
-    if certificate["form"] == "profiles":
-        what = f"{counts['groups']} group profiles of {counts['subjects']} subjects"
-    rows += [
-        ("published", f"{what}, {_instants(certificate)}"),
-        ("groups", f"{counts['groups']}{' over all instants' if counts['grouped'] == 'instants' else ''}"),
-        ("smallest group", f"{counts['smallest_group']} subject{'s' * (counts['smallest_group'] != 1)}"),
-    ]
-    if certificate["columns"].get("sensitive"):
-        rows.append(("sensitive", _sensitive(certificate)))
-    # The other measures are in the certificate and the report; beside differential privacy there are none.
-    if loss := certificate["utility"].get("information-loss"):
-        rows.append(("information-loss", f"{loss['value']:.3g} ({loss['meaning']})"))
-    if left_out := certificate["figures"].get("left_out"):
-        rows.append(("not released", left_out))
-    return rows + _report_row(path, certificate)
-
-
-def _report_row(path: Path, certificate: dict[str, Any]) -> list[tuple[str, str]]:
-    return [("report", str(path / "report.html"))] if "report.html" in certificate["files"] else []
-
-
-def _event_rows(certificate: dict[str, Any], lost: Any) -> list[tuple[str, str]]:
-    """What was done to events, and what became of it."""
-    from shoal.release.suppression import loss_by_value, percent
-
-    counts, figures = certificate["counts"], certificate["method"]["figures"]
-    moved = {int(distance): n for distance, n in figures.get("moved", {}).items() if distance != "0"}
-    late = f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
-    error, risk = certificate["utility"]["window-error"], certificate["risk"]["homogeneity"]
-    n_originals = counts["events"] + counts["suppressed"]
-    share = percent(counts["suppressed"] / n_originals)
-    return [
-        ("published", f"{counts['events']} events in {counts['snapshots']} snapshots"),
-        ("moved", late),
-        ("suppressed", f"{counts['suppressed']} of {n_originals} events ({share})"),
-        *([("loss by value", loss_by_value(lost))] if lost and lost.lost else []),
-        ("groups", f"{counts['groups']} over all snapshots, the smallest of {counts['smallest_group']} events"),
-        ("window-error", f"{error['value']:.3g} ({error['meaning']})"),
-        ("homogeneity", risk["sentence"]),
-        *_with_suppressed(certificate),
-    ]
-
-
-def _with_suppressed(certificate: dict[str, Any]) -> list[tuple[str, str]]:
-    """What the figures would be with the suppressed events; not in the release."""
-    found = certificate.get("with_suppressed")
-    if not found:
-        return []
-    figures = ", ".join(f"{name} {found[name]:.3g}" for name in ("window-error", "homogeneity"))
-    guess = (
-        f"a guess about an event that is seen to be missing is right with a chance of {100 * found['missing']:.3g} %"
-    )
-    return [("for you alone", f"with the suppressed events {figures}; {guess}")]
-
-
-def _instants(certificate: dict[str, Any]) -> str:
-    n_instants, n_letters = certificate["counts"]["instants"], len(certificate["columns"]["pattern_times"])
-    return f"ranges of {n_instants} instants, letters of {n_letters}" if n_letters else f"{n_instants} instants"
-
-
-def _sensitive(certificate: dict[str, Any]) -> str:
-    """Which sensitive columns are published, and how much of them was changed."""
-    names = ", ".join(certificate["columns"]["sensitive"])
-    figures = certificate["method"]["figures"]
-    changes = [
-        f"{figures[key]} {what}"
-        for key, what in (
-            ("sensitive_perturbed", "entries perturbed"),
-            ("sensitive_beyond_epsilon", "of them by more than epsilon"),
-            ("sensitive_exchanged", "entries exchanged"),
-        )
-        if figures.get(key)
-    ]
-    return f"{names} ({', '.join(changes) or 'nothing had to be changed'})"
-
-
-def _figure(number: float | int | None) -> str:
-    return f"{number:.4g}" if isinstance(number, float) else str(number)
 
 
 def _guarantee(text: str) -> Any:

@@ -19,7 +19,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures of the certificate as JSON.")] = False,
 ) -> None:
     """Write the report of a release as one self-contained HTML page."""
-    from shoal.cli.anonymize import release_figures
+    from shoal.cli.sentences import release_figures
     from shoal.process import render_report
 
     page = out if out is not None else Path(f"{folder.resolve().name}-report.html")

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli import engines
-from shoal.cli.anonymize import release_figures, release_rows, warn_of_suppression, whole
 from shoal.cli.output import print_json, print_table, steps
+from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
 
 
 def run_policy_file(
@@ -67,7 +67,8 @@ def run_policy_file(
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:
     """What came of a policy, for machines."""
-    return {"release": str(outcome.release.path), **release_figures(whole(outcome.release)), "process": outcome.process}
+    figures = release_figures(Told.of(outcome.release).certificate)
+    return {"release": str(outcome.release.path), **figures, "process": outcome.process}
 
 
 def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
@@ -75,7 +76,7 @@ def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
     print()
     attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]
-    print_table([*said, *release_rows(outcome.release.path, whole(outcome.release)), *attacks])
+    print_table([*said, *release_rows(Told.of(outcome.release)), *attacks])
 
 
 def _points(process: dict[str, Any]) -> list[tuple[str, str]]:

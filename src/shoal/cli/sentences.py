@@ -1,0 +1,248 @@
+"""What the terminal says about a release, each row beside the condition under which it is true."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.model.sentence import Sentence
+
+if TYPE_CHECKING:  # loaded where a command needs it
+    from shoal.model import Release, Suppression
+
+
+@dataclass(frozen=True)
+class Told:
+    """A release as its publisher sees it, or whoever has its folder.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    certificate
+        What it says, and for the publisher what was measured and left out of it.
+    suppression
+        What the method left out; only the publisher knows.
+    """
+
+    path: Path
+    certificate: dict[str, Any]
+    suppression: Suppression | None = None
+
+    @staticmethod
+    def of(release: Release) -> Told:
+        """A release that was just made."""
+        return Told(release.path, release.certificate | dict(release.measured), release.suppression)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How much is published."""
+        counts: dict[str, Any] = self.certificate["counts"]
+        return counts
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What the method counted."""
+        figures: dict[str, Any] = self.certificate["method"]["figures"]
+        return figures
+
+    @property
+    def form(self) -> str:
+        """Values, profiles, envelopes or events."""
+        return str(self.certificate["form"])
+
+    def promises(self, name: str) -> bool:
+        """Whether a guarantee is among those of the release."""
+        return any(guarantee["name"] == name for guarantee in self.certificate["guarantees"])
+
+    def counted(self, name: str) -> int:
+        """A figure that the method counted; of several steps, their sum."""
+        return sum(int(part.get(name, 0)) for part in (self.figures, *self.figures.get("steps", ())))
+
+
+Row = Sentence[Told]
+
+
+def _series(told: Told) -> bool:
+    return told.form != "events"
+
+
+def _events(told: Told) -> bool:
+    return told.form == "events"
+
+
+def _has_groups(told: Told) -> bool:
+    """Whether groups were formed, and their sizes are no secret."""
+    return _series(told) and not told.promises("none") and not told.promises("differential-privacy")
+
+
+ROWS: tuple[Row, ...] = (
+    Row("input", lambda t: bool(_account(t)), lambda t: _account(t)),
+    Row(
+        "pseudonyms",
+        lambda t: bool(t.certificate.get("pseudonyms_note")),
+        lambda t: f"{t.certificate['pseudonyms']}. {t.certificate['pseudonyms_note']}",
+    ),
+    Row(
+        "pseudonyms",
+        lambda t: _series(t) and t.certificate["pseudonyms"] == "insecure",
+        lambda t: "insecure: from a fixed seed, which anyone may guess. For tests; do not pass this release on.",
+    ),
+    Row("accepted", lambda t: bool(t.certificate.get("accepted")), lambda t: ", ".join(t.certificate["accepted"])),
+    Row(
+        "published",
+        lambda t: t.form in ("values", "envelopes") and not t.counted("series_fictive"),
+        lambda t: f"{t.counts['series']} series of {t.counts['subjects']} subjects, {_instants(t)}",
+    ),
+    Row(
+        "published",
+        lambda t: t.counted("series_fictive") > 0,
+        lambda t: f"{t.counts['series']} series, {t.counted('series_fictive')} of them fictive, {_instants(t)}",
+    ),
+    Row(
+        "published",
+        lambda t: t.form == "profiles",
+        lambda t: f"{t.counts['groups']} group profiles of {t.counts['subjects']} subjects, {_instants(t)}",
+    ),
+    Row("published", _events, lambda t: f"{t.counts['events']} events in {t.counts['snapshots']} snapshots"),
+    Row("moved", _events, lambda t: _moved(t)),
+    Row("suppressed", lambda t: _events(t) or t.counted("series_suppressed") > 0, lambda t: _suppressed(t)),
+    Row(
+        "loss by value",
+        lambda t: t.suppression is not None and bool(t.suppression.lost and t.suppression.values),
+        lambda t: _loss_by_value(t),
+    ),
+    Row(
+        "groups",
+        _has_groups,
+        lambda t: f"{t.counts['groups']}{' over all instants' if t.counts['grouped'] == 'instants' else ''}",
+    ),
+    Row(
+        "smallest group",
+        _has_groups,
+        lambda t: f"{t.counts['smallest_group']} subject{'s' * (t.counts['smallest_group'] != 1)}",
+    ),
+    Row(
+        "groups",
+        _events,
+        lambda t: f"{t.counts['groups']} over all snapshots, the smallest of {t.counts['smallest_group']} events",
+    ),
+    Row("sensitive", lambda t: _series(t) and bool(t.certificate["columns"].get("sensitive")), lambda t: _sensitive(t)),
+    # Other measures are in the certificate and the report.
+    Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
+    Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),
+    Row(
+        "homogeneity",
+        lambda t: "homogeneity" in t.certificate["risk"],
+        lambda t: str(t.certificate["risk"]["homogeneity"]["sentence"]),
+    ),
+    Row("for you alone", lambda t: bool(t.certificate.get("with_suppressed")), lambda t: _with_suppressed(t)),
+    Row(
+        "not released",
+        lambda t: bool(t.certificate["figures"].get("left_out")),
+        lambda t: str(t.certificate["figures"]["left_out"]),
+    ),
+    Row("report", lambda t: "report.html" in t.certificate["files"], lambda t: str(t.path / "report.html")),
+)
+
+
+def release_rows(told: Told) -> list[tuple[str, str]]:
+    """The short table of a release."""
+    verdicts = [(guarantee["name"], _verdict(guarantee["verdict"])) for guarantee in told.certificate["guarantees"]]
+    said = [(row.name, row.says(told)) for row in ROWS if row.when(told)]
+    before = [row for row in said if row[0] == "input"]
+    return [("release", str(told.path)), *before, *verdicts, *said[len(before) :]]
+
+
+def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
+    """The part of a certificate that commands report as JSON."""
+    names = (
+        *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
+        *("utility", "risk", "with_suppressed", "files"),
+    )
+    return {name: certificate[name] for name in names if name in certificate}
+
+
+def warn_of_suppression(release: Release) -> None:
+    """Tell the publisher, beside the figures, where much was left out."""
+    from shoal.model import Recipe
+    from shoal.release.suppression import warning_of
+
+    if release.suppression is None:
+        return
+    method = release.certificate["method"]
+    if warning := warning_of(release.suppression, Recipe(method["name"], method["parameters"])):
+        print(f"shoal: {warning}", file=sys.stderr)
+
+
+def _account(told: Told) -> str:
+    from shoal.model import account_of
+
+    return " ".join(account_of(told.certificate["input"]["reading"]))
+
+
+def _verdict(verdict: dict[str, Any]) -> str:
+    measured, required = (f"{n:.4g}" if isinstance(n, float) else str(n) for n in map(verdict.get, _FIGURES))
+    note = f" ({verdict['note']})" if verdict["note"] else ""
+    return f"{'holds' if verdict['holds'] else 'DOES NOT HOLD'}: {measured}, required {required}{note}"
+
+
+_FIGURES = ("measured", "required")
+
+
+def _instants(told: Told) -> str:
+    n_instants, n_letters = told.counts["instants"], len(told.certificate["columns"]["pattern_times"])
+    return f"ranges of {n_instants} instants, letters of {n_letters}" if n_letters else f"{n_instants} instants"
+
+
+def _moved(told: Told) -> str:
+    moved = {int(distance): n for distance, n in told.figures.get("moved", {}).items() if distance != "0"}
+    return f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
+
+
+def _suppressed(told: Told) -> str:
+    from shoal.release.suppression import percent
+
+    what = "events" if _events(told) else "series"
+    lost = told.counts["suppressed"] if _events(told) else told.counted("series_suppressed")
+    return f"{lost} of {told.counts[what] + lost} {what} ({percent(lost / (told.counts[what] + lost))})"
+
+
+def _loss_by_value(told: Told) -> str:
+    from shoal.release.suppression import loss_by_value
+
+    assert told.suppression is not None
+    return loss_by_value(told.suppression)
+
+
+def _sensitive(told: Told) -> str:
+    """Which sensitive columns are published, and how much of them was changed."""
+    names = ", ".join(told.certificate["columns"]["sensitive"])
+    changes = [
+        f"{told.counted(key)} {what}"
+        for key, what in (
+            ("sensitive_perturbed", "entries perturbed"),
+            ("sensitive_beyond_epsilon", "of them by more than epsilon"),
+            ("sensitive_exchanged", "entries exchanged"),
+        )
+        if told.counted(key)
+    ]
+    return f"{names} ({', '.join(changes) or 'nothing had to be changed'})"
+
+
+def _score(told: Told, name: str = "information-loss") -> str:
+    score = told.certificate["utility"][name]
+    return f"{score['value']:.3g} ({score['meaning']})"
+
+
+def _with_suppressed(told: Told) -> str:
+    """What the figures are with the suppressed events; not in the release."""
+    found = told.certificate["with_suppressed"]
+    figures = ", ".join(f"{name} {found[name]:.3g}" for name in ("window-error", "homogeneity"))
+    guess = f"{100 * found['missing']:.3g} %"
+    return (
+        f"with the suppressed events {figures}; a guess about an event that is seen to be missing is right with a "
+        f"chance of {guess}"
+    )

@@ -1,0 +1,69 @@
+"""Which rows the terminal shows of each kind of release."""
+
+import pytest
+
+from release_samples import publish_kinds
+from shoal.cli.sentences import ROWS, Told, release_rows
+
+NUMBERED = {f"{row.name} {place}": row for place, row in enumerate(ROWS)}
+SERIES = {"published", "groups", "smallest group", "information-loss", "report"}
+NO_GROUPS = SERIES - {"groups", "smallest group"}
+EVENTS = {"published", "moved", "suppressed", "groups", "window-error", "homogeneity", "report"}
+SHOWN = {
+    "small": SERIES | {"not released"},
+    "keyed": SERIES | {"pseudonyms"},
+    "keyed copy": SERIES | {"pseudonyms"},
+    "sequence": SERIES | {"pseudonyms"},
+    "insecure": SERIES | {"pseudonyms"},
+    "accepted": SERIES | {"accepted"},
+    "filled": SERIES | {"input"},
+    "nlk": SERIES | {"not released"},
+    "kp": SERIES | {"not released"},
+    "suppressed series": SERIES | {"suppressed", "not released"},
+    "sensitive": SERIES | {"sensitive", "not released"},
+    "exchanged": SERIES | {"sensitive", "not released"},
+    "noise": NO_GROUPS,
+    "fictives": NO_GROUPS,
+    "private subjects": NO_GROUPS - {"information-loss"},
+    "private readings": NO_GROUPS - {"information-loss"},
+    "events": EVENTS,
+    "suppressed events": EVENTS,
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds")
+    return {kind: Told(folder / kind, certificate) for kind, certificate in publish_kinds(folder).items()}
+
+
+def test_each_kind_of_release_has_its_rows_and_no_others(told):
+    for kind, release in told.items():
+        shown = {row.name for row in ROWS if row.when(release)}
+        if kind in ("small", "nlk", "kp", "suppressed series", "sensitive", "exchanged"):
+            shown.add("information-loss")  # of a small release only the publisher has it
+        assert shown == SHOWN.get(kind, SERIES), kind
+
+
+def test_every_row_has_a_release_of_which_it_is_not_shown(told):
+    shown = {kind: {name for name, row in NUMBERED.items() if row.when(release)} for kind, release in told.items()}
+    of_publishers = {"loss by value", "for you alone"}
+    assert {NUMBERED[name].name for name in set(NUMBERED) - set.union(*shown.values())} == of_publishers
+    assert {NUMBERED[name].name for name in set.intersection(*shown.values())} == {"report"}
+
+
+def test_no_row_is_shown_twice(told):
+    for kind, release in told.items():
+        names = [name for name, _ in release_rows(release)]
+        guarantees = [guarantee["name"] for guarantee in release.certificate["guarantees"]]
+        assert sorted(set(names)) == sorted(names) or len(set(guarantees)) < len(guarantees), kind
+
+
+def test_fictive_series_are_not_called_subjects(told):
+    assert dict(release_rows(told["fictives"]))["published"] == "180 series, 36 of them fictive, 48 instants"
+    assert dict(release_rows(told["noise"]))["published"] == "160 series of 160 subjects, 48 instants"
+
+
+def test_a_fixed_seed_is_said_loudly(told):
+    assert "do not pass this release on" in dict(release_rows(told["insecure"]))["pseudonyms"]
+    assert "pseudonyms" not in dict(release_rows(told["plain"]))
