@@ -96,16 +96,23 @@ class Homogeneity:
         """What is needed to attack the same again."""
         return {"window": int(self.window)}
 
-    def attack(self, original: Events, published: EventTables) -> HomogeneityRisk:
-        """Attack every original event, and the same events published as they are."""
+    def attack(
+        self, original: Events, published: EventTables, *, snapshots: pl.Series | None = None
+    ) -> HomogeneityRisk:
+        """Attack every original event, and the same events published as they are.
+
+        `snapshots` are the times at which events were published; by default those of the originals. Where some of these
+        are left aside, a snapshot may have lost all of its own.
+        """
         frame = original.frame
+        instants = (frame[original.time] if snapshots is None else snapshots).unique().sort()
         values = frame[original.sensitive]
         frequent = values.value_counts()
         guess = dict(zip(frequent[original.sensitive].to_list(), frequent["count"] / len(frame), strict=True))
         baseline = np.array([guess[value] for value in values.to_list()])
-        after, matched = self._chances(original, published, int(self.window))
-        before, _ = self._chances(original, _as_they_are(original), 1)
-        chances = np.where(matched, after, self._chances_of_suppressed(original, published, baseline))
+        after, matched = self._chances(original, published, int(self.window), instants)
+        before, _ = self._chances(original, _as_they_are(original), 1, instants)
+        chances = np.where(matched, after, self._chances_of_suppressed(original, published, baseline, instants))
         mean, chance = float(chances.mean()), float(baseline.mean())
         return HomogeneityRisk(
             success=mean,
@@ -129,15 +136,11 @@ class Homogeneity:
         )
 
     def _chances(
-        self, original: Events, published: EventTables, window: int
+        self, original: Events, published: EventTables, window: int, instants: pl.Series
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """For each original event the chance of its value, and whether any published event matches it."""
         frame, names = original.frame, list(original.quasi)
         keyed = frame.with_columns(_keys(frame, names).alias(_CLASS))
-        instants = frame[original.time].unique().sort()
-        if published.records.schema[TIME] == instants.dtype:
-            # Events may be published in a snapshot whose own ones are all suppressed.
-            instants = pl.concat([instants, published.records[TIME].rename(original.time)]).unique().sort()
         kinds = keyed.unique(_CLASS, keep="first").select(_CLASS, *names)
         # How many published events each kind of person could be at each instant, and how many have each value.
         reach = _matches(published, kinds, names)
@@ -160,7 +163,7 @@ class Homogeneity:
         return np.divide(right, total, out=np.zeros(len(frame)), where=matched), matched
 
     def _chances_of_suppressed(
-        self, original: Events, published: EventTables, baseline: NDArray[np.float64]
+        self, original: Events, published: EventTables, baseline: NDArray[np.float64], instants: pl.Series
     ) -> NDArray[np.float64]:
         """For each original event the chance that a guess at what is most frequent around it is right."""
         sensitive, counts = published.sensitive, published.counts
@@ -168,7 +171,6 @@ class Homogeneity:
             counts = published.records.with_columns(pl.lit(1).alias(COUNT))
         totals = counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum())
         top = totals.filter(pl.col(COUNT) == pl.col(COUNT).max().over(TIME)).select(TIME, sensitive)
-        instants = original.frame[original.time].unique().sort()
         top = top.filter(pl.col(TIME).is_in(instants.implode()))
         place = instants.search_sorted(top[TIME]).cast(pl.Int64)
         around = pl.concat(

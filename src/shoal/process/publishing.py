@@ -156,9 +156,10 @@ def _event_figures(candidate: EventsCandidate) -> dict[str, Any]:
     original, published = candidate.originals, candidate.published
     measure, attack = WindowError(), _homogeneity(candidate)
     of = ", of the events that are published" if candidate.suppression.lost else ""
+    snapshots = candidate.private.original.frame[original.time]
     return {
         "scores": {measure.name: (measure.measure(original, published), measure.meaning + of)},
-        "risks": {attack.name: (attack.attack(original, published), attack.meaning + of)},
+        "risks": {attack.name: (attack.attack(original, published, snapshots=snapshots), attack.meaning + of)},
     }
 
 

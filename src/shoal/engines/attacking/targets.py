@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.engines.blocks import PUBLISHED, BlockCandidate, BlockPanel, Clock, DrawSubjects, chances
+from shoal.engines.blocks import OF, PUBLISHED, BlockCandidate, BlockPanel, Clock, DrawSubjects, chances
 from shoal.engines.contract import MOST_COLLECTED, Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SERIES, SUBJECT, unpack
 from shoal.engines.summing import Numbers, add_up
-from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.errors import ParameterError
 from shoal.kernels.exact_sums import LIMBS, add_columns, add_squares, carry, no_sums, totals
 
@@ -160,48 +159,15 @@ class _CountPresent:
 
 
 def left_out(candidate: BlockCandidate) -> int:
-    """Originals of whose subject nothing is published, and so no targets."""
-    if candidate.n_published is None:
+    """Originals of which nothing is published, and so no targets; of slices there are none."""
+    if candidate.n_published is None or OF in candidate.table.schema.names:
         return 0
-    engine = candidate.panel.engine
-    originals = engine.map(candidate.panel.table, _Mark(False), _MARKED)
-    published = engine.map(candidate.table, _Mark(True), _MARKED)
-    both = engine.concat([originals, published])
-    return int(add_up(engine, engine.together(both, [SUBJECT], _Absent(), _ABSENT), _total, 1)[0])
+    return candidate.panel.n_series - int(add_up(candidate.panel.engine, candidate.table, _n_originals, 1)[0])
 
 
-_MARKED = pa.schema([(SUBJECT, pa.string()), ("is_published", pa.bool_())])
-_ABSENT = pa.schema([("n", pa.int64())])
-
-
-@dataclass(frozen=True)
-class _Mark:
-    """The subjects of originals, or of what is published; fictive series stand for nobody."""
-
-    is_published: bool
-
-    def __call__(self, blocks: Blocks) -> Blocks:
-        for block in blocks:
-            names = block.filter(pc.is_valid(block.column(ROW))).column(SUBJECT)
-            yield pa.record_batch([names, np.full(len(names), self.is_published)], schema=_MARKED)
-
-
-@dataclass(frozen=True)
-class _Absent:
-    """How many originals are of subjects who are not published."""
-
-    def __call__(self, blocks: Blocks) -> Blocks:
-        n = 0
-        for table in whole_keys(blocks, [SUBJECT], rows=1 << 16):
-            starts = np.flatnonzero(starts_of_keys(table, [SUBJECT]))
-            shown = table["is_published"].to_numpy().astype(np.int64)
-            n_shown, n_rows = np.add.reduceat(shown, starts), np.diff(np.append(starts, len(shown)))
-            n += int(n_rows[n_shown == 0].sum())
-        yield pa.record_batch([np.array([n])], schema=_ABSENT)
-
-
-def _total(blocks: Blocks) -> Numbers:
-    return np.array([sum(int(pc.sum(block.column("n")).as_py() or 0) for block in blocks)], dtype=np.int64)
+def _n_originals(blocks: Blocks) -> Numbers:
+    """Rows that stand for somebody."""
+    return np.array([sum(block.num_rows - block.column(ROW).null_count for block in blocks)])
 
 
 def owners_of(block: pa.RecordBatch, subjects: pa.Array) -> Rows:

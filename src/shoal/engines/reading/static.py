@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +70,14 @@ def one_entry_each(entries: Entries, starts: NDArray[np.int64]) -> tuple[pa.Arra
     return found, (largest >= 0) & (smallest != largest)
 
 
-def as_names(array: pa.Array) -> pa.Array:
-    """Entries as the texts that name subjects, in the one spelling they are counted under; empty is none."""
+def as_texts(array: pa.Array, spelt: Callable[[Any], str | None] = str) -> pa.Array:
+    """Entries as texts."""
     if pa.types.is_integer(array.type):
         return pc.cast(array, pa.string())
     encoded = array.dictionary_encode()
-    names = [text_of(entry) or None for entry in encoded.dictionary.to_pylist()]
-    return pa.array(names, pa.string()).take(encoded.indices)
+    return pa.array([spelt(entry) for entry in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def as_names(array: pa.Array) -> pa.Array:
+    """Entries as the texts that name subjects, in the one spelling they are counted under; empty is none."""
+    return as_texts(array, lambda entry: text_of(entry) or None)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.blocks import BlockCandidate, BlockPanel
 from shoal.engines.contract import Blocks, Engine, Shared, Table
-from shoal.engines.reading.static import as_names
+from shoal.engines.reading.static import as_texts
 from shoal.engines.reading.tally import TALLY
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.techniques.scopes_plan import Entry, Plan, make_plan
@@ -116,7 +116,7 @@ def _refuse(method: ScopeAggregation, panel: BlockPanel) -> None:
 
 def _texts(column: pa.Array) -> pa.Array:
     """Entries as texts that are never missing: one without an entry is the empty text, the others begin with a sign."""
-    return pc.fill_null(pc.binary_join_element_wise("=", as_names(column), ""), "")
+    return pc.fill_null(pc.binary_join_element_wise("=", as_texts(column), ""), "")
 
 
 @dataclass(frozen=True)
