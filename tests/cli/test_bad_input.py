@@ -30,7 +30,7 @@ BAD_TABLES = {
     "empty value": (table(value=["4711.25", None, "3", "4", "5", "6"]), "missing"),
     "NaN": (table(value=["4711.25", "NaN", "3", "4", "5", "6"]), "missing"),
     "absent row": (table().head(5), "missing"),
-    "duplicate": (pl.concat([table(), table().head(1)]), "duplicate"),
+    "duplicate": (pl.concat([table(), table().head(1).with_columns(value=pl.lit("7.25"))]), "duplicate"),
     "text": (table(value=["4711.25", "hunter2", "3", "4", "5", "6"]), "text"),
     "infinite": (table(value=["4711.25", "inf", "3", "4", "5", "6"]), "infinite"),
     "time zones": (

@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+from shoal import Events, Reposition, publish
 from shoal.cli.app import run
 
 OPTIONS = ["--method", "reposition", "--l", "3", "--window", "3", "--sensitive", "diagnosis"]
@@ -56,10 +57,7 @@ def test_no_identifier_leaves_and_the_publisher_keeps_where_each_event_went(anon
     assert table["published"].null_count() == certificate["counts"]["suppressed"]
     assert "seed" not in certificate["method"]["parameters"]
     assert certificate["columns"]["withheld"] == 1
-    risk = certificate["risk"]["homogeneity"]
-    assert risk["highest"] <= 0.334
-    assert risk["before_highest"] == 1.0
-    assert "worst" not in risk
+    assert (certificate["risk"], certificate["utility"]) == ({}, {})
 
 
 def test_an_edited_count_exits_1(anonymize, capsys):
@@ -73,7 +71,7 @@ def test_an_edited_count_exits_1(anonymize, capsys):
 def test_the_report_says_what_became_of_events(anonymize, tmp_path):
     assert anonymize("-o", "out") == 0
     page = (tmp_path / "out" / "report.html").read_text()
-    for words in ("12 snapshots", "moved to a later snapshot", "Homogeneity", "published as they are"):
+    for words in ("12 snapshots", "moved to a later snapshot", "Figures of risk and utility are left out"):
         assert words in page
 
 
@@ -152,14 +150,29 @@ def test_where_it_is_allowed_the_terminal_says_the_share_and_the_loss_by_value(w
     assert waves("-o", "third", "--suppression-limit", "2") == 2
 
 
-def test_terminal_certificate_and_report_give_one_risk_in_the_same_words(waves, tmp_path, capsys):
+def test_one_risk_is_told_to_the_publisher_and_none_to_readers(waves, tmp_path, capsys):
     assert waves("-o", "out", "--suppression-limit", "0.6") == 0
     shown = capsys.readouterr().out
-    risk = json.loads((tmp_path / "out" / "release.json").read_text())["risk"]["homogeneity"]
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert f"with a chance of {100 * risk['success']:.3g} % (255 events)" in risk["sentence"]
-    assert f"homogeneity    {risk['sentence']}\n" in shown
-    assert risk["sentence"] in page
-    assert f"<td>{100 * risk['success']:.3g} %</td>" in page
-    # Every other figure of it is said once, with what it is about.
-    assert page.count("most at risk") + page.count("at most for events that some published one could be") == 1
+    assert "homogeneity    Somebody who holds the quasi-identifiers" in shown
+    assert shown.count("with a chance of") == 1
+    assert "(485 events)" in shown
+    certificate, page = ((tmp_path / "out" / name).read_text() for name in ("release.json", "report.html"))
+    for text in (certificate, page):
+        assert "with a chance of" not in text
+        assert "before_highest" not in text
+        assert "Figures of risk and utility are left out: of events they follow from who has which" in text
+
+
+def test_who_shares_a_value_cannot_be_read_off_the_certificate(tmp_path):
+    # The mean chance before protection is 2/3 exactly where the two of age 30 have the same diagnosis.
+    def certificate(name, values):
+        table = pl.DataFrame({"time": [0] * 6, "age": [30, 30, 40, 40, 50, 50], "diagnosis": values})
+        candidate = Reposition(l=3, window=1, seed=1).anonymize(Events(table, sensitive="diagnosis", quasi=["age"]))
+        return publish(candidate, tmp_path / name).certificate
+
+    told = [
+        certificate(name, values)
+        for name, values in (("one", ["a", "a", "b", "c", "d", "e"]), ("other", ["a", "b", "a", "c", "d", "e"]))
+    ]
+    for part in ("risk", "utility", "figures", "counts", "method"):
+        assert told[0][part] == told[1][part]

@@ -313,7 +313,7 @@ def test_wide_repeats():
     with refused(
         "^1 of 3 rows repeat the time of another, with 1 other readings; a wide table has one row per instant"
     ):
-        read_panel(pl.DataFrame({"time": [1, 1, 2], ID: [1, 2, 3]}))
+        read_panel(pl.DataFrame({"time": [1, 1, 2], ID: [1, 2, 3]}), layout="wide")
     table = pa.table([[1], [1.0], [2.0]], names=["time", ID, ID])
     with refused("^1 of 2 series columns repeat the name of another"):
         read_panel(table)

@@ -323,7 +323,7 @@ class TestKeyed:
         february = dataclasses.replace(february, private=dataclasses.replace(february.private, original=tenants))
         with pytest.raises(
             GuaranteeNotMetError,
-            match=r"this one and release 1: a series has another subject, and both have one name under a key",
+            match=r"this one and release 1: a series that is in both has another subject in each",
         ):
             publish(february, tmp_path / "b", **options)
         publish(february, tmp_path / "b", ledger=book)  # random names join nothing

@@ -169,7 +169,7 @@ def test_seeds_stay_with_the_publisher(tmp_path):
     for path in (tmp_path / "out").iterdir():
         assert b"987654" not in path.read_bytes()
     (kept,) = (tmp_path / "keep").glob("pseudonyms-*.parquet")
-    assert json.loads(pq.read_metadata(kept).metadata[SECRETS.encode()]) == {"seed": 987654}
+    assert json.loads(pq.read_metadata(kept).metadata[SECRETS.encode()])["seed"] == 987654
     assert pl.read_parquet(kept)["id"].to_list() == METERS.ids.tolist()
 
 
@@ -278,7 +278,7 @@ class TestScopes:
         candidate = ScopeAggregation(within="area").anonymize(METERS)
         spoiled = Panel(values, times=METERS.times, attributes=METERS.attributes)
         private = dataclasses.replace(candidate.private, original=spoiled)
-        with pytest.raises(GuaranteeNotMetError, match="aggregate-rule does not hold"):
+        with pytest.raises(GuaranteeNotMetError, match=r"aggregate-rule not judged: .*not the means"):
             publish(dataclasses.replace(candidate, private=private), tmp_path / "out")
 
 

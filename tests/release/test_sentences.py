@@ -24,8 +24,8 @@ NOT_PLAIN = {
     "private subjects": NOISY,
     "private readings": NOISY,
     **dict.fromkeys(
-        ("nlk", "kp", "sensitive", "exchanged", "events", "suppressed events"),
-        PLAIN - {"may not: group"} | {"may not: row"},
+        ("nlk", "kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events"),
+        PLAIN - {"may not: group", "may: figures"} | {"may not: row", "may: no figures"},
     ),
 }
 

@@ -313,7 +313,7 @@ def test_a_day_with_other_columns_is_refused(change, what):
 
 def test_identifiers_of_several_types_are_refused():
     with pytest.raises(InputError, match="of the series are of several types: int, str"):
-        IncrementalMicroaggregation(Microaggregation(k=2)).push(day([1, 2], ids=[1, "1"]))
+        IncrementalMicroaggregation(Microaggregation(k=2)).push(day([1, 2], ids=[1, "2"]))
 
 
 def test_a_series_that_changes_hands_is_refused():

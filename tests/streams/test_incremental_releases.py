@@ -119,7 +119,7 @@ def test_what_a_killed_run_on_an_engine_left_in_the_private_folder_is_no_hindran
     Path("keep/.pseudonyms-0a.partial").mkdir()
     Path("keep/.pseudonyms-0b.partial").touch()
     assert figures(capsys)["releases"] == 3
-    assert [path.name for path in Path("keep").glob(".pseudonyms-*")] == [".pseudonyms-0a.partial"]
+    assert list(Path("keep").glob(".pseudonyms-*")) == []
 
 
 def test_the_same_command_again_writes_nothing(capsys):
@@ -190,7 +190,7 @@ def test_too_few_for_a_group_are_told_and_wait(capsys):
     Path("days").mkdir()
     add_day(0, meters(0, 2))
     grow()
-    assert capsys.readouterr().out.splitlines() == [
+    assert capsys.readouterr().out.splitlines()[1:] == [
         "out              out",
         "written          0 releases",
         "releases         0",

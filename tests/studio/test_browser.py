@@ -82,7 +82,7 @@ def test_from_a_table_over_labels_to_a_release(chromium, address, project):
     publisher.get_by_text("Upload a table").click()
     publisher.set_input_files("#file", str(project.parent / "office.csv"))
     publisher.get_by_role("button", name="Upload").click()
-    publisher.get_by_text("subjects").wait_for()
+    publisher.get_by_text("subjects", exact=True).wait_for()
     make_task(publisher, "lunch", "office.csv")
     link = make_link(publisher, "anna")
 

@@ -96,16 +96,10 @@ class Homogeneity:
         """What is needed to attack the same again."""
         return {"window": int(self.window)}
 
-    def attack(
-        self, original: Events, published: EventTables, *, snapshots: pl.Series | None = None
-    ) -> HomogeneityRisk:
-        """Attack every original event, and the same events published as they are.
-
-        `snapshots` are the times at which events were published; by default those of the originals. Where some of these
-        are left aside, a snapshot may have lost all of its own.
-        """
+    def attack(self, original: Events, published: EventTables) -> HomogeneityRisk:
+        """Attack every original event, and the same events published as they are."""
         frame = original.frame
-        instants = (frame[original.time] if snapshots is None else snapshots).unique().sort()
+        instants = frame[original.time].unique().sort()
         values = frame[original.sensitive]
         frequent = values.value_counts()
         guess = dict(zip(frequent[original.sensitive].to_list(), frequent["count"] / len(frame), strict=True))

@@ -10,7 +10,6 @@ import typer
 from shoal.cli import engines, reading
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
-from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
 
 
 def anonymize(
@@ -79,6 +78,7 @@ def anonymize(
 
     Parameters of the method are options of the same name, for example --k 10. `shoal methods` lists them.
     """
+    from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
     from shoal.process import anonymize_source, find_method
 
     chosen = build(find_method(method), method_options(ctx))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -218,7 +219,7 @@ def _mind(source: str, ledger: Path | None) -> str | None:
 def _promise(guarantee: dict[str, Any]) -> str:
     if "measured" not in guarantee:
         return str(guarantee["statement"])
-    share = f", none with more than {guarantee['largest_share']:.0%}" if "largest_share" in guarantee else ""
+    share = f", none with more than {ceil(100 * guarantee['largest_share'])}%" if "largest_share" in guarantee else ""
     return f"holds: {guarantee['measured']}, required {guarantee['required']} ({guarantee['counts']}{share})"
 
 

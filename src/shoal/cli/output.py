@@ -15,7 +15,8 @@ def print_json(content: Any) -> None:
 
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:
-    """Names and figures, aligned; as plain text in a pipe."""
+    """Names and figures, aligned; as plain text in a pipe. Text from a folder may not steer the terminal."""
+    rows = [(_printable(name), _printable(figure)) for name, figure in rows]
     if not sys.stdout.isatty():
         width = max(len(name) for name, _ in rows)
         for name, figure in rows:
@@ -31,6 +32,14 @@ def print_table(rows: Sequence[tuple[str, str]]) -> None:
     for name, figure in rows:
         table.add_row(Text(name), Text(figure))
     Console().print(table)
+
+
+def _printable(text: str) -> str:
+    return (
+        text
+        if text.isprintable()
+        else "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    )
 
 
 class Steps:

@@ -9,7 +9,6 @@ import typer
 
 from shoal.cli import engines
 from shoal.cli.output import print_json, print_table, steps
-from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
 
 
 def run_policy_file(
@@ -33,6 +32,7 @@ def run_policy_file(
     Paths in a policy start from the folder it lies in. Exit 1 when nothing meets both limits: nothing is written, and
     the nearest points are named.
     """
+    from shoal.cli.sentences import warn_of_suppression
     from shoal.process.policy import load_policy
     from shoal.process.running import NothingMeetsBothError, run_policy
 
@@ -67,12 +67,16 @@ def run_policy_file(
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:
     """What came of a policy, for machines."""
+    from shoal.cli.sentences import Told, release_figures
+
     figures = release_figures(Told.of(outcome.release).certificate)
     return {"release": str(outcome.release.path), **figures, "process": outcome.process}
 
 
 def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
     """What was tried, what was chosen, what was read and published, what attacks achieved."""
+    from shoal.cli.sentences import Told, release_rows
+
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
     print()
     attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]

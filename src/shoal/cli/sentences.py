@@ -138,7 +138,6 @@ ROWS: tuple[Row, ...] = (
         lambda t: "homogeneity" in t.certificate["risk"],
         lambda t: str(t.certificate["risk"]["homogeneity"]["sentence"]),
     ),
-    Row("for you alone", lambda t: bool(t.certificate.get("with_suppressed")), lambda t: _with_suppressed(t)),
     Row(
         "not released",
         lambda t: bool(t.certificate["figures"].get("left_out")),
@@ -160,7 +159,7 @@ def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "with_suppressed", "files"),
+        *("utility", "risk", "files"),
     )
     return {name: certificate[name] for name in names if name in certificate}
 
@@ -235,14 +234,3 @@ def _sensitive(told: Told) -> str:
 def _score(told: Told, name: str = "information-loss") -> str:
     score = told.certificate["utility"][name]
     return f"{score['value']:.3g} ({score['meaning']})"
-
-
-def _with_suppressed(told: Told) -> str:
-    """What the figures are with the suppressed events; not in the release."""
-    found = told.certificate["with_suppressed"]
-    figures = ", ".join(f"{name} {found[name]:.3g}" for name in ("window-error", "homogeneity"))
-    guess = f"{100 * found['missing']:.3g} %"
-    return (
-        f"with the suppressed events {figures}; a guess about an event that is seen to be missing is right with a "
-        f"chance of {guess}"
-    )

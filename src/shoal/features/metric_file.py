@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,10 @@ def write_arrays(target: Path, arrays: dict[str, NDArray[Any]]) -> Path:
         )
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    target.write_bytes(buffer.getvalue())
+    # For its owner alone, whatever was there before: it may tell who was shown with whom.
+    target.unlink(missing_ok=True)
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(buffer.getvalue())
     return target
 
 

@@ -83,6 +83,7 @@ class ShownGroups:
         series, subjects = _hashes(self.key, panel)
         of_subject = _group_of_each(self.subjects, self.groups)
         of_series = dict(zip(self.series.tolist(), self.groups.tolist(), strict=True))
+        self._refuse_split(series, subjects)
         found = np.full(panel.n_series, NOT_SHOWN, dtype=np.int64)
         unknown = 0
         for row, (own, subject) in enumerate(zip(series.tolist(), subjects.tolist(), strict=True)):
@@ -99,6 +100,19 @@ class ShownGroups:
             )
         self._refuse_absent(series, subjects, of_subject)
         return found
+
+    def _refuse_split(self, series: Hashes, subjects: Hashes) -> None:
+        """Refuse a panel in which series of one person are of several: a crowd of these would be fewer people."""
+        whose = dict(zip(self.series.tolist(), self.subjects.tolist(), strict=True))
+        found: dict[int, set[int]] = {}
+        for own, subject in zip(series.tolist(), subjects.tolist(), strict=True):
+            if own in whose:
+                found.setdefault(whose[own], set()).add(subject)
+        if split := sum(len(several) > 1 for several in found.values()):
+            raise GuaranteeNotMetError(
+                f"{split} subject(s) whose series analysts were shown are several subjects here. Read the table with "
+                "the same columns for id and subject as the task."
+            )
 
     def _refuse_absent(self, series: Hashes, subjects: Hashes, of_subject: dict[int, int | None]) -> None:
         """Refuse a panel that lacks fewer than k subjects of a group, but some."""

@@ -113,10 +113,13 @@ class AggregateRule:
         if not _row_by_row(published):
             return self._unknown(OTHER_ROWS)
         original, within = published.private.original, rounding_of(published.recipe)
+        aggregates = _aggregates(published)
+        odd = [m for m, values in aggregates if not len(m) or not _are_means(original.values[m], values, within)]
+        if odd:
+            smallest_odd = min(odd, key=len)
+            return self._unknown(NOT_MEANS, int(smallest_odd[0]) if len(smallest_odd) else None)
         worst_row, worst_share = 0, 0.0
-        for members, values in _aggregates(published):
-            if not len(members) or not _are_means(original.values[members], values, within):
-                return self._unknown(NOT_MEANS)
+        for members, values in aggregates:
             subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
             amounts = _amounts(original, values, members)
             smallest = fewest_subjects(amounts.reshape(len(members), 1, -1), numbers, len(subjects))
@@ -143,8 +146,8 @@ class AggregateRule:
             else "one subject has too large a share of an aggregate",
         )
 
-    def _unknown(self, why: str) -> Verdict:
-        return Verdict("not judged", measured=None, required=int(self.size), note=why)
+    def _unknown(self, why: str, witness: int | None = None) -> Verdict:
+        return Verdict("not judged", measured=None, required=int(self.size), witness=witness, note=why)
 
     def largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
         """The largest share, by exact arithmetic where it is too close to the limit for floating point."""

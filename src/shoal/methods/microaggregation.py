@@ -196,6 +196,11 @@ class Microaggregation:
                 "aggregate='quantiles' needs one series per subject, or a third might be one subject's; here subjects "
                 "have several. Use aggregate='mean'."
             )
+        if (promised := max((groups.k for groups in self.shown_groups), default=0)) > self.k:
+            raise ParameterError(
+                f"k={self.k} is below the k={promised} that the label task promised: task and release together must "
+                f"leave crowds of {promised}. Give k={promised} or more."
+            )
         shown = _shown_in(panel, self.shown_groups)
         groups = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)

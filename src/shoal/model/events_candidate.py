@@ -12,7 +12,6 @@ from shoal.model.candidate import Recipe
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
-from shoal.model.roles import Role
 from shoal.model.suppression import Suppression, ValueLoss
 from shoal.model.verdict import Verdict
 
@@ -65,21 +64,6 @@ class EventsCandidate:
         )
         losses = tuple(ValueLoss(*row) for row in counts.select("value", "before", "after").iter_rows())
         return Suppression(int(published.sum()), int((~published).sum()), "events", losses)
-
-    @property
-    def originals(self) -> Events:
-        """The original events that are published: figures with suppressed ones would tell what these were."""
-        original, went = self.private.original, np.asarray(self.private.snapshots)
-        if (went >= 0).all() or went.shape != (original.n_events,) or (went < 0).all():
-            return original  # the gate refuses a candidate that publishes nothing, or does not say where
-        return Events(
-            original.frame.filter(pl.Series(went >= 0)),
-            sensitive=original.sensitive,
-            quasi=original.quasi,
-            time=original.time,
-            id=next(iter(original.roles.columns(Role.IDENTIFIER)), None),
-            origin=original.origin,
-        )
 
     def check(self) -> Verdict:
         """Judge the guarantee on the published tables."""

@@ -19,7 +19,7 @@ WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")
 
 
 def text_of(name: Any) -> str:
-    """The text of an identifier: composed (NFC), without spaces at its ends, a whole number without decimals.
+    """The text of an identifier: composed (NFC), without what nobody sees, a whole number without decimals.
 
     Examples
     --------
@@ -34,6 +34,10 @@ def text_of(name: Any) -> str:
         return str(int(name))
     if isinstance(name, Decimal) and name.is_finite() and name == name.to_integral_value():
         return str(int(name))
-    text = unicodedata.normalize("NFC", str(name)).strip()
+    text = unicodedata.normalize("NFC", str(name))
+    if not text.isascii():
+        # Characters that nobody sees, such as a zero-width space, tell nobody apart.
+        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    text = text.strip()
     whole = WHOLE.fullmatch(text)
     return str(int(whole[1])) if whole else text

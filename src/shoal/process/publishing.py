@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,8 +133,6 @@ def publish(
             agreement=agreement,
         )
         record(release)
-    if isinstance(candidate, EventsCandidate) and candidate.suppression.lost:
-        return replace(release, measured={**release.measured, "with_suppressed": _with_suppressed(candidate)})
     return release
 
 
@@ -152,27 +149,13 @@ def _series_figures(candidate: Candidate) -> dict[str, Any]:
 
 
 def _event_figures(candidate: EventsCandidate) -> dict[str, Any]:
-    """Figures of the events that are published: those of suppressed ones would tell what these were."""
-    original, published = candidate.originals, candidate.published
-    measure, attack = WindowError(), _homogeneity(candidate)
-    of = ", of the events that are published" if candidate.suppression.lost else ""
-    snapshots = candidate.private.original.frame[original.time]
-    return {
-        "scores": {measure.name: (measure.measure(original, published), measure.meaning + of)},
-        "risks": {attack.name: (attack.attack(original, published, snapshots=snapshots), attack.meaning + of)},
-    }
-
-
-def _with_suppressed(candidate: EventsCandidate) -> dict[str, Any]:
-    """The same figures with the suppressed events, for the publisher alone."""
+    """Figures for the publisher, of all events, suppressed ones included."""
     original, published = candidate.private.original, candidate.published
-    risk = _homogeneity(candidate).attack(original, published)
-    score = WindowError().measure(original, published)
-    return {WindowError.name: score.value, Homogeneity.name: risk.success, "missing": risk.unmatched}
-
-
-def _homogeneity(candidate: EventsCandidate) -> Homogeneity:
-    return Homogeneity(window=int(candidate.recipe.parameters.get("window", 1)))
+    measure, attack = WindowError(), Homogeneity(window=int(candidate.recipe.parameters.get("window", 1)))
+    return {
+        "scores": {measure.name: (measure.measure(original, published), measure.meaning)},
+        "risks": {attack.name: (attack.attack(original, published), attack.meaning)},
+    }
 
 
 def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:

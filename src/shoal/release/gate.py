@@ -38,7 +38,7 @@ from shoal.release.folder import check_target, whole_folder
 from shoal.release.form import Form
 from shoal.release.forms import form_of
 from shoal.release.lint import Written, check_accepted, lint, settle
-from shoal.release.openness import affordable, open_bits, tell_what_may_be_told
+from shoal.release.openness import EVENTS, affordable, open_bits, tell_what_may_be_told
 from shoal.release.private import (
     input_key,
     kept_with,
@@ -166,7 +166,8 @@ def release_candidate(
         scores = risks = figures = None
     elif isinstance(candidate, EventsCandidate):
         missing = readers_figures(candidate.published, suppression)
-        figures = {**(figures or {}), **({"suppression": missing} if missing else {})}
+        measured, scores, risks = certified_figures(scores or {}, risks or {}), None, None
+        figures = {**(figures or {}), **({"suppression": missing} if missing else {}), "left_out": EVENTS}
     else:
         all_of_them = certified_figures(scores or {}, risks or {})
         most = affordable(lambda: open_bits(candidate), guarantees)

@@ -51,19 +51,19 @@ def refuse_together(earlier: Sequence[Membership], added: Membership) -> None:
 
 
 def _share(one: Membership, other: Membership) -> bool:
-    """Whether releases are of the same subjects, or can be joined by names."""
-    same_names = one.keyed and other.keyed and bool(np.isin(one.names, other.names).any())
-    return same_names or bool(np.isin(one.subjects, other.subjects).any())
+    """Whether releases are of the same subjects, or of the same series under whatever subjects."""
+    return bool(np.isin(one.names, other.names).any() or np.isin(one.subjects, other.subjects).any())
 
 
 def _exchanged(one: Membership, other: Membership) -> str:
-    """Why two releases cannot be judged by names; empty where they can."""
-    if not (one.keyed and other.keyed):
-        return ""
+    """Why two releases cannot be judged by who is in them; empty where they can.
+
+    Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
+    """
     _, here, there = np.intersect1d(one.names, other.names, return_indices=True)
     if (one.subjects[here] == other.subjects[there]).all():
         return ""
-    return "a series has another subject, and both have one name under a key"
+    return "a series that is in both has another subject in each; read both with the same columns for id and subject"
 
 
 def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:

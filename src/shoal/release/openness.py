@@ -39,6 +39,12 @@ LEFT_OUT = (
 )
 """What a certificate says instead of figures."""
 
+EVENTS = (
+    "Figures of risk and utility are left out: of events they follow from who has which sensitive value, and a few of "
+    "them together would tell it. The publisher has them."
+)
+"""What the certificate of events says instead of figures."""
+
 FEWER = (
     "Some figures of utility are left out: the release is so small that somebody who had them all could find original "
     "readings by trying which of them give these figures. The publisher has them."
@@ -121,7 +127,8 @@ def most_open(
 
     In a group with sorted readings x[0] <= ... <= x[m-1] take x[j] and x[m-1-j]. One may be higher and the other lower
     by the same amount as long as no reading passes a neighbour: the mean stays, as do a median, a trimmed mean and the
-    order. In steps of the smallest difference between readings these are different originals, and pairs vary freely:
+    order. In steps of the smallest difference between readings, or of the smallest that shows in a figure, these are
+    different originals, and pairs vary freely:
 
         bits = sum over pairs of log2(1 + min(x[j+1] - x[j], x[m-1-j] - x[m-2-j]) / step)
 
@@ -129,6 +136,7 @@ def most_open(
     told, they stay; where a word is, `letters` of the alphabet are told of each reading.
     """
     most = 0.0
+    visible = _smallest_visible(before)
     for column in range(before.shape[1]):
         x, told = before[:, column], after[:, column]
         labels = groups if groups.ndim == 1 else groups[:, column]
@@ -136,7 +144,7 @@ def most_open(
         different = np.unique(x[seen])
         if len(different) < 2:
             continue
-        step = float(np.diff(different).min())
+        step = max(float(np.diff(different).min()), visible)
         bits = 0.0
         order = np.lexsort((x[seen], labels[seen]))
         cuts = np.flatnonzero(np.diff(labels[seen][order])) + 1
@@ -145,6 +153,17 @@ def most_open(
                 bits += _bits_of_pairs(part, step, 1 if ends_are_told else 0, 2.0 * np.log2(letters))
         most = max(most, bits)
     return most
+
+
+def _smallest_visible(x: NDArray[np.float64]) -> float:
+    """The difference below which a reading changes no figure of three digits: a thousandth of the widest spread.
+
+    Without it, one instant of tiny and fine readings would stand for the openness of all others.
+    """
+    seen = ~np.isnan(x)
+    counts = np.maximum(seen.sum(axis=0), 1)
+    centred = np.where(seen, x - np.where(seen, x, 0.0).sum(axis=0) / counts, 0.0)
+    return float(np.sqrt((centred**2).sum(axis=0) / counts).max(initial=0.0)) / 1000.0
 
 
 def _bits_of_pairs(x: NDArray[np.float64], step: float, first: int, told: float) -> float:

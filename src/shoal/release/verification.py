@@ -17,6 +17,7 @@ from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
 from shoal.release.forms import form_named
 from shoal.release.lint import file_metadata, identifiers
+from shoal.release.lint.linting import RULES
 from shoal.release.parts_names import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 
@@ -175,7 +176,9 @@ def _examine(
             findings.append(f"{FILE_NAME} does not sum up its own group sizes rightly")
         if not verdicts and not resting:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
-        if certificate.accepted:
+        if unknown := sum(name not in RULES for name in certificate.accepted):
+            findings.append(f"{FILE_NAME} names {unknown} accepted finding(s) that no lint has")
+        elif certificate.accepted:
             notes.append(f"the publisher accepted what the lint found: {', '.join(certificate.accepted)}")
         if any(counts_unseen_subjects(part, certificate) for part in certificate.guarantees):
             notes.append(

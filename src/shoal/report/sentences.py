@@ -402,14 +402,6 @@ SUPPRESSION = (
         ),
     ),
     Said(
-        "not in the figures",
-        lambda f: bool(_values(f)) and bool(f.certificate.get("risk")),
-        lambda f: (
-            "Figures of risk and utility are of the published events. For someone who is seen to be missing, a guess "
-            "at a frequent value may be right more often than for others."
-        ),
-    ),
-    Said(
         "order",
         lambda f: bool(_values(f)) and _suppression(f).get("order_open") is True,
         lambda f: "Which value was the most frequent among the originals cannot be told from this release.",

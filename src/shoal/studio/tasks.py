@@ -110,7 +110,8 @@ def make_link(
     task: Name, request: Request, studio: InStudio, session: Publisher, form: Annotated[NewLink, Form()]
 ) -> HTMLResponse:
     """A link for an analyst, shown on this page and never again."""
-    _task(studio, task)
+    if _task(studio, task).source == "public" and (table := studio.project.table_of(task)):
+        refuse_hidden(studio.project, table)
     token = studio.links.create(task, form.analyst, form.days)
     base = studio.settings.public_url or f"{request.url.scheme}://{request.headers['host']}"
     return _task_page(task, studio, session, new_link=f"{base.rstrip('/')}/open/{token}", link_for=form.analyst)

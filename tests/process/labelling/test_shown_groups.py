@@ -129,6 +129,17 @@ class TestPanels:
         with pytest.raises(GuaranteeNotMetError, match=r"fewer than k=4 subjects here, the smallest 3"):
             Microaggregation(k=K, features=learned).anonymize(both)
 
+    def test_people_whose_series_are_taken_for_several_people_are_refused(self, learned):
+        values = np.random.default_rng(4).random((48, 6))
+        people = Panel(values, subjects=[f"person-{i // 2}" for i in range(48)], ids=[f"day-{i}" for i in range(48)])
+        task = LabelTask.presanitised(people, k=3, multiple=1, n_pairs=10)
+        with pytest.raises(GuaranteeNotMetError, match=r"24 subject\(s\) whose series .* are several subjects here"):
+            task.shown_groups.within(Panel(values, ids=people.ids))
+
+    def test_a_release_with_a_smaller_k_than_the_task_promised_is_refused(self, days, learned):
+        with pytest.raises(ParameterError, match=r"k=2 is below the k=4 that the label task promised"):
+            Microaggregation(k=2, features=learned).anonymize(days)
+
     def test_a_few_who_are_missing_would_be_known_by_their_absence(self, days, learned):
         with pytest.raises(GuaranteeNotMetError, match=r"fewer than 4: they would be known by their absence"):
             Microaggregation(k=K, features=learned).anonymize(days.take(np.arange(2, 160)))
@@ -143,7 +154,7 @@ class TestPanels:
         for group in np.unique(shown):  # half of each
             tariff[shown == group] = np.resize(["a", "b"], int((shown == group).sum()))
         panel = Panel(days.values, ids=days.ids, times=days.times, attributes={"tariff": tariff})
-        groups = Microaggregation(k=2, features=learned, within="tariff").anonymize(panel).private.groups
+        groups = Microaggregation(k=K, features=learned, within="tariff").anonymize(panel).private.groups
         for group in np.unique(groups):
             assert len(set(tariff[groups == group])) == len(set(shown[groups == group])) == 1
 

@@ -79,7 +79,7 @@ class Closed:
             outcome="refused" if reason else "answered",
             value=value,
             reason=reason,
-            questions_left=max(0, self.settings.budget - used.mine - cost),
+            questions_left=self._left(used, cost, epsilon),
         )
 
     def _within(self, used: Used, question: Count | Mean | Quantile) -> tuple[float | None, Reason]:
@@ -108,7 +108,17 @@ class Closed:
     def left(self, token: Token) -> int:
         """How many questions a recipient has left."""
         with self.register.database.reading() as connection:
-            return max(0, self.settings.budget - used_by(connection, token.recipient).mine)
+            return self._left(used_by(connection, token.recipient), 0, Fraction(0))
+
+    def _left(self, used: Used, cost: int, epsilon: Any) -> int:
+        """How many more questions every budget allows, after one of this cost."""
+        settings = self.settings
+        left = [settings.budget - used.mine - cost, settings.budget_in_all - used.all - cost]
+        if self._noisy is not None:
+            price, spent = Fraction(settings.epsilon or 0.0), Fraction(epsilon)
+            limits = ((settings.epsilon_recipient, used.my_epsilon), (settings.epsilon_in_all, used.all_epsilon))
+            left += [int((Fraction(limit) - before - spent) // price) for limit, before in limits]
+        return max(0, min(left))
 
     def about(self) -> dict[str, Any]:
         """What a recipient is told about the data: what can be asked for, nothing of what it says."""
