@@ -43,7 +43,7 @@ def test_the_same_key_gives_the_same_bytes(made, usual):
     found = contents(made / "out")
     assert found == contents(usual)
     assert len(found) == 5
-    assert len(contents(made / "private")) == 4
+    assert len(contents(made / "private")) == 5
     assert not list(made.glob(".*"))
 
 

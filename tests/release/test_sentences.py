@@ -18,13 +18,15 @@ NOT_PLAIN = {
     "crowd of series": PLAIN | {"check: crowd of series"},
     "profiles": PLAIN - {"check: anyone"} | {"check: counts of profiles"},
     "aggregates": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
+    "aggregates at instants": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "sequence": PLAIN | {"check: sequence"},
+    "nlk": PLAIN - {"may not: group"} | {"may not: row"},
     "noise": NOTHING_PROMISED,
     "fictives": NOTHING_PROMISED,
     "private subjects": NOISY,
     "private readings": NOISY,
     **dict.fromkeys(
-        ("nlk", "kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events"),
+        ("kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events"),
         PLAIN - {"may not: group", "may: figures"} | {"may not: row", "may: no figures"},
     ),
 }
