@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from pad_paper_data import INTERESTS, Floats
@@ -48,10 +49,8 @@ def show_groups(name: str, interest: str, days: Floats, plan: Plan, seed: int, r
         for m in plan.multiples:
             groups, curves = show(days, m * k)
             found.n_curves[m, k].append(len(curves))
-            pairs = label_pairs(curves, of, n_pairs=plan.shown_pairs, seed=number)
-            few = too_few(pairs)
-            found.few[m, k] += few
-            learned = "raw" if few else LinearMetric(seed=number).learn(*pairs)
+            learned = _learned(curves, interest, plan, number)
+            found.few[m, k] += learned == "raw"
             asked = {WITHIN: learned, GENERIC_WITHIN: "raw", WANTED_WITHIN: wanted(of)}
             lost = losses(name, interest, days, asked, k, groups)
             lost[FREE] = losses(name, interest, days, {"": learned}, k, None)[""]
@@ -65,12 +64,19 @@ def show_groups(name: str, interest: str, days: Floats, plan: Plan, seed: int, r
     return found
 
 
+def _learned(curves: Floats, interest: str, plan: Plan, seed: int) -> Any:
+    """The metric that labels of these curves give; Euclidean distance where there are too few of them."""
+    if len(curves) < 2:
+        return "raw"
+    pairs = label_pairs(curves, INTERESTS[interest], n_pairs=plan.shown_pairs, seed=seed)
+    return "raw" if too_few(pairs) else LinearMetric(seed=seed).learn(*pairs)
+
+
 def _held_out(name: str, interest: str, days: Floats, plan: Plan, k: int, seed: int) -> float:
     """A third of the days is shown in groups of k, and the others are released by what was learned."""
     shown, others = days[: len(days) // 3], days[len(days) // 3 :]
     _, curves = show(shown, k)
-    pairs = label_pairs(curves, INTERESTS[interest], n_pairs=plan.shown_pairs, seed=seed)
-    learned = "raw" if too_few(pairs) else LinearMetric(seed=seed).learn(*pairs)
+    learned = _learned(curves, interest, plan, seed)
     lost = losses(name, interest, others, {"learned": learned, "generic": "raw"}, k, None)
     return lost["learned"] / lost["generic"] if lost["generic"] > 0.0 else 1.0
 

@@ -35,7 +35,7 @@ class DeepMetric:
         L = ½ d² for a similar pair, ½ max(0, margin - d²) for a dissimilar one,
 
     similar and dissimilar pairs weighing alike in sum. `LinearMetric` takes the same inputs and is quicker: try it
-    first (docs/results/pad.md compares the two).
+    first.
 
     Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
     for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is

@@ -16,7 +16,7 @@ def conclude(pairs: Pairs, folds: Sequence[Judged]) -> dict[str, Any]:
     """The figures of a learned metric, from its distances of the held-out pairs; used if its expected gain is positive.
 
     No margin is asked for: which of two metrics to take is a choice under uncertainty, and the one that is expected to
-    do better is the better choice, however unsure that is. What a margin costs is measured in docs/results/pad.md.
+    do better is the better choice, however unsure that is.
     """
     gain, error = expected_gain(pairs, folds)
     return {

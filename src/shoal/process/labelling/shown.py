@@ -29,8 +29,8 @@ Source = Literal["presanitised", "public", "released"]
 PUBLIC: Source = "public"
 
 MULTIPLE = 4
-"""A label task shows groups of at least so many times k subjects, for a release in groups of k within them. Chosen by
-docs/results/pad.md: within groups of k there is nothing left to choose, and of larger ones there are too few."""
+"""A label task shows groups of at least so many times k subjects, for a release in groups of k within them: within
+groups of k there is nothing left to choose, and of much larger ones there are too few curves to label."""
 
 ROUNDING = 1e-6
 """Of the largest value of a series: so far apart a private series and its copy may be, which is more than single
