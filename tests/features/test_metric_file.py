@@ -307,3 +307,9 @@ def test_on_the_command_line_it_is_one_line(path, tmp_path, capsys):
     assert "is no learned metric" in printed.err
     assert "Jane" not in printed.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_is_for_its_owner_alone(tmp_path):
+    target = tmp_path / "metric.npz"
+    target.touch(mode=0o644)
+    assert metric().save(target).stat().st_mode & 0o777 == 0o600

@@ -95,3 +95,8 @@ def test_ids_of_events_have_one_spelling():
     assert events.frame["who"].to_list() == ["ann", "ann", "bob"]
     assert events.origin.told[0] == "3 rows read as 3 events, each counted as a subject of its own"
     assert events.origin.told[1].startswith("1 spelling in column 'who' changed on reading")
+
+
+def test_characters_that_nobody_sees_tell_nobody_apart():
+    assert text_of("an\u200bn\u00ad") == text_of("ann")
+    assert Panel([[1.0], [2.0]], subjects=["ann", "ann\u200b"]).n_subjects == 1

@@ -1,6 +1,7 @@
 """The ledger: what releases tell together is refused."""
 
 import dataclasses
+import shutil
 import unicodedata
 from decimal import Decimal
 
@@ -181,6 +182,19 @@ class TestRefusing:
             publish(named, tmp_path / "b", ledger=book)
         assert not (tmp_path / "b").exists()
 
+    def test_series_that_come_back_without_their_subjects_are_not_judged(self, tmp_path):
+        book, rng = tmp_path / "ledger.jsonl", np.random.default_rng(5)
+        ids = [f"meter {i}" for i in range(12)]
+        houses = Panel(rng.gamma(2.0, size=(12, 6)), ids=ids, subjects=[f"house {i}" for i in range(12)])
+        meters = Panel(rng.gamma(2.0, size=(12, 6)), ids=ids)
+        for first, second in ((houses, meters), (meters, houses)):
+            publish(Microaggregation(k=3).anonymize(first), tmp_path / "a", ledger=book)
+            with pytest.raises(GuaranteeNotMetError, match="a series that is in both has another subject in each"):
+                publish(Microaggregation(k=3).anonymize(second), tmp_path / "b", ledger=book)
+            shutil.rmtree(tmp_path / "a")
+            book.unlink()
+            book.with_name(f"{book.name}.key").unlink(missing_ok=True)
+
     @pytest.mark.parametrize(
         ("first", "second"),
         [
@@ -326,7 +340,8 @@ class TestKeyed:
             match=r"this one and release 1: a series that is in both has another subject in each",
         ):
             publish(february, tmp_path / "b", **options)
-        publish(february, tmp_path / "b", ledger=book)  # random names join nothing
+        with pytest.raises(GuaranteeNotMetError, match="has another subject in each"):
+            publish(february, tmp_path / "b", ledger=book)  # with random names they may be the same people all the same
 
 
 class TestWhatCannotBeJudged:

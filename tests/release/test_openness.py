@@ -208,3 +208,15 @@ def test_of_a_small_release_what_was_tried_goes_first_then_the_last_scores_then_
     assert told(3) == (["first"], ["linkage"], ["limits"], openness.FEWER)
     for most in (2, 0, -7):
         assert told(most) == ([], [], [], openness.LEFT_OUT)
+
+
+def test_an_instant_of_fine_readings_does_not_stand_for_the_others(rng):
+    coarse = rng.integers(0, 3, (100, 1)).astype(float)
+    fine = rng.random((100, 1)).round(12) / 1000.0
+    groups = np.argsort(np.argsort(coarse[:, 0], kind="stable")) // 3
+    alone, beside, wide = (
+        most_open(x, np.zeros_like(x), groups)
+        for x in (coarse, np.hstack([coarse, fine]), np.hstack([coarse, fine * 1e3]))
+    )
+    assert beside <= alone + 1
+    assert wide > alone + 100

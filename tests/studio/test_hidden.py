@@ -26,6 +26,14 @@ def test_a_table_of_means_is_not_public(publisher, project, task):
     assert project.tasks() == [task]
 
 
+def test_a_public_task_of_a_table_that_was_released_since_gets_no_new_link(publisher, project):
+    publisher.done(publisher.post("/tasks", PUBLIC))
+    assert publisher.post("/tasks/open/links", {"analyst": "anna", "days": "7"}).status_code == 200
+    publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
+    answer = publisher.post("/tasks/open/links", {"analyst": "bob", "days": "7"})
+    assert (answer.status_code, "days.csv is private in this project" in answer.text) == (409, True)
+
+
 def test_neither_is_one_of_a_release(publisher, project):
     publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
     shutil.rmtree(project.release("out"))

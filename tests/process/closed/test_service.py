@@ -243,6 +243,13 @@ class TestNoise:
         spent = sum(Fraction(entry.epsilon) for entry in service.register.entries())
         assert spent == 6
 
+    def test_questions_left_are_those_that_every_budget_allows(self, tmp_path):
+        service = closed(tmp_path / "c", self.big(), seed=1, **NOISE)
+        north, south = recipient(service, "north"), recipient(service, "south")
+        assert service.left(north) == 4
+        assert [service.ask(north, Count()).questions_left for _ in range(5)] == [3, 2, 1, 0, 0]
+        assert (service.left(north), service.left(south)) == (0, 2)
+
     def test_a_refusal_by_noise_costs_epsilon_and_one_by_type_none(self, tmp_path):
         service = closed(tmp_path / "c", self.big(), seed=1, **NOISE)
         token = recipient(service)
