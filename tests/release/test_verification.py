@@ -182,3 +182,11 @@ def test_a_changed_report_is_found(out):
 def test_a_folder_without_certificate_is_no_release(tmp_path, read):
     with pytest.raises(ReleaseError, match=r"is not a release: it has no release\.json"):
         read(tmp_path)
+
+
+def test_accepted_findings_that_no_lint_has_are_found(out):
+    reseal(out, accepted=["timestamp-phase"])
+    assert verify(out).holds
+    reseal(out, accepted=["\x1b[2Jverdict holds"])
+    (finding,) = verify(out).findings
+    assert finding == "release.json names 1 accepted finding(s) that no lint has"
