@@ -92,7 +92,8 @@ def readings(*rows):
 
 
 def alike(original):
-    return np.ones_like(original)
+    """Every row as the mean of all."""
+    return np.broadcast_to(np.nanmean(original, axis=0), original.shape)
 
 
 def test_aggregate_rule_bounds_the_largest_share():
@@ -146,14 +147,20 @@ def test_aggregate_rule_counts_missing_as_zero_and_zero_totals_as_no_share():
     original = readings([NAN, 0], [1, 0], [1, NAN])
     assert naive_aggregate_rule(original, alike(original), size=2, share=0.5, per="instant")
     assert not naive_aggregate_rule(original, alike(original), size=2, share=0.4, per="instant")
-    assert naive_aggregate_rule(readings([0], [0]), readings([1], [1]), size=2, share=0.0)
+    assert naive_aggregate_rule(readings([0], [0]), readings([0], [0]), size=2, share=0.0)
+
+
+def test_aggregate_rule_holds_only_for_means():
+    original = readings([1], [1], [4])
+    assert naive_aggregate_rule(original, alike(original), size=3, share=0.7)
+    assert not naive_aggregate_rule(original, readings([1], [1], [1]), size=3, share=0.7)  # the median
 
 
 def test_aggregate_rule_does_not_count_subjects_without_a_reading():
     original = readings([NAN, 0], [1, 0], [1, NAN])
-    assert naive_aggregate_rule(original, alike(original), size=3, share=0.5)
-    assert not naive_aggregate_rule(original, alike(original), size=3, share=0.5, per="instant")
-    assert not naive_aggregate_rule(readings([0], [NAN]), readings([1], [1]), size=2, share=0.0)
+    assert naive_aggregate_rule(original, alike(original), size=2, share=0.5)
+    assert not naive_aggregate_rule(original, alike(original), size=3, share=0.5)
+    assert not naive_aggregate_rule(readings([0], [NAN]), readings([0], [0]), size=2, share=0.0)
 
 
 def test_fifteen_of_a_hundred_does_not_exceed_fifteen_percent():
