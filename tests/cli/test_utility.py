@@ -187,11 +187,12 @@ class TestWhatIsCompared:
         assert run(["simulate", "events", "-o", str(register), "--n", "40", "--days", "6", "--seed", "1"]) == 0
         columns = ["--sensitive", "diagnosis", "--quasi", "age", "--quasi", "sex", "--quasi", "region", "--id", "id"]
         method = ["--method", "reposition", "--l", "2", "--window", "3"]
-        assert run(["anonymize", str(register), *method, *columns, "-o", str(tmp_path / "out")]) == 0
-        certificate = json.loads((tmp_path / "out" / "release.json").read_text())
+        capsys.readouterr()
+        assert run(["anonymize", str(register), *method, *columns, "-o", str(tmp_path / "out"), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
         found, _ = figures(capsys, register, tmp_path / "out", *columns)
         (window,) = [figure for figure in found.values() if figure["applies"]]
-        assert window["value"] == certificate["utility"]["window-error"]["value"]
+        assert window["value"] == told["utility"]["window-error"]["value"]
         reasons = {figure["reason"] for figure in found.values() if not figure["applies"]}
         assert reasons == {"it is about series, and this release has events."}
         code, _, error = ask(capsys, register, tmp_path / "out")
