@@ -5,8 +5,6 @@ from dataclasses import asdict, replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from engines.spread_out import named, spread_out
 from shoal import KP, Microaggregation, NoiseAddition, Panel, SamplingWithFictives, TimeAggregation, simulate
@@ -111,29 +109,6 @@ def test_series_that_are_alike_up_to_a_factor_are_equally_alike_wherever_they_li
     found = same_as_in_memory(method, candidate, spread_out(candidate, local, parts=9))
     assert found.candidates == 3.0
     assert found.success == pytest.approx(1 / 3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_ties_and_gaps_are_counted_as_in_memory(data):
-    n, n_instants, n_channels = data.draw(st.integers(2, 9)), data.draw(st.integers(2, 5)), data.draw(st.integers(1, 2))
-    numbers = st.sampled_from([0.0, 1.0, 2.0, 3.5, np.nan] if data.draw(st.booleans()) else [0.0, 1.0, 2.0, 3.5])
-    shape = (n, n_instants, n_channels)[: 2 if n_channels == 1 else 3]
-    original, published = (
-        Panel(np.array(data.draw(st.lists(numbers, min_size=size, max_size=size))).reshape(shape))
-        for size in [int(np.prod(shape))] * 2
-    )
-    rows = data.draw(st.lists(st.integers(-1, n - 1), min_size=n, max_size=n).filter(lambda r: max(r) >= 0))
-    original = named(original)
-    candidate = as_published(original, published, rows)
-    method = data.draw(
-        st.sampled_from([KnownPoints(1), KnownPoints(3), KnownPoints(4, choose="peaks", shift=1), KnownTotals(step=1)])
-    )
-    with Local() as engine:
-        blocks = spread_out(candidate, engine, parts=data.draw(st.integers(1, n)))
-        if np.isnan(original.values).all():
-            return
-        same_as_in_memory(method, candidate, blocks)
 
 
 def test_originals_of_absent_subjects_are_left_out_and_counted(engine):
