@@ -5,7 +5,7 @@ import pytest
 
 from shoal import Panel
 from shoal.errors import GuaranteeNotMetError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Interval, Private, Recipe, Risk
 from shoal.release import release_candidate
 from small_release import small_panel
@@ -29,7 +29,7 @@ def as_measured(panel):
     """Series under pseudonyms and nothing else: what the lint is most needed for."""
     published = Panel(panel.values, times=panel.times, subjects=panel.subjects, timezone=panel.timezone)
     groups = np.arange(panel.n_series)
-    return Candidate(published, AttackOnly(), Recipe("test", {}), Private(panel, groups))
+    return Candidate(published, NoGuarantee(), Recipe("test", {}), Private(panel, groups))
 
 
 JUDGED = {"risks": RISK, "risk_limit": 1.0}

@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from shoal import attacks, features, guarantees, methods, queries, simulate, streams, utility
     from shoal.guarantees import (
         AggregateRule,
-        AttackOnly,
         DifferentialPrivacy,
         KAnonymity,
         KPAnonymity,
         LDiversity,
         NLKAnonymity,
+        NoGuarantee,
         SequenceAnonymity,
     )
     from shoal.methods import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Each name is loaded when it is first used, so that `import shoal` and `shoal --help` cost nothing.
 _HOMES = {
     "AggregateRule": "shoal.guarantees",
-    "AttackOnly": "shoal.guarantees",
+    "NoGuarantee": "shoal.guarantees",
     "Candidate": "shoal.model",
     "DifferentialPrivacy": "shoal.guarantees",
     "Events": "shoal.model",
@@ -82,7 +82,6 @@ __all__ = [
     "KP",
     "NLK",
     "AggregateRule",
-    "AttackOnly",
     "Candidate",
     "DifferentialPrivacy",
     "Events",
@@ -92,6 +91,7 @@ __all__ = [
     "LabelTask",
     "Microaggregation",
     "NLKAnonymity",
+    "NoGuarantee",
     "NoiseAddition",
     "NoisyAggregates",
     "Panel",

@@ -16,7 +16,7 @@ from shoal.engines.attacking.targets import draw_targets
 from shoal.engines.blocks import BlockPanel
 from shoal.engines.methods import anonymize
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Recipe
 from shoal.model.candidate import Private
 from shoal.process.judging import attack_one
@@ -47,7 +47,7 @@ def as_published(original, published, rows=None):
     """A candidate of any values."""
     stands_for = None if rows is None else np.asarray(rows)
     private = Private(original, np.zeros(original.n_series, dtype=np.int64), stands_for=stands_for)
-    return Candidate(published, AttackOnly(), Recipe("by-hand", {}), private)
+    return Candidate(published, NoGuarantee(), Recipe("by-hand", {}), private)
 
 
 def same_as_in_memory(method, candidate, blocks, targets=None, seed=1):

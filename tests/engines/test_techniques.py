@@ -31,7 +31,7 @@ from shoal.engines.techniques.noise import _signal
 from shoal.engines.techniques.random import random_bits, secret_key
 from shoal.engines.techniques.sums import Steps as Sums
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods import Steps
 from shoal.methods.noise_addition import _memory, deviation_of
 
@@ -82,7 +82,7 @@ def test_each_series_by_itself_is_changed_as_in_memory(local, method):
     np.testing.assert_array_equal(found.clock.times, expected.published.times)
     assert (found.clock.channels, found.clock.timezone) == (expected.published.channels, expected.published.timezone)
     assert found.recipe == expected.recipe
-    assert found.guarantee == AttackOnly()
+    assert found.guarantee == NoGuarantee()
     assert found.n_series == expected.published.n_series
 
 

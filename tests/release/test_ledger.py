@@ -16,7 +16,7 @@ from naive.ledger import fine_together, smallest_crowd, smallest_set_with
 from shoal import KP, NLK, Events, KAnonymity, Microaggregation, Panel, Reposition, SequenceAnonymity
 from shoal import publish as publish_whole
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
-from shoal.guarantees import AggregateRule, AttackOnly
+from shoal.guarantees import AggregateRule, NoGuarantee
 from shoal.model import Candidate, Interval, Private, Recipe, Risk
 from shoal.model.names import text_of
 from shoal.release import intersection
@@ -374,7 +374,7 @@ class TestWhatCannotBeJudged:
     def test_noise_promises_no_crowd(self, tmp_path):
         book = tmp_path / "ledger.jsonl"
         panel = Panel(RNG.random((20, 5)))
-        noisy = Candidate(panel, AttackOnly(), Recipe("noise", {}), Private(panel, np.arange(20)))
+        noisy = Candidate(panel, NoGuarantee(), Recipe("noise", {}), Private(panel, np.arange(20)))
         risk = Risk(0.0, Interval.exactly(0.0), 0.0, Interval.exactly(0.0), n_targets=1)
         judged = {"risks": {"test": (risk, "test")}, "risk_limit": 1.0}
         publish(noisy, tmp_path / "a", ledger=book, **judged)

@@ -8,7 +8,7 @@ import pytest
 from lint_examples import JUDGED, as_measured, meters, refused, release
 from shoal import Microaggregation, Panel, SamplingWithFictives, TimeSlicing, Transformation
 from shoal.errors import GuaranteeNotMetError
-from shoal.guarantees import AttackOnly, KAnonymity
+from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.model import Candidate, Private, Recipe
 from shoal.release import values
 from small_release import K, small_panel
@@ -161,7 +161,7 @@ class TestGroupSizes:
         groups = np.array([0, 1, 1, 1, 1, 1, 1, 1, 1])
         means = np.stack([panel.values[groups == g].mean(axis=0) for g in (0, 1)])[..., None, None]
         published = dataclasses.replace(candidate.published, values=means, counts=np.array([1, 8]), names=("a", "b"))
-        spoiled = Candidate(published, AttackOnly(), candidate.recipe, Private(panel, groups))
+        spoiled = Candidate(published, NoGuarantee(), candidate.recipe, Private(panel, groups))
         refused(spoiled, tmp_path, "group-sizes: 1 of 2 published groups have fewer than 2", **JUDGED)
 
     def test_series_under_the_names_of_others_are_counted_by_subject(self, tmp_path, monkeypatch):

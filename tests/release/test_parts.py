@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from parts_examples import K, as_published, in_blocks, small_candidate, small_panel
-from shoal import AttackOnly, KAnonymity, Microaggregation, load_release, publish, verify
+from shoal import KAnonymity, Microaggregation, NoGuarantee, load_release, publish, verify
 from shoal.engines import Local
 from shoal.engines.rows import pack
 from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
@@ -49,7 +49,7 @@ def files_below(folder):
 def judged_by_attacks(candidate):
     """The same without a promise, and the risks that the gate asks for then."""
     risk = Risk(0.0, Interval(0.0, 0.05), 0.0, Interval(0.0, 0.05), n_targets=9)
-    return replace(candidate, guarantee=AttackOnly()), {"risks": {"test": (risk, "Test.")}, "risk_limit": 0.1}
+    return replace(candidate, guarantee=NoGuarantee()), {"risks": {"test": (risk, "Test.")}, "risk_limit": 0.1}
 
 
 class TestFolder:
@@ -247,7 +247,7 @@ class TestGate:
             release(replace(candidate, table=local.scatter(rows.slice(0, 30), 3)), tmp_path / "out")
 
     def test_what_promises_nothing_is_refused_without_risks(self, local, tmp_path):
-        candidate = replace(small_candidate(local), guarantee=AttackOnly())
+        candidate = replace(small_candidate(local), guarantee=NoGuarantee())
         with pytest.raises(GuaranteeNotMetError, match="no risk was measured"):
             release(candidate, tmp_path / "out")
 

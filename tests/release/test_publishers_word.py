@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from shoal import (
-    AttackOnly,
     DifferentialPrivacy,
     KAnonymity,
     Microaggregation,
+    NoGuarantee,
     NoiseAddition,
     NoisyAggregates,
     Panel,
@@ -372,7 +372,7 @@ def test_the_report_says_what_is_not_promised(tmp_path):
     assert "That anything is promised" in page
 
 
-def test_attack_only_can_be_asked_for_beside_a_guarantee(tmp_path):
+def test_no_guarantee_can_be_asked_for_beside_a_guarantee(tmp_path):
     candidate = Microaggregation(k=5).anonymize(METERS)
     with pytest.raises(GuaranteeNotMetError, match=r"may succeed for up to 0\.4"):
-        release(candidate, tmp_path / "out", require=[AttackOnly()], risks=measured(points=risk(0.4)), risk_limit=0.09)
+        release(candidate, tmp_path / "out", require=[NoGuarantee()], risks=measured(points=risk(0.4)), risk_limit=0.09)

@@ -8,29 +8,29 @@ from typing import Any
 
 from shoal.errors import ParameterError
 from shoal.guarantees.aggregate_rule import AggregateRule
-from shoal.guarantees.attack_only import AttackOnly
 from shoal.guarantees.differential_privacy import DifferentialPrivacy
 from shoal.guarantees.k_anonymity import KAnonymity
 from shoal.guarantees.kp_anonymity import KPAnonymity
 from shoal.guarantees.l_diversity import LDiversity
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
+from shoal.guarantees.no_guarantee import NoGuarantee
 from shoal.guarantees.sequence_anonymity import SequenceAnonymity
 from shoal.model import Guarantee
 
 __all__ = [
     "AggregateRule",
-    "AttackOnly",
     "DifferentialPrivacy",
     "KAnonymity",
     "KPAnonymity",
     "LDiversity",
     "NLKAnonymity",
+    "NoGuarantee",
     "SequenceAnonymity",
 ]
 
 _KNOWN = (
     AggregateRule,
-    AttackOnly,
+    NoGuarantee,
     DifferentialPrivacy,
     KAnonymity,
     KPAnonymity,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Candidate, Envelopes, Judged, Panel, Profiles, Recipe, Verdict
+from shoal.model import Candidate, Envelopes, Guarantee, Judged, Panel, Profiles, Recipe, Verdict
 
 # Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
 CLOSE = 1e-9
@@ -27,7 +27,7 @@ OTHER_ROWS = (
 
 
 @dataclass(frozen=True)
-class AggregateRule:
+class AggregateRule(Guarantee):
     """Each published aggregate has at least `size` subjects, none with more than `share` of its total.
 
     Series published exactly alike, and kept together by the method, form one aggregate; so does a group profile. Every

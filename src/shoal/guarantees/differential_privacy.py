@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from shoal.errors import ParameterError
-from shoal.model import Judged, Verdict
+from shoal.model import Guarantee, Judged, Verdict
 
 Unit = Literal["subject", "reading"]
 
@@ -17,7 +17,7 @@ _WHOSE = {"subject": "The readings of any one subject", "reading": "Any one read
 
 
 @dataclass(frozen=True)
-class Spent:
+class Spent(Guarantee):
     """What one noisy query cost.
 
     Parameters
@@ -49,7 +49,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class DifferentialPrivacy:
+class DifferentialPrivacy(Guarantee):
     """No unit changes the odds of any published result by more than a factor of e^epsilon.
 
     A mechanism M keeps it when for all panels x, x' that differ in one unit, and every set S of results,

@@ -10,11 +10,11 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes, published_panel, what_is_published
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Judged, Profiles, Verdict
+from shoal.model import Guarantee, Judged, Profiles, Verdict
 
 
 @dataclass(frozen=True)
-class KAnonymity:
+class KAnonymity(Guarantee):
     """Every published series equals those of at least k - 1 other subjects.
 
     For every series f there are series of at least k different subjects, f included, that have the same value as f,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Envelopes, Judged, Profiles, Verdict
+from shoal.model import Envelopes, Guarantee, Judged, Profiles, Verdict
 
 
 @dataclass(frozen=True)
-class KPAnonymity:
+class KPAnonymity(Guarantee):
     """Every published envelope belongs to at least k subjects, and every pattern inside it to at least P.
 
     Series are in one group when both ends of their envelopes are equal, bit for bit, at all instants. Each group must

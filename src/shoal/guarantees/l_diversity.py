@@ -12,14 +12,14 @@ from shoal.guarantees.crowds import published_classes, what_is_published
 from shoal.guarantees.event_groups import event_groups
 from shoal.guarantees.kp_anonymity import pattern_classes
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Envelopes, EventsCandidate, EventTables, Judged, Profiles, Verdict
+from shoal.model import Envelopes, EventsCandidate, EventTables, Guarantee, Judged, Profiles, Verdict
 from shoal.model.columns import missing_entries, plain_column
 
 _DIGITS = 10_000  # the measured figure is cut to four decimals, never rounded up
 
 
 @dataclass(frozen=True)
-class LDiversity:
+class LDiversity(Guarantee):
     """In every published group each sensitive value belongs to at most one in l members.
 
     A group are the series that nobody can tell apart: those with the same envelope, level and word, or the same values,

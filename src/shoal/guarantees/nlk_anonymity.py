@@ -14,7 +14,7 @@ from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
-from shoal.model import Judged, Panel, Verdict
+from shoal.model import Guarantee, Judged, Panel, Verdict
 
 # Sets of known instants the check looks at before it gives up.
 WORK_LIMIT = 200_000
@@ -23,7 +23,7 @@ _GREEDY_LIMIT = 50
 
 
 @dataclass(frozen=True)
-class InferenceSample:
+class InferenceSample(Guarantee):
     """What a sampled adversary inferred: a lower bound on what can be inferred, and never a proof that it is little.
 
     Parameters
@@ -47,7 +47,7 @@ class InferenceSample:
 
 
 @dataclass(frozen=True)
-class NLKAnonymity:
+class NLKAnonymity(Guarantee):
     """Whoever knows n values of a series infers fewer than l - n others.
 
     For a series f and a set K of n instants, the candidates are all series equal to f at every instant of K. An instant

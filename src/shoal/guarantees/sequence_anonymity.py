@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_published
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import Judged, Panel, Verdict
+from shoal.model import Guarantee, Judged, Panel, Verdict
 
 Numbers = NDArray[np.int64]
 
@@ -89,7 +89,7 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class SequenceAnonymity:
+class SequenceAnonymity(Guarantee):
     """Over all releases of a sequence every series equals those of at least k - 1 other subjects.
 
     The series of a sequence have one name each in all of its releases. Two series are alike when in every release

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.guarantees.crowds import published_classes
 from shoal.model import Candidate, Panel, Private, Recipe
 
@@ -60,7 +60,7 @@ def candidate_of(
         groups[np.setdiff1d(groups, rows)] = -1
     return Candidate(
         published=published,
-        guarantee=AttackOnly(),
+        guarantee=NoGuarantee(),
         recipe=Recipe(method.name, public_parameters(method), dict(figures or {})),
         private=Private(
             original=panel,

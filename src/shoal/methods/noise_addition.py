@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
 from shoal.methods.randomness import check_seed, stream
 from shoal.methods.watch import Progress
@@ -98,9 +98,9 @@ class NoiseAddition:
         return plain | {"snr": float(self.snr), "seed": int(self.seed)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Draw the noise and add it."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_share, cube, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
 from shoal.methods.randomness import check_seed, stream
@@ -70,9 +70,9 @@ class Permutation:
         return plain | {"share": float(self.share), "seed": int(self.seed)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Draw who exchanges with whom, stretch by stretch."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_share, refuse_gaps
 from shoal.methods.fictives import make_fictives
 from shoal.methods.randomness import check_seed, stream
@@ -77,9 +77,9 @@ class SamplingWithFictives:
         return plain | {"share": float(self.share), "fictives": float(self.fictives), "seed": int(self.seed)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Draw the subjects in the order of rows, then make the fictive series after them."""

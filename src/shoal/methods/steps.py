@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.unfolding import curves_of_first, groups_of_first, row_of_first, working_panel
 from shoal.methods.watch import Progress
 from shoal.model import Candidate, Guarantee, Panel, Private, Recipe
@@ -92,7 +92,7 @@ class Steps:
         row_by_row = np.array_equal(stands_for, np.arange(panel.n_series)) or not isinstance(made[-1].published, Panel)
         draft = Candidate(
             published=made[-1].published,
-            guarantee=AttackOnly(),
+            guarantee=NoGuarantee(),
             recipe=self._recipe(made, ()),
             private=Private(
                 original=panel,
@@ -106,7 +106,7 @@ class Steps:
         claimed, broken = self._claims(made, draft)
         return Candidate(
             published=draft.published,
-            guarantee=claimed[0] if claimed else AttackOnly(),
+            guarantee=claimed[0] if claimed else NoGuarantee(),
             further=tuple(claimed[1:]),
             recipe=self._recipe(made, [guarantee.name for guarantee in broken]),
             private=draft.private,
@@ -119,7 +119,7 @@ class Steps:
         for at in reversed(range(len(made))):
             kept = all(getattr(step, "keeps_equal", False) for step in self.steps[at + 1 :])
             for guarantee in made[at].guarantees:
-                if guarantee.name == AttackOnly.name or guarantee in claimed:
+                if guarantee.name == NoGuarantee.name or guarantee in claimed:
                     continue
                 (claimed if kept and guarantee.check(draft).holds else broken).append(guarantee)
         return claimed, broken

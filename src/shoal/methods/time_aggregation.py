@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, length_of
 from shoal.methods.watch import Progress
@@ -70,9 +70,9 @@ class TimeAggregation:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Gather the readings of every step."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_choice, cube, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
 from shoal.methods.watch import Progress
@@ -66,9 +66,9 @@ class TimeSlicing:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Cut; rows are the slices of the first series in the order of time, then those of the next."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.aggregates import round_values
 from shoal.methods.altered import Floats, candidate_of, check_choice, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
@@ -85,9 +85,9 @@ class Transformation:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
-    def aims_at(self) -> AttackOnly:
+    def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
-        return AttackOnly()
+        return NoGuarantee()
 
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
         """Apply the rule to every series."""

@@ -1,13 +1,16 @@
 """The nouns every room shares. Frozen, without files and without algorithms."""
 
 from shoal.model.account import account_of
+from shoal.model.attack import Attack, Findings
 from shoal.model.candidate import Candidate, Private, Published, Recipe
+from shoal.model.described import Described
 from shoal.model.envelopes import Envelopes
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
 from shoal.model.events_candidate import EventsCandidate, PrivateEvents
 from shoal.model.guarantee import Guarantee
 from shoal.model.judged import Judged
+from shoal.model.measure import Measure
 from shoal.model.panel import Origin, Panel
 from shoal.model.profiles import Profiles
 from shoal.model.release import Release
@@ -15,17 +18,23 @@ from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
 from shoal.model.suppression import Suppression, ValueLoss
+from shoal.model.tally import Moments, Tally
 from shoal.model.verdict import Verdict, Witness
 
 __all__ = [
+    "Attack",
     "Candidate",
+    "Described",
     "Envelopes",
     "EventTables",
     "Events",
     "EventsCandidate",
+    "Findings",
     "Guarantee",
     "Interval",
     "Judged",
+    "Measure",
+    "Moments",
     "Origin",
     "Panel",
     "Private",
@@ -39,6 +48,7 @@ __all__ = [
     "Roles",
     "Score",
     "Suppression",
+    "Tally",
     "ValueLoss",
     "Verdict",
     "Witness",

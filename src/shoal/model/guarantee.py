@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal.model.described import Described
+from shoal.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from shoal.model.judged import Judged
-    from shoal.model.verdict import Verdict
 
 
-class Guarantee(Protocol):
+class Guarantee(Described):
     """A definition with its checker. The check reads published data and errs towards "does not hold".
 
-    `name` is the word the command line and the certificate use.
+    Every guarantee that is checked on published data is closed under disjoint union of subjects: where it holds for
+    the published series of some subjects, and for those of others, it holds for both together. Each says why in its
+    docstring, so a large panel is checked shard by shard.
     """
-
-    name: ClassVar[str]
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
 
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
+        raise NotImplementedError
 
     @property
     def needs_originals(self) -> bool:
         """Whether only the publisher can check it."""
+        return False
 
     def check(self, published: Judged) -> Verdict:
         """Judge published values, never group labels."""
+        raise NotImplementedError
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """The verdict on the union of shards, from the verdicts on each, in their order.
+
+        One that does not hold comes first, then one that was not judged; of those that hold the weakest. A witness
+        then says in which shard it is.
+        """
+        at = min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
+        found = verdicts[at]
+        if len(verdicts) == 1 or found.witness is None:
+            return found
+        inside: dict[str, Any] = found.witness if isinstance(found.witness, dict) else {"series": found.witness}
+        return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
+
+    def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
+        """The weakest is the smallest: by default what was measured. Where larger is worse, a class turns it round."""
+        return () if verdict.measured is None else (float(verdict.measured),)
+
+
+_ORDER = {"does not hold": 0, "not judged": 1, "holds": 2}

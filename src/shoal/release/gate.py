@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import (
     Candidate,
@@ -237,7 +237,7 @@ def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence
     """Fictive series hide nobody: where there are some, no crowd may be promised."""
     if isinstance(candidate, EventsCandidate) or not (candidate.stands_for < 0).any():
         return None
-    promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, AttackOnly)]
+    promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, NoGuarantee)]
     return f"Fictive series would be counted in the crowd of {promised[0]}." if promised else None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Envelopes, Guarantee
 
 ENOUGH_BITS = 128
@@ -57,7 +57,7 @@ def affordable(bits: Callable[[], float], guarantees: Sequence[Guarantee]) -> fl
 
     A release without a guarantee is judged by its figures alone, so that they are told whatever its size.
     """
-    if any(isinstance(guarantee, AttackOnly) for guarantee in guarantees):
+    if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
         return float("inf")
     return (bits() - ENOUGH_BITS) // BITS_OF_A_FIGURE
 

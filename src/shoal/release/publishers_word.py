@@ -1,6 +1,6 @@
 """Promises that published values cannot show: what the gate asks for instead, and what a recipient is told.
 
-Two guarantees are of this kind. `AttackOnly` promises nothing, and the gate asks for measured risks below a limit.
+Two guarantees are of this kind. `NoGuarantee` promises nothing, and the gate asks for measured risks below a limit.
 `DifferentialPrivacy` is true by the mechanism that drew the noise, and the gate asks for its accounting. Of the folder
 a recipient can then check only that the certificate's own figures agree.
 """
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import ParameterError
-from shoal.guarantees import AttackOnly, DifferentialPrivacy
-from shoal.guarantees.attack_only import check_limit
+from shoal.guarantees import DifferentialPrivacy, NoGuarantee
+from shoal.guarantees.no_guarantee import check_limit
 from shoal.model import Guarantee, Risk, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, GuaranteePart
 
@@ -21,7 +21,7 @@ def judge(
     guarantee: Guarantee, check: Callable[[Guarantee], Verdict], risks: Mapping[str, Risk], limit: float | None
 ) -> Verdict:
     """The verdict on a guarantee: by its check, or by the risks where there is none."""
-    if not isinstance(guarantee, AttackOnly):
+    if not isinstance(guarantee, NoGuarantee):
         return check(guarantee)
     verdict = guarantee.judge(risks, limit)
     if verdict.measured is None:
@@ -33,7 +33,7 @@ def judge(
 
 def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], limit: float | None) -> str | None:
     """Why a candidate that promises nothing stays inside, with the way out; None where it may leave."""
-    promise_nothing = [guarantee for guarantee in guarantees if isinstance(guarantee, AttackOnly)]
+    promise_nothing = [guarantee for guarantee in guarantees if isinstance(guarantee, NoGuarantee)]
     if not promise_nothing:
         return None
     lead = f"The method aims at no guarantee ({promise_nothing[0].statement.rstrip('.')})"
@@ -86,7 +86,7 @@ def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:
 def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
     """What a recipient is told about a promise that cannot be checked from the folder."""
     verdict = part.verdict
-    if isinstance(guarantee, AttackOnly):
+    if isinstance(guarantee, NoGuarantee):
         return (
             f"{guarantee.statement} There is nothing to check here: the publisher's attacks succeeded for up to "
             f"{verdict.measured} of the targets, with a limit of {verdict.required}; others may achieve more"
@@ -101,13 +101,13 @@ def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
 
 def stands_without_check(guarantee: Guarantee) -> bool:
     """Whether a release may rest on this alone, although nobody can check it from the folder."""
-    return isinstance(guarantee, AttackOnly | DifferentialPrivacy)
+    return isinstance(guarantee, NoGuarantee | DifferentialPrivacy)
 
 
 def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate) -> list[str]:
     """Where the certificate's own figures do not support what it says of such a promise."""
     verdict = part.verdict
-    if isinstance(guarantee, AttackOnly):
+    if isinstance(guarantee, NoGuarantee):
         highest = [_upper_end(entry) for entry in certificate.risk.values()]
         known = [high for high in highest if high is not None]
         if len(known) < len(highest) or not known or verdict.measured != max(known):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ReleaseError
-from shoal.guarantees import AttackOnly, build_guarantee
+from shoal.guarantees import NoGuarantee, build_guarantee
 from shoal.model import EventTables, Guarantee, Published, Verdict
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
 from shoal.release.claims import column_findings, count_findings, name_findings, pseudonym_notes, time_findings
@@ -143,7 +143,7 @@ def _examine(
                 findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
             # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
-                is_named = part.name != AttackOnly.name  # which is "none"
+                is_named = part.name != NoGuarantee.name  # which is "none"
                 not_judged.append(part.name if is_named else "what attacks achieve, as no guarantee is promised")
                 notes.append(word_of(part, guarantee))
                 findings += contradictions(part, guarantee, certificate)

@@ -18,7 +18,7 @@ from shoal.engines.contract import Blocks, Table
 from shoal.engines.reading.tally import TALLY, count_distinct
 from shoal.engines.rows import ID, ROW, SERIES, SUBJECT, unpack
 from shoal.engines.work import Columns, starts_of_keys, whole_keys
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.steps import Steps
 from shoal.model import Guarantee, Recipe
 
@@ -40,7 +40,7 @@ def apply_steps(method: Steps, panel: BlockPanel) -> BlockCandidate:
         panel=panel,
         table=_with_originals(method, panel, last),
         clock=last.clock,
-        guarantee=AttackOnly(),
+        guarantee=NoGuarantee(),
         recipe=_recipe(method, made, ()),
         form=last.form,
         n_published=last.n_series,
@@ -51,7 +51,7 @@ def apply_steps(method: Steps, panel: BlockPanel) -> BlockCandidate:
         panel=panel,
         table=draft.table,
         clock=draft.clock,
-        guarantee=claimed[0] if claimed else AttackOnly(),
+        guarantee=claimed[0] if claimed else NoGuarantee(),
         further=tuple(claimed[1:]),
         recipe=_recipe(method, made, [guarantee.name for guarantee in broken]),
         form=draft.form,
@@ -178,7 +178,7 @@ def _claims(
     for at in reversed(range(len(made))):
         kept = all(getattr(step, "keeps_equal", False) for step in method.steps[at + 1 :])
         for guarantee in made[at].guarantees:
-            if guarantee.name == AttackOnly.name or guarantee in claimed:
+            if guarantee.name == NoGuarantee.name or guarantee in claimed:
                 continue
             (claimed if kept and check(guarantee, draft).holds else broken).append(guarantee)
     return claimed, broken

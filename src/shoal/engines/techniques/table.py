@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.engines.blocks import GROUP, OF, PUBLISHED, BlockCandidate, BlockPanel, Clock
 from shoal.engines.contract import Table, Work
 from shoal.engines.rows import ID, SERIES
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import SECRET, public_parameters
 from shoal.model import Guarantee, Recipe
 
@@ -62,7 +62,7 @@ def made(
     clock: Clock,
     figures: Mapping[str, Any] | None = None,
     n_published: int | None = None,
-    aims_at: tuple[Guarantee, ...] = (AttackOnly(),),
+    aims_at: tuple[Guarantee, ...] = (NoGuarantee(),),
 ) -> BlockCandidate:
     """A candidate of a kept table; secret parameters stay out of the recipe."""
     return BlockCandidate(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.guarantees import AttackOnly
+from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Guarantee, Panel, Risk, Verdict
 from shoal.process.judging import attack_all, bound_of, measure_all, view
 from shoal.process.policy import Policy
@@ -183,7 +183,7 @@ def worst_of(plan: Plan, risks: Mapping[str, Risk], bound: float, guarantees: Se
     """The figure that the risk limit is held against: the highest of all attacks in the policy's scenario."""
     scenario = plan.policy.adversary.scenario
     risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
-    if any(isinstance(guarantee, AttackOnly) for guarantee in guarantees):
+    if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
         # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
         risk = max(risk, *(found.interval.high for found in risks.values()))
     return risk
@@ -201,7 +201,7 @@ def suppresses_too_much(plan: Plan, candidate: Any) -> str | None:
 def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdict]) -> str | None:
     """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
     for guarantee in guarantees:
-        if isinstance(guarantee, AttackOnly):
+        if isinstance(guarantee, NoGuarantee):
             continue
         verdict = check(guarantee)
         if not verdict.holds:

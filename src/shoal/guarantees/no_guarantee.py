@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shoal.errors import ParameterError
-from shoal.model import Judged, Risk, Verdict
+from shoal.model import Guarantee, Judged, Risk, Verdict
 
 
 @dataclass(frozen=True)
-class AttackOnly:
+class NoGuarantee(Guarantee):
     """Nothing is promised: the release is judged by what attacks on it achieved.
 
     Methods such as noise, permutation or slicing make an attack harder, and no definition says by how much. They aim at
@@ -23,9 +23,9 @@ class AttackOnly:
     --------
     >>> from shoal.model import Interval, Risk
     >>> found = Risk(0.04, Interval(0.02, 0.08), 0.01, Interval(0.0, 0.03), n_targets=200)
-    >>> AttackOnly().judge({"known-points": found}, 0.09).words
+    >>> NoGuarantee().judge({"known-points": found}, 0.09).words
     'holds: measured 0.08, required 0.09'
-    >>> AttackOnly().judge({}, 0.09).words
+    >>> NoGuarantee().judge({}, 0.09).words
     'not judged: no risk was measured'
 
     References

@@ -1,0 +1,48 @@
+"""What methods, guarantees, attacks and measures have in common: a name, and parameters that are their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from shoal.errors import ParameterError
+
+
+class Described:
+    """Base of frozen dataclasses that are asked for by name.
+
+    Examples
+    --------
+    >>> from shoal import KAnonymity
+    >>> KAnonymity(3).parameters
+    {'k': 3, 'per': 'subject'}
+    >>> KAnonymity(3).set_params(k=5)
+    KAnonymity(k=5, per='subject')
+    """
+
+    name: ClassVar[str]
+    """The word for it on the command line, in a policy and in a certificate."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is needed to build the same again, in plain types."""
+        return {name: _plain(value) for name, value in self.get_params().items()}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The fields by name, as tools of the scikit-learn family ask for them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Another with these fields changed: this one is frozen."""
+        known = self.get_params()
+        if unknown := sorted(set(parameters) - set(known)):
+            takes = ", ".join(known) or "none"
+            raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}. It takes: {takes}.")
+        return dataclasses.replace(self, **parameters)  # type: ignore[type-var]
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as those of Python; everything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value

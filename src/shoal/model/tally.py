@@ -1,0 +1,83 @@
+"""Figures of some series that add up to the figures of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Counts, means and squared deviations from them, for each of some columns of numbers.
+
+    Raw sums of squares lose their digits where readings share a large offset; squared deviations from the mean do not.
+    Merging is that of Chan, Golub and LeVeque, 1979.
+
+    Examples
+    --------
+    >>> both = Moments.of([[1.0], [2.0]]) + Moments.of([[6.0]])
+    >>> both.counts.tolist(), both.means.tolist(), both.deviations.tolist(), both.sums.tolist()
+    ([3], [3.0], [14.0], [9.0])
+    """
+
+    counts: NDArray[np.int64]
+    means: Floats
+    """0 where nothing was counted."""
+    deviations: Floats
+    """Sums of squared deviations from the means."""
+
+    @staticmethod
+    def of(values: ArrayLike) -> Moments:
+        """Those of the columns of an array (rows, ...); missing values are not counted."""
+        x = np.asarray(values, dtype=np.float64)
+        there = ~np.isnan(x)
+        counts = there.sum(axis=0)
+        n = np.maximum(counts, 1)
+        # Around the first row: a large common offset would take the digits of the sum.
+        anchor = np.nan_to_num(x[:1]) if len(x) else np.zeros((1, *x.shape[1:]))
+        centred = np.where(there, x - anchor, 0.0)
+        shift = centred.sum(axis=0) / n
+        deviations = np.where(there, (centred - shift) ** 2, 0.0).sum(axis=0)
+        return Moments(counts, np.where(counts > 0, anchor[0] + shift, 0.0), deviations)
+
+    @property
+    def sums(self) -> Floats:
+        """What was added up."""
+        found: Floats = self.counts * self.means
+        return found
+
+    def __add__(self, other: Moments) -> Moments:
+        counts = self.counts + other.counts
+        n = np.maximum(counts, 1)
+        apart = other.means - self.means
+        # Where one side has nothing the other stays as it is, to the last bit.
+        means = np.where(
+            self.counts == 0,
+            other.means,
+            np.where(other.counts == 0, self.means, self.means + apart * (other.counts / n)),
+        )
+        between = apart**2 * (self.counts * (other.counts / n))
+        deviations = np.where(
+            (self.counts == 0) | (other.counts == 0),
+            self.deviations + other.deviations,
+            self.deviations + other.deviations + between,
+        )
+        return Moments(counts, means, deviations)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What a measure counted, by names of its own; tallies of the same measure add up, in the order of the shards."""
+
+    figures: Mapping[str, Moments]
+
+    def __getitem__(self, name: str) -> Moments:
+        return self.figures[name]
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally({name: figure + other.figures[name] for name, figure in self.figures.items()})
