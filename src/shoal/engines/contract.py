@@ -8,11 +8,14 @@ not of chance. Then a part that is lost with its machine is simply computed agai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from shoal.model.shards import PanelShards
 
 Blocks = Iterator[pa.RecordBatch]
 Work = Callable[[Blocks], Blocks]
@@ -57,11 +60,6 @@ class Engine(Protocol):
         """How many parts are worked on at once."""
         ...
 
-    @property
-    def part_bytes(self) -> int:
-        """How large rows may be in all that a worker must hold at once, such as those of a key."""
-        ...
-
     def read(self, path: str, columns: Sequence[str] | None = None) -> Table:
         """A Parquet file or a folder of them."""
         ...
@@ -99,6 +97,21 @@ class Engine(Protocol):
     def close(self) -> None:
         """Remove what lies in scratch folders."""
         ...
+
+    def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
+        """Series over common instants, as `shoal.read_panel` reads them, in shards."""
+        ...
+
+
+class Reading:
+    """How every engine reads a panel."""
+
+    def read_panel(self: Any, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
+        """Series over common instants, as `shoal.read_panel` reads them, in shards."""
+        from shoal.engines.reading import read_series
+        from shoal.model.shards import PanelShards
+
+        return PanelShards.of(read_series(self, source, **settings), shard_size)
 
 
 def refuse_large(found: int, most: int) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines.aside import Aside
-from shoal.engines.contract import MOST_COLLECTED, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import WorkFailedError, told
 from shoal.engines.parts import FilePart, MappedPart, ParquetPart, Part, RowsPart, Scratch, SortedPart, write_part
 from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
@@ -44,7 +44,7 @@ class LocalTable:
     schema: pa.Schema
 
 
-class Local:
+class Local(Reading):
     """Runs on this machine, in blocks.
 
     Parameters
@@ -88,11 +88,6 @@ class Local:
     def cores(self) -> int:
         """How many parts are worked on at once."""
         return self.processes
-
-    @property
-    def part_bytes(self) -> int:
-        """How large a part may be that is held in memory as a whole."""
-        return self.block_bytes
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> LocalTable:
         """Row groups of Parquet files, some at a time."""
@@ -225,13 +220,11 @@ class Local:
             yield from map(_Told(task), items)
             return
         if self._pool is None:
-            # Fresh processes: a fork would take locks of threads along that nobody ever opens again. One thread each
-            # for polars, which reads this when it is loaded: there are as many processes as cores are wanted.
+            # Fresh processes: a fork would take locks of threads along that nobody ever opens again.
             self._pool = ProcessPoolExecutor(
                 self.processes,
                 mp_context=multiprocessing.get_context("spawn"),
-                initializer=os.putenv,
-                initargs=("POLARS_MAX_THREADS", "1"),
+                initializer=_use_one_core,
             )
         try:
             yield from self._pool.map(_Told(task), items)
@@ -296,6 +289,12 @@ class _Gather:
             refuse_large(size, self.most)
             found.append(block)
         return pa.Table.from_batches(found, part.schema)
+
+
+def _use_one_core() -> None:
+    """For a fresh process: there are as many of them as cores are wanted."""
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ[name] = "1"
 
 
 @dataclass(frozen=True)

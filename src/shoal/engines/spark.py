@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
-from shoal.engines.contract import MOST_COLLECTED, Blocks, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, Blocks, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import carried, raise_carried
 from shoal.engines.scatter import refuse_missing_keys
 from shoal.engines.session import close as close_session
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-_SHARE = 8  # of an executor's memory, for the rows one Python worker must hold at once; Java has the rest
-_DEFAULT_MEMORY = 2**30  # what Spark gives an executor if nobody says otherwise
+_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+_BATCH_BYTES = str(64 * 2**20)  # rows may be of any length, and a worker holds a batch of them
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class _Names:
             yield block.rename_columns(list(self.names))
 
 
-class Spark:
+class Spark(Reading):
     """Runs on Spark, with nothing but samples, plans and summaries at the driver.
 
     Parameters
@@ -117,6 +116,7 @@ class Spark:
     ) -> None:
         self._own = session is None
         self.session: SparkSession = new_session(master, conf) if session is None else session
+        self.session.conf.set(_BATCH, _BATCH_BYTES)
         self._kept: list[DataFrame] = []
         self._shared: list[Any] = []
 
@@ -124,16 +124,6 @@ class Spark:
     def cores(self) -> int:
         """How many tasks run at once."""
         return int(self.session.sparkContext.defaultParallelism)
-
-    @property
-    def part_bytes(self) -> int:
-        """How large a part may be that a Python worker holds as a whole: a share of its executor's memory."""
-        settings = self.session.sparkContext.getConf()
-        if str(self.session.sparkContext.master).startswith("local["):
-            memory, workers = settings.get("spark.driver.memory"), self.cores
-        else:
-            memory, workers = settings.get("spark.executor.memory"), self._cores_of_executor()
-        return max(2**24, _as_bytes(memory) // _SHARE // max(1, workers))
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> SparkTable:
         """A Parquet file or folder, anywhere Spark can read."""
@@ -226,16 +216,6 @@ class Spark:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _cores_of_executor(self) -> int:
-        context = self.session.sparkContext
-        if cores := context.getConf().get("spark.executor.cores"):
-            return int(cores)
-        if not str(context.master).startswith("spark://"):
-            return 1
-        # There an executor takes all cores of its machine. The driver is in the list as well.
-        machines = int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
-        return max(1, self.cores // max(1, machines))
-
     def _table(self, frame: DataFrame) -> SparkTable:
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -254,14 +234,6 @@ def _no_word_of_pandas() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         yield
-
-
-def _as_bytes(memory: str | None) -> int:
-    """Bytes of a setting of Spark's such as "4g"; of one without a unit, in MiB."""
-    found = re.fullmatch(r"(\d+)([kmgt]?)b?", (memory or "").strip().lower())
-    if found is None:
-        return _DEFAULT_MEMORY
-    return int(found[1]) * {"k": 2**10, "": 2**20, "m": 2**20, "g": 2**30, "t": 2**40}[found[2]]
 
 
 def _mine(table: Table) -> SparkTable:

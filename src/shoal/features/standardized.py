@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.model import Panel
+from shoal.model import Moments, Panel
 
 _CELLS = 2_000_000  # worked on at a time, about 16 MB a copy
 
@@ -33,8 +33,16 @@ class Standardized:
 
     name: ClassVar[str] = "standardized"
 
+    whole: Moments | None = field(default=None, repr=False, compare=False)
+    """Of a shard: the moments of all columns over the whole panel, which then take the place of the shard's own."""
+
     def __call__(self, panel: Panel) -> NDArray[np.float64]:
         """Standardise column by column."""
+        if self.whole is not None:
+            deviation = np.sqrt(self.whole.deviations / np.maximum(self.whole.counts, 1))
+            scaled: NDArray[np.float64] = (panel.rows - self.whole.means) / np.where(deviation > 0.0, deviation, 1.0)
+            scaled[:, deviation == 0.0] *= 0.0
+            return scaled
         result = np.empty(panel.rows.shape)
         width = max(1, _CELLS // panel.n_series)
         for first in range(0, panel.rows.shape[1], width):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
 from shoal.methods.mean_words import Words, with_mean_words
-from shoal.methods.watch import Progress, watched
-from shoal.model import Candidate, Envelopes, Panel, Private, Recipe
+from shoal.methods.watch import watched
+from shoal.model import Candidate, Envelopes, Method, Panel, Private, Progress, Recipe, ShardPlan
 
 Algorithm = Literal["kapra", "naive"]
 WordsOf = Literal["mean", "own"]
@@ -37,7 +37,7 @@ class _Partition(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KP:
+class KP(Method):
     """Publish envelopes shared by at least `k` series, and patterns shared by at least `p` of those.
 
     Of every series two things are published: at each instant the lowest and the highest value of its group, and a
@@ -161,13 +161,6 @@ class KP:
             raise ParameterError("seed must be a whole number of at least 0.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        whole = {name: int(plain[name]) for name in ("k", "p", "max_level", "seed")}
-        return plain | whole | {"l": None if self.l is None else int(self.l), "epsilon": float(self.epsilon)}
-
-    @property
     def aims_at(self) -> KPAnonymity:
         """The guarantee a candidate of this method is checked against."""
         return KPAnonymity(int(self.k), int(self.p))
@@ -177,7 +170,12 @@ class KP:
         """What patterns are written in."""
         return Sax(int(self.max_level))
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """At least 3k subjects."""
+        return ShardPlan(least=3 * int(self.k))
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form groups and words; publish envelopes and patterns of all series but the suppressed ones, in row order."""
         self._refuse(panel)
         ranges = positions("envelope_instants", self.envelope_instants, panel.n_instants)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import FeatureName, Learned, ShownGroups, describe_features, find_features
+from shoal.features import Custom, FeatureName, Learned, ShownGroups, Standardized, describe_features, find_features
 from shoal.features.shown_groups import FILE_NAME as SHOWN_FILE
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
@@ -28,8 +30,19 @@ from shoal.methods.aggregates import (
 from shoal.methods.grouping import Algorithm, Grouping
 from shoal.methods.strata import strata_of
 from shoal.methods.threads import check_threads
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel, Private, Profiles, Published, Recipe
+from shoal.model import (
+    Candidate,
+    Method,
+    Moments,
+    Panel,
+    PanelShards,
+    Private,
+    Profiles,
+    Progress,
+    Published,
+    Recipe,
+    ShardPlan,
+)
 
 Form = Literal["values", "profiles"]
 
@@ -38,7 +51,7 @@ LARGEST_LIKENESS = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Microaggregation:
+class Microaggregation(Method):
     """Replace every series by the mean, or another aggregate, of at least `k` similar ones.
 
     Groups are formed on features of the series; every member of a group is published as the group's aggregate of the
@@ -184,7 +197,36 @@ class Microaggregation:
         """The guarantee a candidate of this method is checked against."""
         return KAnonymity(self.k)
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """At least 3k subjects, along the attribute that groups must not cross."""
+        # Only features that each series has by itself are the same wherever they are computed.
+        by_itself = not isinstance(find_features(self.features), Standardized | Custom)
+        features = self.features if by_itself else "raw"
+        return ShardPlan(least=3 * int(self.k), within=self.stratum, features=features)
+
+    @property
+    def why_whole(self) -> str:
+        """The clock of one algorithm, and groups that were shown of people who are in several shards."""
+        if self.algorithm == "best":
+            return (
+                "algorithm 'best' searches until its time is over, so that a shard computed again would have other "
+                "groups. In shards use 'auto' or 'mdav', with refine=True for less loss."
+            )
+        if self.shown_groups:
+            return (
+                "Groups within those that analysts were shown cross the borders of shards. Anonymize in memory, or "
+                "learn the metric from public series."
+            )
+        return ""
+
+    def prepare(self, panel: PanelShards) -> Self:
+        """Standardized features are those of the whole panel."""
+        if not isinstance(find_features(self.features), Standardized):
+            return self
+        return replace(self, features=Standardized(reduce(add, panel.map(_moments))))
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups and publish their aggregates."""
         if panel.n_subjects < self.k:
             raise ParameterError(
@@ -280,6 +322,10 @@ class Microaggregation:
                 "'mean', or a larger k."
             )
         return likeness
+
+
+def _moments(number: int, panel: Panel) -> Moments:
+    return Moments.of(panel.rows)
 
 
 def _shown_in(panel: Panel, shown: Sequence[ShownGroups]) -> NDArray[np.int64] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -14,8 +14,8 @@ from shoal.kernels.nlk_channels import channel_groups
 from shoal.kernels.nlk_intervals import Loss, Representative, publish_labels
 from shoal.kernels.nlk_prices import n_steps, priced_groups
 from shoal.kernels.nlk_splits import SplitFigures, cluster_instants, split_groups
-from shoal.methods.watch import Progress, watched
-from shoal.model import Candidate, Panel, Private, Recipe
+from shoal.methods.watch import watched
+from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, ShardPlan
 
 Strategy = Literal["optimal", "mth", "mil", "cluster"]
 
@@ -32,7 +32,7 @@ _MOST_CELLS = 200_000  # for which that stays a matter of seconds
 
 
 @dataclass(frozen=True, kw_only=True)
-class NLK:
+class NLK(Method):
     """Group the series anew at each instant, so that a few known values of one give few others away.
 
     At every instant each value is replaced by the mean of its group there. Groups have at least `k` members, but for a
@@ -94,12 +94,6 @@ class NLK:
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"n": int(self.n), "l": int(self.l), "k": int(self.k)}
-
-    @property
     def aims_at(self) -> NLKAnonymity:
         """The guarantee a candidate of this method is checked against."""
         return NLKAnonymity(self.n, self.l, self.k)
@@ -109,7 +103,12 @@ class NLK:
         """At how many instants a series may be in a group below k: then l - n instants cannot be inferred."""
         return int(self.l - self.n) - 1
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """At least 3k subjects."""
+        return ShardPlan(least=3 * int(self.k))
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups of every instant and publish their representatives."""
         self._refuse(panel)
         x = np.ascontiguousarray(panel.values).reshape(panel.n_series, panel.n_instants, -1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,7 @@ from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
 from shoal.methods.randomness import check_seed, stream
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Moments, Panel, PanelShards, Progress
 
 Kind = Literal["gaussian", "laplace", "uniform", "coloured"]
 Per = Literal["panel", "series"]
@@ -22,7 +23,7 @@ MOST_MEMORY = 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseAddition:
+class NoiseAddition(Method):
     """Add noise of a given strength to every reading.
 
     y[i, t] = x[i, t] + s e[i, t], where e has mean 0 and variance 1, and s^2 = variance of the signal / snr. The signal
@@ -70,6 +71,7 @@ class NoiseAddition:
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = False
     keeps_apart: ClassVar[bool] = True
+    _whole: ClassVar[_Spread | None] = None
 
     snr: float
     kind: Kind = "gaussian"
@@ -92,22 +94,22 @@ class NoiseAddition:
             raise ParameterError(f"memory must be a number from 0 to {MOST_MEMORY}.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"snr": float(self.snr), "seed": int(self.seed)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def prepare(self, panel: PanelShards) -> Self:
+        """The same strength and memory everywhere: those of all series."""
+        prepared = replace(self)
+        object.__setattr__(prepared, "_whole", reduce(add, panel.map(_spread_of)))
+        return prepared
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Draw the noise and add it."""
-        x = cube(panel)
         rng = stream(panel, int(self.seed), self.name)
-        together = deviation_of(x, (0, 1))
-        memory = _memory(x) if self.memory is None else np.full(panel.n_channels, float(self.memory))
+        spread = _Spread.of(panel) if self._whole is None else self._whole
+        together = spread.deviation
+        memory = spread.memory if self.memory is None else np.full(panel.n_channels, float(self.memory))
 
         def noisy(own: Floats) -> Floats:
             deviation = np.broadcast_to(together, (len(own), 1, own.shape[2]))
@@ -154,13 +156,46 @@ def deviation_of(x: Floats, axes: tuple[int, ...]) -> Floats:
     return deviation
 
 
-def _memory(x: Floats) -> NDArray[np.float64]:
-    """For each channel the correlation of readings one instant apart, each series around its own mean."""
-    observed = ~np.isnan(x)
-    counts = np.maximum(observed.sum(axis=1, keepdims=True), 1)
-    mean = np.where(observed, x, 0.0).sum(axis=1, keepdims=True) / counts
-    centred = np.where(observed, x - mean, 0.0)
-    total = (centred**2).sum(axis=(0, 1))
-    together = (centred[:, 1:] * centred[:, :-1]).sum(axis=(0, 1))
-    found: NDArray[np.float64] = np.divide(together, total, out=np.zeros(len(total)), where=total > 0.0)
-    return np.clip(found, 0.0, MOST_MEMORY)
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """How far readings spread in each channel, and how they go on from one instant to the next."""
+
+    moments: Moments
+    total: NDArray[np.float64]
+    """Squared deviations of each series from its own mean."""
+    together: NDArray[np.float64]
+    """The same between readings one instant apart."""
+
+    @staticmethod
+    def of(panel: Panel) -> _Spread:
+        """Those of a panel."""
+        x = cube(panel)
+        observed = ~np.isnan(x)
+        counts = np.maximum(observed.sum(axis=1, keepdims=True), 1)
+        mean = np.where(observed, x, 0.0).sum(axis=1, keepdims=True) / counts
+        centred = np.where(observed, x - mean, 0.0)
+        return _Spread(
+            Moments.of(x.reshape(-1, panel.n_channels)),
+            (centred**2).sum(axis=(0, 1)),
+            (centred[:, 1:] * centred[:, :-1]).sum(axis=(0, 1)),
+        )
+
+    @property
+    def deviation(self) -> Floats:
+        """The standard deviation of each channel, (1, 1, channels)."""
+        found: Floats = np.sqrt(self.moments.deviations / np.maximum(self.moments.counts, 1))[None, None]
+        return found
+
+    @property
+    def memory(self) -> NDArray[np.float64]:
+        """For each channel the correlation of readings one instant apart, each series around its own mean."""
+        there = self.total > 0.0
+        found: NDArray[np.float64] = np.divide(self.together, self.total, out=np.zeros(len(self.total)), where=there)
+        return np.clip(found, 0.0, MOST_MEMORY)
+
+    def __add__(self, other: _Spread) -> _Spread:
+        return _Spread(self.moments + other.moments, self.total + other.total, self.together + other.together)
+
+
+def _spread_of(number: int, panel: Panel) -> _Spread:
+    return _Spread.of(panel)

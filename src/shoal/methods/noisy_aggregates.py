@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from shoal.guarantees.differential_privacy import Spent, Unit
 from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, shaped
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.randomness import check_seed
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel, Private, Profiles, Recipe
+from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe
 
 Figure = Literal["mean", "total"]
 
@@ -26,7 +25,7 @@ STEPS = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyAggregates:
+class NoisyAggregates(Method):
     """Publish the mean of all subjects at each instant, or of each group of them, with just enough noise.
 
     Every subject has one curve, the mean of its series, cut off at `lower` and `upper`. When the readings of one
@@ -123,17 +122,19 @@ class NoisyAggregates:
             check_seed(self.insecure_seed)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {name: float(plain[name]) for name in ("epsilon", "lower", "upper", "count_share")}
-
-    @property
     def aims_at(self) -> DifferentialPrivacy:
         """The guarantee of this method; the candidate's carries the accounting as well."""
         return DifferentialPrivacy(float(self.epsilon), self.unit)
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def why_whole(self) -> str:
+        """Noise is drawn once, for sums over everybody."""
+        return (
+            "noisy-aggregates adds one noise to sums over everybody, and in shards each would have its own. Aggregate "
+            "in memory, without shards."
+        )
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Clip, sum, add noise, divide."""
         self._refuse(panel)
         group, n_groups = self._groups(panel)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,11 @@ from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_share, cube, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
 from shoal.methods.randomness import check_seed, stream
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Panel, Progress
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permutation:
+class Permutation(Method):
     """Exchange stretches of `length` instants between a share of the series.
 
     The instants are cut into stretches, the last one may be shorter. In each stretch a share of the series is drawn
@@ -50,6 +49,7 @@ class Permutation:
     permutation).
     """
 
+    same_in_all_shards: ClassVar[frozenset[str]] = frozenset({"stretches"})
     name: ClassVar[str] = "permutation"
     keeps_equal: ClassVar[bool] = False
     each_alone: ClassVar[bool] = False
@@ -64,17 +64,11 @@ class Permutation:
         check_seed(self.seed)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"share": float(self.share), "seed": int(self.seed)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Draw who exchanges with whom, stretch by stretch."""
         if panel.n_subjects < 2:
             raise ParameterError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,15 +12,14 @@ from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_share, refuse_gaps
 from shoal.methods.fictives import make_fictives
 from shoal.methods.randomness import check_seed, stream
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Panel, Progress
 
 LEAST = 3
 """Drawn subjects from which on fictive series can be made that are none of theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingWithFictives:
+class SamplingWithFictives(Method):
     """Publish the series of some subjects, drawn by chance, and fictive series among them.
 
     A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
@@ -71,17 +70,11 @@ class SamplingWithFictives:
         check_seed(self.seed)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"share": float(self.share), "fictives": float(self.fictives), "seed": int(self.seed)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Draw the subjects in the order of rows, then make the fictive series after them."""
         refuse_gaps(self, panel)
         rng = stream(panel, int(self.seed), self.name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,14 @@ from shoal.methods.altered import SECRET, check_choice, cube, public_parameters,
 from shoal.methods.randomness import check_seed, stream
 from shoal.methods.scopes import Scopes, keep_the_rule
 from shoal.methods.strata import strata_of
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel, Private, Profiles, Recipe
+from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe, ShardPlan
 
 Figure = Literal["mean", "total"]
 Otherwise = Literal["merge", "withhold"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScopeAggregation:
+class ScopeAggregation(Method):
     """Publish one mean, and if wanted the total, over each group of at least `size` subjects, none of them dominant.
 
     Groups are the entries of an attribute, or drawn by chance. A group keeps the rule when it has at least `size`
@@ -92,17 +91,16 @@ class ScopeAggregation:
         check_seed(self.seed)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
-        return plain | {"size": int(self.size), "share": float(self.share), "seed": int(self.seed)}
-
-    @property
     def aims_at(self) -> AggregateRule:
         """The guarantee a candidate of this method is checked against."""
         return AggregateRule(int(self.size), float(self.share))
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """At least three groups, and all subjects of a scope in one shard."""
+        return ShardPlan(least=3 * int(self.size), within=self.within, whole_values=self.within is not None)
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups, mend those that break the rule, publish their figures."""
         if panel.n_subjects < self.size:
             raise ParameterError(

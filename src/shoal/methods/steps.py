@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.methods.unfolding import curves_of_first, groups_of_first, row_of_first, working_panel
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Guarantee, Panel, Private, Recipe
+from shoal.model import Candidate, Guarantee, Method, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
 
 # Their output must be made of readings as they were measured, or nothing may come after it.
 _ALONE = {
@@ -23,7 +23,7 @@ _ALONE = {
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(Method):
     """Apply methods in order, each to what the former would publish.
 
     The original stays the first panel: figures and attacks compare with that. Every guarantee that a step aims at is
@@ -79,7 +79,46 @@ class Steps:
         """What is needed to build the same steps again."""
         return {"steps": [{"name": step.name, **step.parameters} for step in self.steps]}
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """What the steps ask for, all of it."""
+        plans = [step.shard_plan for step in self.steps]
+        along = {plan.within for plan in plans if plan.within is not None}
+        if len(along) > 1:
+            raise ParameterError(
+                f"The steps must stay within {len(along)} different attributes, and shards follow one. Anonymize in "
+                "memory, or name one attribute."
+            )
+        first = next((plan for plan in plans if plan.within is not None), plans[-1])
+        return replace(first, least=max(plan.least for plan in plans))
+
+    @property
+    def why_whole(self) -> str:
+        """Any step that needs all series."""
+        return next((step.why_whole for step in self.steps if step.why_whole), "")
+
+    def prepare(self, panel: PanelShards) -> Self:
+        """Each step with figures of what the steps before it make of the whole panel."""
+        prepared: list[Method] = []
+        working = panel
+        for step in self.steps:
+            prepared.append(step.prepare(working))
+            if len(prepared) < len(self.steps):
+                working = replace(working, store=working.store.each(partial(_apply, prepared[-1])))
+        steps = replace(self)
+        object.__setattr__(steps, "steps", tuple(prepared))
+        return steps
+
+    def merged(self, recipes: Sequence[Recipe]) -> Recipe:
+        """Figures of each step; what one shard does not claim is not claimed of all."""
+        figures = [
+            step.merged_figures([recipe.figures["steps"][at] for recipe in recipes])
+            for at, step in enumerate(self.steps)
+        ]
+        broken = list(dict.fromkeys(name for recipe in recipes for name in recipe.figures["not_claimed"]))
+        return Recipe(self.name, recipes[0].parameters, {"steps": figures, "not_claimed": broken})
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Apply the steps; then see which guarantees are left."""
         made: list[Candidate] = []
         working = panel
@@ -131,6 +170,10 @@ class Steps:
             {"steps": [{"name": recipe.method, **recipe.parameters} for recipe in recipes]},
             {"steps": [recipe.figures for recipe in recipes], "not_claimed": list(broken)},
         )
+
+
+def _apply(step: Method, number: int, panel: Panel) -> Panel:
+    return working_panel(step.anonymize(panel))
 
 
 def _method(entry: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -12,8 +12,7 @@ from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import Floats, candidate_of, check_choice, cube, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, length_of
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Panel, Progress
 from shoal.read.align import make_buckets
 from shoal.read.zones import find_zone
 
@@ -21,7 +20,7 @@ By = Literal["mean", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeAggregation:
+class TimeAggregation(Method):
     """Publish the mean or the sum of every longer step of time instead of each reading.
 
     Steps are counted from midnight; days by the local clock where the panel has a time zone, so that one has 23 or 25
@@ -52,6 +51,7 @@ class TimeAggregation:
     "Data-driven anonymization process applied to time series", table 1 (time scale).
     """
 
+    same_in_all_shards: ClassVar[frozenset[str]] = frozenset({"steps", "short_steps"})
     name: ClassVar[str] = "time-aggregation"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
@@ -65,16 +65,11 @@ class TimeAggregation:
         check_choice("by", self.by, get_args(By))
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Gather the readings of every step."""
         places, times = self._steps(panel)
         sizes = np.bincount(places)

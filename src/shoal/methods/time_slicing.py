@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from shoal.guarantees import NoGuarantee
 from shoal.methods.altered import candidate_of, check_choice, cube, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Panel, Progress
 
 Dates = Literal["dropped", "kept"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TimeSlicing:
+class TimeSlicing(Method):
     """Cut every series into slices of one length and publish each under a pseudonym of its own.
 
     Slices are counted from the first instant. What is left over at the end is withheld, because a shorter slice would
@@ -48,6 +47,7 @@ class TimeSlicing:
     "Data-driven anonymization process applied to time series", section 5.1 (time slicing breaks individual trends).
     """
 
+    same_in_all_shards: ClassVar[frozenset[str]] = frozenset({"slices", "instants_withheld"})
     name: ClassVar[str] = "time-slicing"
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
@@ -61,16 +61,11 @@ class TimeSlicing:
         check_choice("dates", self.dates, get_args(Dates))
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Cut; rows are the slices of the first series in the order of time, then those of the next."""
         length, n_slices = self._cuts(panel)
         n, channels = panel.n_series, panel.n_channels

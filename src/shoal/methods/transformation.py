@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -12,14 +12,13 @@ from shoal.guarantees import NoGuarantee
 from shoal.methods.aggregates import round_values
 from shoal.methods.altered import Floats, candidate_of, check_choice, of_distinct, shaped
 from shoal.methods.lengths import Length, check_length, instants_in
-from shoal.methods.watch import Progress
-from shoal.model import Candidate, Panel
+from shoal.model import Candidate, Method, Panel, Progress
 
 Kind = Literal["standardise", "smooth", "coarsen"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transformation:
+class Transformation(Method):
     """Standardise, smooth or coarsen every series by itself.
 
     "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 where they
@@ -80,16 +79,11 @@ class Transformation:
             raise ParameterError("resolution must be a number above 0, such as 0.5.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @property
     def aims_at(self) -> NoGuarantee:
         """Nothing: judged by attack only."""
         return NoGuarantee()
 
-    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate:
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Apply the rule to every series."""
         if self.kind == "standardise":
             values = of_distinct(panel, _standardised)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Called now and then with (rows done, rows in all).
-Progress = Callable[[int, int], None]
+from shoal.model import Progress
 
 
 def watched(

@@ -11,12 +11,14 @@ from shoal.model.events_candidate import EventsCandidate, PrivateEvents
 from shoal.model.guarantee import Guarantee
 from shoal.model.judged import Judged
 from shoal.model.measure import Measure
+from shoal.model.method import Method, Progress
 from shoal.model.panel import Origin, Panel
 from shoal.model.profiles import Profiles
 from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
+from shoal.model.shards import CandidateShards, PanelShards, ShardPlan, Shards, Store, Whole
 from shoal.model.suppression import Suppression, ValueLoss
 from shoal.model.tally import Moments, Tally
 from shoal.model.verdict import Verdict, Witness
@@ -24,6 +26,7 @@ from shoal.model.verdict import Verdict, Witness
 __all__ = [
     "Attack",
     "Candidate",
+    "CandidateShards",
     "Described",
     "Envelopes",
     "EventTables",
@@ -34,12 +37,15 @@ __all__ = [
     "Interval",
     "Judged",
     "Measure",
+    "Method",
     "Moments",
     "Origin",
     "Panel",
+    "PanelShards",
     "Private",
     "PrivateEvents",
     "Profiles",
+    "Progress",
     "Published",
     "Recipe",
     "Release",
@@ -47,10 +53,14 @@ __all__ = [
     "Role",
     "Roles",
     "Score",
+    "ShardPlan",
+    "Shards",
+    "Store",
     "Suppression",
     "Tally",
     "ValueLoss",
     "Verdict",
+    "Whole",
     "Witness",
     "account_of",
 ]

@@ -28,11 +28,11 @@ class Described:
     @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same again, in plain types."""
-        return {name: _plain(value) for name, value in self.get_params().items()}
+        return {field.name: _plain(getattr(self, field.name), str(field.type)) for field in _fields(self)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The fields by name, as tools of the scikit-learn family ask for them."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in _fields(self)}
 
     def set_params(self, **parameters: Any) -> Self:
         """Another with these fields changed: this one is frozen."""
@@ -43,6 +43,12 @@ class Described:
         return dataclasses.replace(self, **parameters)  # type: ignore[type-var]
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as those of Python; everything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+def _fields(described: Any) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(described)
+
+
+def _plain(value: Any, kind: str) -> Any:
+    """Numbers of numpy as those of Python, and whole ones as floating where the field is; all else as it is."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    whole = isinstance(plain, int) and not isinstance(plain, bool)
+    return float(plain) if whole and kind in ("float", "float | None") else plain

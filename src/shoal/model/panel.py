@@ -139,10 +139,10 @@ class Panel:
         raise AttributeError("A Panel is immutable; build a new one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Immutability by __setattr__ defeats pickle's default way in; workers of an engine need panels.
-        arguments = (self.values, self.ids, self.times, self.subjects, dict(self.attributes), dict(self.sensitive))
-        extras = {"channels": self.channels, "timezone": self.timezone, "roles": self.roles, "origin": self.origin}
-        return (_rebuild, (arguments, extras))
+        # Immutability by __setattr__ defeats pickle's default way in. What was checked once is not checked again:
+        # workers of an engine hand panels on several times.
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return (_rebuild, (fields | {name: dict(fields[name]) for name in ("attributes", "sensitive")},))
 
     @property
     def n_series(self) -> int:
@@ -245,8 +245,13 @@ class Panel:
         return f"Panel({', '.join(parts)})"
 
 
-def _rebuild(arguments: tuple[Any, ...], extras: dict[str, Any]) -> Panel:
-    return Panel(*arguments, **extras)
+def _rebuild(fields: dict[str, Any]) -> Panel:
+    panel = object.__new__(Panel)
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(panel, name, MappingProxyType(value) if isinstance(value, dict) else value)
+    return panel
 
 
 def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:

@@ -1,5 +1,5 @@
-"""Panels that lie as Parquet in a lake."""
+"""Rows of a table into series, where the rows are."""
 
-from shoal.engines.reading.panel import read_blocks
+from shoal.engines.reading.panel import read_series
 
-__all__ = ["read_blocks"]
+__all__ = ["read_series"]

@@ -1,4 +1,4 @@
-"""Read a panel that lies as Parquet in a lake, into blocks on an engine.
+"""Read a panel that lies as Parquet in a lake, into series on an engine.
 
 The panel is the one that `shoal.read_panel` makes of the same table, with the same settings and the same refusals; only
 that ids are texts and have no order, and that a message about a single row cannot say which row is the first.
@@ -19,19 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from shoal.engines.blocks import RESERVED, BlockPanel, Clock
 from shoal.engines.contract import Blocks, Engine
 from shoal.engines.local import parquet_files
 from shoal.engines.reading.first import refuse_respelt
-from shoal.engines.reading.gaps import Instants, handle_gaps
-from shoal.engines.reading.long import Read, read_long
+from shoal.engines.reading.gaps import handle_gaps
+from shoal.engines.reading.long import read_long
 from shoal.engines.reading.summary import LARGEST
 from shoal.engines.reading.tally import count_distinct
 from shoal.engines.reading.wide import read_wide
 from shoal.engines.rows import SERIES, SUBJECT
+from shoal.engines.series import RESERVED, SeriesTable
 from shoal.engines.work import Columns
 from shoal.errors import InputError, ParameterError
-from shoal.model import Origin
+from shoal.model import Origin, Whole
 from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
 from shoal.read.files import digest
@@ -44,7 +44,7 @@ _CHEAP = 64 * 2**30
 """Bytes of input whose digest is worth reading them once more."""
 
 
-def read_blocks(
+def read_series(
     engine: Engine,
     path: str | os.PathLike[str],
     *,
@@ -63,7 +63,7 @@ def read_blocks(
     quantity: str | None = None,
     timezone: str | None = None,
     digests: bool | None = None,
-) -> BlockPanel:
+) -> SeriesTable:
     """Read series over common instants from Parquet, without bringing them into one place.
 
     Parameters
@@ -79,19 +79,6 @@ def read_blocks(
     digests
         Whether the SHA-256 of the input files goes into the certificate; it takes another reading of them, and is not
         possible of an address. Left out: where they are files, of 64 GiB at most.
-
-    Examples
-    --------
-    >>> import polars as pl, tempfile, os
-    >>> from shoal.engines import Local
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> file = os.path.join(folder.name, "meters.parquet")
-    >>> pl.DataFrame({"id": ["a", "b", "a"], "time": [0, 0, 1], "value": [1.0, 3.0, 2.0]}).write_parquet(file)
-    >>> with Local() as engine:
-    ...     panel = read_blocks(engine, file, missing="drop-series")
-    ...     print(panel, panel.panel().values.tolist())
-    BlockPanel(1 series, 2 instants, on local) [[1.0, 2.0]]
-    >>> folder.cleanup()
     """
     policies = parse_missing(missing)
     rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
@@ -129,18 +116,20 @@ def read_blocks(
     schema = pa.schema([*SERIES, *(table.schema.field(name) for name in (*attributes, *hidden))])
     panel = engine.map(table, Columns(tuple(schema.names)), schema)
     files = tuple(_digests(engine, place, digests))
-    return BlockPanel(
-        engine=engine,
-        table=panel,
-        clock=_clock(read, instants),
+    times: NDArray[Any] = np.arange(instants.n_instants) if instants.times is None else instants.times
+    whole = Whole(
         n_series=found.n_series,
         n_subjects=found.n_series if plan.subject is None else count_distinct(engine, panel, SUBJECT),
         n_missing=found.missing,
+        times=times.view("datetime64[us]") if instants.on_clock else times.astype(np.int64),
+        channels=("value",) if read.channels is None else read.channels,
+        timezone=None if read.zone is None else read.zone.name,
         attributes=attributes,
         sensitive=hidden,
         origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | account, told),
         roles=plan.roles(),
     )
+    return SeriesTable(engine, panel, whole)
 
 
 def _place(path: str | os.PathLike[str]) -> str:
@@ -176,16 +165,6 @@ def _refuse_other_columns(place: str) -> None:
                 f"File {position + 1} of {len(files)} in {place} has other columns than the first ({len(names)} "
                 f"against {len(first)}). Read files with the same columns together."
             )
-
-
-def _clock(read: Read, instants: Instants) -> Clock:
-    times: NDArray[Any] = np.arange(instants.n_instants) if instants.times is None else instants.times
-    zone = None if read.zone is None else read.zone.name
-    return Clock(
-        times.view("datetime64[us]") if instants.on_clock else times.astype(np.int64),
-        ("value",) if read.channels is None else read.channels,
-        zone,
-    )
 
 
 def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:

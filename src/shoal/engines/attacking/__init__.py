@@ -1,5 +1,0 @@
-"""Attacks on what lies on an engine."""
-
-from shoal.engines.attacking.attacks import attack
-
-__all__ = ["attack"]

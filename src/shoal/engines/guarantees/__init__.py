@@ -1,1 +1,0 @@
-"""Checks of guarantees that more than one method gives, on an engine."""

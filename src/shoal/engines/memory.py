@@ -1,0 +1,119 @@
+"""The work in this process, with everything in memory: what the other engines do, without a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
+from shoal.engines.failing import guard
+from shoal.engines.scatter import refuse_missing_keys
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """Rows in memory."""
+
+    rows: pa.Table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self.rows.schema
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: Any
+
+
+class Memory(Reading):
+    """Runs in this process, on rows that fit into its memory.
+
+    Examples
+    --------
+    >>> from shoal import Microaggregation, simulate
+    >>> from shoal.engines import Memory, in_shards
+    >>> panel = in_shards(simulate.meters(400, days=1, seed=1), Memory(), size=100)
+    >>> candidate = Microaggregation(k=5).anonymize(panel)
+    >>> candidate.check().holds, candidate.n_shards > 1
+    (True, True)
+    """
+
+    name: ClassVar[str] = "memory"
+
+    @property
+    def cores(self) -> int:
+        """How many parts are worked on at once."""
+        return 1
+
+    def read(self, path: str, columns: Sequence[str] | None = None) -> MemoryTable:
+        """A Parquet file or a folder of them."""
+        rows = ds.dataset(path, format="parquet").to_table(columns=None if columns is None else list(columns))
+        return MemoryTable(rows.replace_schema_metadata(None))
+
+    def scatter(self, rows: pa.Table, parts: int | None = None) -> MemoryTable:
+        """The rows themselves."""
+        return MemoryTable(rows)
+
+    def map(self, table: Table, work: Work, schema: pa.Schema) -> MemoryTable:
+        """The work done at once."""
+        return MemoryTable(_done(_mine(table).rows.to_batches(), work, schema))
+
+    def together(
+        self, table: Table, keys: Sequence[str], work: Work, schema: pa.Schema, *, order: Sequence[str] = ()
+    ) -> MemoryTable:
+        """The rows sorted, and the work done on them."""
+        rows = _mine(table).rows
+        for batch in rows.to_batches():
+            refuse_missing_keys(batch, tuple(keys))
+        rows = rows.sort_by([(name, "ascending") for name in (*keys, *order)])
+        return MemoryTable(_done(rows.to_batches(), work, schema))
+
+    def concat(self, tables: Sequence[Table]) -> MemoryTable:
+        """Their rows, one after another."""
+        return MemoryTable(pa.concat_tables([_mine(table).rows for table in tables]))
+
+    def keep(self, table: Table) -> MemoryTable:
+        """They are kept already."""
+        return _mine(table)
+
+    def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
+        """All rows."""
+        rows = _mine(table).rows
+        refuse_large(rows.nbytes, most)
+        return rows
+
+    def share(self, value: V) -> Shared[V]:
+        """The value itself."""
+        return _Value(value)
+
+    def close(self) -> None:
+        """There is nothing to remove."""
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _done(blocks: list[pa.RecordBatch], work: Work, schema: pa.Schema) -> pa.Table:
+    def found() -> Iterator[pa.RecordBatch]:
+        for block in guard(work(iter(blocks))):
+            if block.num_rows:
+                yield block.select(schema.names).cast(schema)
+
+    return pa.Table.from_batches(found(), schema)
+
+
+def _mine(table: Table) -> MemoryTable:
+    if not isinstance(table, MemoryTable):
+        raise TypeError("This table is of another engine.")
+    return table

@@ -1,0 +1,131 @@
+"""All series of a panel as rows of a table on an engine, before they are split into shards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks, Engine, Table
+from shoal.engines.rows import ID, ROW, SERIES, SUBJECT, pack, unpack
+from shoal.engines.store import EngineStore
+from shoal.errors import ParameterError
+from shoal.model import Panel, PanelShards, ShardPlan, Whole
+from shoal.model.shards import Store
+from shoal.read.series import as_array
+
+RESERVED = frozenset({ID, SUBJECT, ROW, "leaf"})
+"""Names an attribute cannot have on an engine."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeriesTable:
+    """Many series over the same instants.
+
+    Parameters
+    ----------
+    engine
+        Where they lie.
+    table
+        `id`, `subject` and `row` of each series, then attributes and sensitive columns. Ids are unique.
+    whole
+        Instants, channels and counts over all of them.
+    """
+
+    engine: Engine
+    table: Table
+    whole: Whole
+
+    def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
+        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
+        from shoal.engines.shard_plan import LEAF, assign_shards
+
+        found = assign_shards(self, plan)
+        store = EngineStore.of(self.engine, found.table, LEAF, partial(panel_of, self.whole), found.n_shards)
+        return store, found.values
+
+    def sample(self, n_series: int, seed: int) -> Panel:
+        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        share = min(1.0, n_series / max(1, self.whole.n_series))
+        drawn = self.engine.map(self.table, DrawSubjects(share, seed), self.table.schema)
+        return panel_of(self.whole, self.engine.collect(drawn, most=2**31).sort_by(ID))
+
+
+def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> PanelShards:
+    """A panel that is in memory, to be anonymized in shards on an engine. Its ids become texts."""
+    ids = [str(name) for name in panel.ids]
+    if len(set(ids)) < len(ids):
+        raise ParameterError("Ids are not unique as texts. Give them names that are.")
+    subjects = ids if panel.subjects is None else [str(name) for name in panel.subjects]
+    extra: dict[str, Any] = {**panel.attributes, **panel.sensitive}
+    if taken := sorted(name for name in extra if name in RESERVED or name.startswith("n ")):
+        raise ParameterError(f"Column {taken[0]!r} has a name that shards use themselves. Rename it to keep it.")
+    columns = {name: pa.array(column.tolist()) for name, column in extra.items()}
+    schema = pa.schema([*SERIES, *(pa.field(name, column.type) for name, column in columns.items())])
+    table = pa.table({ID: ids, SUBJECT: subjects, ROW: pack(panel.rows), **columns}).cast(schema)
+    whole = Whole(
+        n_series=panel.n_series,
+        n_subjects=panel.n_subjects,
+        n_missing=panel.n_missing,
+        times=panel.times,
+        channels=panel.channels,
+        timezone=panel.timezone,
+        attributes=tuple(panel.attributes),
+        sensitive=tuple(panel.sensitive),
+        origin=panel.origin,
+        roles=panel.roles,
+    )
+    return PanelShards.of(SeriesTable(engine, engine.scatter(table, 4 * engine.cores), whole), size)
+
+
+def panel_of(whole: Whole, rows: pa.Table) -> Panel:
+    """Rows of the table as a panel, with their ids and subjects."""
+    names = rows.column_names
+    return Panel(
+        shaped(whole, unpack(rows[ROW])),
+        ids=rows[ID].to_pylist(),
+        times=whole.times,
+        subjects=rows[SUBJECT].to_pylist(),
+        attributes={name: _static(rows[name]) for name in whole.attributes if name in names},
+        sensitive={name: _static(rows[name]) for name in whole.sensitive if name in names},
+        channels=whole.channels,
+        timezone=whole.timezone,
+        roles=whole.roles,
+        origin=whole.origin,
+        copy=False,
+    )
+
+
+def shaped(whole: Whole, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows as a panel has them: (series, instants), or (series, instants, channels)."""
+    if whole.n_channels == 1:
+        return rows.reshape(len(rows), whole.n_instants)
+    return rows.reshape(len(rows), whole.n_instants, whole.n_channels)
+
+
+def _static(column: pa.ChunkedArray) -> NDArray[Any]:
+    return as_array(column.to_pylist(), untyped=False)
+
+
+@dataclass(frozen=True)
+class DrawSubjects:
+    """Keep all series of the subjects whose hash is low enough."""
+
+    share: float
+    seed: int
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The rows that are drawn."""
+        for block in blocks:
+            yield block.filter(pa.array(chances(block.column(SUBJECT), self.seed) < self.share))
+
+
+def chances(names: pa.Array, seed: int) -> NDArray[np.float64]:
+    """A number in [0, 1) for each name, the same for the same name and seed wherever it is computed."""
+    hashed = pl.Series(pl.from_arrow(names)).hash(seed=seed).to_numpy()
+    return (hashed >> np.uint64(11)).astype(np.float64) / 2.0**53

@@ -1,0 +1,463 @@
+"""Which shard each series of a panel goes to: a plan learned on a sample, repaired from exact counts.
+
+Similar subjects go into the same shard, where the mean of their series lies among the leading directions of the sample.
+With an attribute that shards must not cross, each large value has a plan of its own, and small values share a shard
+whole. Everything follows from the data and the size asked for, nothing from the machine, so that every engine forms the
+same shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks, Engine, Shared, Table
+from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
+from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
+from shoal.engines.split_tree import Coordinates, Plan, learn_plan
+from shoal.engines.summing import add_up
+from shoal.engines.work import Chain, Columns, whole_keys
+from shoal.errors import ParameterError
+from shoal.features import Features, find_features
+from shoal.model import Panel, ShardPlan, Whole
+
+LEAF = "leaf"
+
+SHARD_BYTES = 64 * 2**20
+"""Bytes of readings in a shard, about, where nobody asks for a size; up to twice as many."""
+
+MOST_SUBJECTS = 50_000
+"""Subjects in a shard, about, where nobody asks for a size; up to twice as many. More cost more time than they save."""
+
+LARGEST_VALUE = 8
+"""Shards' worth of subjects that a value may have which must not be cut."""
+
+SAMPLE = 65_536
+"""Series that a plan is learned from, however many there are."""
+
+SAMPLE_BYTES = 64 * 2**20
+"""What they may take at the driver. Of long series fewer are drawn for directions, and for the cuts places alone."""
+
+MOST_VALUES = 10_000
+"""Different values of an attribute that a plan may have."""
+
+_PLACE, _KEY, _FIRST, _N, _ALL = "n place", "n key", "n first", "n subjects", "n all"
+_FEWEST = 512  # series that say something about directions
+_PER_LEAF = 48  # places in the sample for each shard; the halves are then within a third of each other
+_MOST_DRAWN = 1_000_000
+_TOO_LARGE = 2.5  # times the planned size: a sample that went wrong
+_ROWS = 8192
+_DRAW, _WALK, _NAME = 7, 11, 13  # seeds: who is in the sample must say nothing about where they go
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Assigned:
+    """Every series with the number of its shard, in the column `leaf`."""
+
+    table: Table
+    n_shards: int
+    values: tuple[int, ...]
+
+
+def default_size(whole: Whole) -> int:
+    """Subjects of a shard where nobody asks for a number: it follows from the data alone."""
+    per_subject = 8 * whole.n_instants * whole.n_channels * whole.n_series / whole.n_subjects
+    return max(1, min(MOST_SUBJECTS, int(SHARD_BYTES / per_subject)))
+
+
+def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
+    """Learn a plan for the panel and say of each series where it goes."""
+    engine, schema, whole = series.engine, series.table.schema, series.whole
+    if plan.within is not None and plan.within not in whole.attributes:
+        raise ParameterError(
+            f"within={plan.within!r} is not among the {len(whole.attributes)} attributes of the panel. "
+            "Name it as quasi when reading."
+        )
+    size = max(plan.least, default_size(whole) if plan.size is None else plan.size)
+    numbered = schema.append(pa.field(LEAF, pa.int64()))
+    if whole.n_subjects < 2 * size:
+        return Assigned(engine.map(series.table, _OneShard(), numbered), 1, (-1,))
+    features = _FeaturesOf(find_features(plan.features), whole)
+    coordinates, sample = _Sample(series, features, plan.within).learn(size)
+    place = _Place(features, coordinates)
+    table = series.table
+    if not whole.one_series_per_subject:
+        located = pa.schema([*schema, (_PLACE, pa.binary()), (_FIRST, pa.bool_())])
+        table = engine.keep(engine.together(table, [SUBJECT], _Locate(place, plan.within), located, order=[ID]))
+    bins = _find_bins(series, table, plan, size)
+    rule = _learn(coordinates, sample, bins, size)
+    most = max(int(_TOO_LARGE * size), 2 * plan.least)
+    counts = _count(engine, table, rule, place)
+    for _ in range(2):
+        if counts.max() <= most:
+            break
+        rule = _each(rule, counts, lambda one, own: one.divided(own, most))
+        counts = _count(engine, table, rule, place)
+    rule = _each(rule, counts, lambda one, own: one.repaired(own, plan.least))
+    assigned = engine.map(table, _Assign(engine.share(rule), place, tuple(numbered.names)), numbered)
+    of_bin = [bins.value_of(number) for number in range(bins.n_bins)]
+    values = tuple(of_bin[b] for b, one in enumerate(rule.plans) for _ in range(one.n_leaves))
+    return Assigned(assigned, int(rule.offsets[-1]), values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Bins:
+    """Values of an attribute in bins: a large one has a bin of its own, which may be cut; small ones share one.
+
+    Parameters
+    ----------
+    within
+        Name of the attribute; None for one bin of all.
+    values, numbers
+        Each value and the number of its bin.
+    sizes
+        Subjects of each bin.
+    whole
+        Whether no bin may be cut.
+    """
+
+    within: str | None
+    values: pa.Array | None
+    numbers: Rows
+    sizes: tuple[int, ...]
+    whole: bool = False
+
+    @property
+    def n_bins(self) -> int:
+        return len(self.sizes)
+
+    def codes(self, rows: pa.RecordBatch | pa.Table) -> Rows:
+        """The bin of each row."""
+        if self.within is None:
+            return np.zeros(rows.num_rows, dtype=np.int64)
+        places = pc.index_in(_plain(rows[self.within]), value_set=self.values)
+        return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
+
+    def may_be_cut(self, number: int) -> bool:
+        """Only a bin of one value, or of everybody."""
+        return not self.whole and (self.within is None or int((self.numbers == number).sum()) == 1)
+
+    def value_of(self, number: int) -> int:
+        """The one value in a bin; -1 where there are several, or no attribute."""
+        own = np.flatnonzero(self.numbers == number)
+        return int(own[0]) if self.within is not None and len(own) == 1 else -1
+
+
+def _find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> _Bins:
+    """Values with their counts of subjects, smallest first into common bins."""
+    within, whole, engine = plan.within, series.whole, series.engine
+    if within is None:
+        return _Bins(None, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
+    kind = table.schema.field(within).type
+    schema = pa.schema([(within, kind), (_N, pa.int64()), (ID, pa.string()), (_ALL, pa.int32())])
+    tallies = engine.map(table, _Tally(within), schema)
+    merged = engine.collect(engine.together(tallies, [_ALL], _Tally(within), schema))
+    if merged.num_rows > MOST_VALUES:
+        raise ParameterError(
+            f"within={within!r} has more than {MOST_VALUES} different values: most groups would be too small. Name an "
+            "attribute with fewer."
+        )
+    merged = merged.sort_by(ID)  # by their first series, as in memory
+    sizes = merged[_N].to_numpy()
+    if plan.whole_values and sizes.max() > LARGEST_VALUE * size:
+        raise ParameterError(
+            f"The largest value of {within!r} has {sizes.max()} subjects, and all of them must be in one shard; at "
+            f"{size} subjects each that is more than {LARGEST_VALUE} shards. Name a finer attribute, or give a larger "
+            "shard size."
+        )
+    numbers = pack_values(sizes, size, plan.least)
+    totals = np.bincount(numbers, weights=sizes).astype(np.int64)
+    return _Bins(within, merged[within].combine_chunks(), numbers, tuple(totals.tolist()), plan.whole_values)
+
+
+def pack_values(sizes: Rows, size: int, least: int) -> Rows:
+    """The bin of each value. The smallest values come first; a bin is full at `size`, and has at least `least`.
+
+    Examples
+    --------
+    >>> pack_values(np.array([900, 3, 4, 50, 60]), size=100, least=30).tolist()
+    [1, 0, 0, 0, 0]
+    """
+    numbers = np.zeros(len(sizes), dtype=np.int64)
+    number, total = 0, 0
+    for value in sorted(range(len(sizes)), key=lambda i: (sizes[i], i)):
+        if total >= size or (sizes[value] >= size and total >= least):
+            number, total = number + 1, 0
+        numbers[value] = number
+        total += int(sizes[value])
+    if number and total < least:
+        numbers[numbers == number] = number - 1
+    return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """What decides on a shard: a plan for each bin, whose shards are numbered one after another."""
+
+    coordinates: Coordinates
+    plans: tuple[Plan, ...]
+    bins: _Bins
+
+    @property
+    def offsets(self) -> Rows:
+        """The number of the first shard of each plan, and of all shards."""
+        return np.concatenate([[0], np.cumsum([plan.n_leaves for plan in self.plans])]).astype(np.int64)
+
+    def leaves(self, rows: pa.RecordBatch | pa.Table, places: NDArray[np.float64]) -> Rows:
+        """The shard of each row from its place."""
+        drawn = chances(_one(rows[SUBJECT]), _WALK)
+        codes = self.bins.codes(rows)
+        found = self.offsets[codes]
+        for code in np.unique(codes):
+            if self.plans[code].n_leaves > 1:
+                own = np.flatnonzero(codes == code)
+                found[own] += self.plans[code].assign(np.ascontiguousarray(places[own]), drawn[own])
+        return found
+
+
+@dataclass(frozen=True)
+class _OneShard:
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            yield block.append_column(LEAF, pa.array(np.zeros(block.num_rows, dtype=np.int64)))
+
+
+@dataclass(frozen=True)
+class _FeaturesOf:
+    """Features of rows of a block."""
+
+    features: Features
+    whole: Whole
+
+    def __call__(self, rows: pa.RecordBatch | pa.Table) -> NDArray[np.float64]:
+        """An array (series, features)."""
+        values = shaped(self.whole, unpack(rows[ROW]))
+        return self.features(Panel(values, times=self.whole.times, channels=self.whole.channels, copy=False))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Coordinates of rows: those they carry, or those of their features."""
+
+    features: _FeaturesOf
+    coordinates: Coordinates
+
+    def __call__(self, rows: pa.RecordBatch | pa.Table) -> NDArray[np.float64]:
+        if _PLACE in rows.schema.names:
+            return unpack(rows[_PLACE])
+        return self.coordinates.of(self.features(rows))
+
+
+@dataclass(frozen=True)
+class _Locate:
+    """For subjects with several series: the mean of their places, and which row stands for them in counts."""
+
+    place: _Place
+    within: str | None
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for rows in whole_keys(blocks, [SUBJECT], rows=_ROWS):
+            places = self.place(rows)
+            codes = _codes(rows[SUBJECT])
+            if self.within is not None:
+                _refuse_crossing(codes, _codes(rows[self.within]), self.within)
+            sums = np.zeros((int(codes.max()) + 1, places.shape[1]))
+            np.add.at(sums, codes, places)  # in the order of the rows, which is that of their ids
+            means = sums / np.bincount(codes)[:, None]
+            first = np.zeros(len(codes), dtype=np.bool_)
+            first[np.unique(codes, return_index=True)[1]] = True
+            rows = rows.append_column(_PLACE, pack(means[codes])).append_column(_FIRST, pa.array(first))
+            yield from rows.to_batches()
+
+
+def _refuse_crossing(subjects: Rows, values: Rows, within: str) -> None:
+    """All series of a subject are in one shard, so that they must have one value."""
+    both = np.unique(np.stack([subjects, values]), axis=1)
+    if n := both.shape[1] - len(np.unique(subjects)):
+        raise ParameterError(
+            f"At least {n} subject(s) have series with different values of {within!r}; in shards all series of a "
+            "subject are together. Give each subject one value, or anonymize in memory."
+        )
+
+
+@dataclass(frozen=True)
+class _Assign:
+    """Rows with their shard."""
+
+    rule: Shared[_Rule]
+    place: _Place
+    names: tuple[str, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        rule = self.rule.value
+        for block in blocks:
+            if block.num_rows:
+                leaves = rule.leaves(block, self.place(block))
+                yield block.append_column(LEAF, pa.array(leaves)).select(list(self.names))
+
+
+@dataclass(frozen=True)
+class _Count:
+    """How many subjects each shard would get."""
+
+    rule: Shared[_Rule]
+    place: _Place
+
+    def __call__(self, blocks: Blocks) -> Rows:
+        rule = self.rule.value
+        counts = np.zeros(int(rule.offsets[-1]), dtype=np.int64)
+        for block in blocks:
+            if block.num_rows:
+                leaves = rule.leaves(block, self.place(block))
+                if _FIRST in block.schema.names:
+                    leaves = leaves[block[_FIRST].to_numpy(zero_copy_only=False)]
+                counts += np.bincount(leaves, minlength=len(counts))
+        return counts
+
+
+def _count(engine: Engine, table: Table, rule: _Rule, place: _Place) -> Rows:
+    # Added up where the rows are: with many parts and many shards, the counts of all parts are more than the plan.
+    return add_up(engine, table, _Count(engine.share(rule), place), int(rule.offsets[-1]))
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Subjects drawn by a hash of their names, the same on every engine."""
+
+    series: SeriesTable
+    features: _FeaturesOf
+    within: str | None
+
+    def learn(self, size: int) -> tuple[Coordinates, pa.Table]:
+        """The coordinates, and a table with the places of a sample: one row for each series."""
+        whole = self.series.whole
+        row_bytes = 8 * whole.n_instants * whole.n_channels
+        rows = self._rows(min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // row_bytes)))
+        coordinates = Coordinates.learn(self.features(rows))
+        place = _Place(self.features, coordinates)
+        wanted = min(_MOST_DRAWN, _PER_LEAF * max(1, whole.n_subjects // size))
+        if rows.num_rows < min(wanted, whole.n_series // 2):
+            located = self._places(wanted, place)
+        else:
+            located = pa.Table.from_batches(_Places(place, self.within)(iter(rows.combine_chunks().to_batches())))
+        # The same order on every engine: means are sums of floats.
+        return coordinates, located.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
+
+    def _rows(self, n: int) -> pa.Table:
+        table, schema, draw = self._drawn(n)
+        engine = self.series.engine
+        return engine.collect(engine.map(table, draw, schema), most=4 * SAMPLE_BYTES).sort_by(ID)
+
+    def _places(self, n: int, place: _Place) -> pa.Table:
+        table, schema, draw = self._drawn(n)
+        engine = self.series.engine
+        kept = [
+            (_KEY, pa.float64()),
+            *(() if self.within is None else [schema.field(self.within)]),
+            (_PLACE, pa.binary()),
+        ]
+        work = Chain((draw, _Places(place, self.within)))
+        return engine.collect(engine.map(table, work, pa.schema(kept)), most=4 * SAMPLE_BYTES)
+
+    def _drawn(self, n: int) -> tuple[Table, pa.Schema, DrawSubjects]:
+        series = self.series
+        names = [ID, SUBJECT, ROW, *([] if self.within is None else [self.within])]
+        schema = pa.schema([series.table.schema.field(name) for name in names])
+        narrow = series.engine.map(series.table, Columns(tuple(names)), schema)
+        return narrow, schema, DrawSubjects(min(1.0, n / series.whole.n_series), _DRAW)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Places in the stead of series, and a number for each subject: names can be long."""
+
+    place: _Place
+    within: str | None
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            if block.num_rows:
+                columns = {_KEY: pa.array(chances(block[SUBJECT], _NAME))}
+                if self.within is not None:
+                    columns[self.within] = block[self.within]
+                yield pa.record_batch({**columns, _PLACE: pack(self.place(block))})
+
+
+def _learn(coordinates: Coordinates, sample: pa.Table, bins: _Bins, size: int) -> _Rule:
+    """A plan for each bin from the subjects of the sample that are in it."""
+    places, codes = unpack(sample[_PLACE]), bins.codes(sample)
+    subjects = _codes(sample[_KEY])
+    plans = []
+    for code, n_subjects in enumerate(bins.sizes):
+        own = np.flatnonzero(codes == code) if len(places) else np.empty(0, dtype=np.int64)
+        numbers = np.unique(subjects[own], return_inverse=True)[1]
+        means = np.zeros((int(numbers.max()) + 1 if len(own) else 0, coordinates.basis.shape[1]))
+        np.add.at(means, numbers, places[own] if len(own) else means)
+        means /= np.maximum(np.bincount(numbers, minlength=len(means)), 1)[:, None]
+        plans.append(learn_plan(means, n_subjects if bins.may_be_cut(code) else 1, size))
+    return _Rule(coordinates, tuple(plans), bins)
+
+
+def _each(rule: _Rule, counts: Rows, change: Callable[[Plan, Rows], Plan]) -> _Rule:
+    """The rule with every plan changed by the counts of its own shards; what must not be cut stays whole."""
+    pieces = np.split(counts, rule.offsets[1:-1])
+    plans = tuple(
+        change(plan, own) if rule.bins.may_be_cut(number) else plan
+        for number, (plan, own) in enumerate(zip(rule.plans, pieces, strict=True))
+    )
+    return _Rule(rule.coordinates, plans, rule.bins)
+
+
+@dataclass(frozen=True)
+class _Tally:
+    """Subjects and the first id of each value: of series, or of tallies. No more values than show that they are too
+    many."""
+
+    within: str
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        found: pa.Table | None = None
+        for block in blocks:
+            own = pa.table({self.within: _plain(block[self.within]), _N: _counted(block), ID: block[ID]})
+            found = _tally(own if found is None else pa.concat_tables([found, own]), self.within)
+            found = found.slice(0, MOST_VALUES + 1)
+        if found is not None:
+            together = pa.array(np.zeros(found.num_rows, dtype=np.int32))
+            yield from found.append_column(_ALL, together).combine_chunks().to_batches()
+
+
+def _counted(block: pa.RecordBatch) -> pa.Array:
+    if _N in block.schema.names:
+        return block[_N]
+    if _FIRST in block.schema.names:
+        return block[_FIRST].cast(pa.int64())
+    return pa.array(np.ones(block.num_rows, dtype=np.int64))
+
+
+def _tally(rows: pa.Table, within: str) -> pa.Table:
+    counted = rows.group_by(within).aggregate([(_N, "sum"), (ID, "min")])
+    return pa.table({within: counted[within], _N: counted[f"{_N}_sum"], ID: counted[f"{ID}_min"]})
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Values with one kind of missing."""
+    if pa.types.is_floating(column.type):
+        return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    return column
+
+
+def _codes(column: pa.Array | pa.ChunkedArray) -> Rows:
+    encoded = _one(column).dictionary_encode()
+    found = pc.fill_null(encoded.indices.cast(pa.int64()), len(encoded.dictionary))
+    return np.asarray(found.to_numpy(zero_copy_only=False))
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

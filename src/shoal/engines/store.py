@@ -1,0 +1,161 @@
+"""Shards on an engine: each an item that is pickled, cut into pieces and kept where the engine likes.
+
+Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
+and forgets it. Numbers of an item travel beside its pickle, without a copy in between.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.engines.contract import Blocks, Engine, Table
+from shoal.engines.work import each_key
+from shoal.model.shards import Store
+
+T = TypeVar("T")
+U = TypeVar("U")
+R = TypeVar("R")
+
+SHARD = "shard"
+_PART, _PLACE, _BUFFER, _BYTES = "part", "place", "buffer", "bytes"
+
+_PIECE = 8 * 2**20  # bytes: many make up a shard, and one is no burden for a row of Spark's
+_PIECES = pa.schema([(SHARD, pa.int64()), (_BUFFER, pa.int64()), (_BYTES, pa.binary())])
+_GATHERED = pa.schema([(_PART, pa.int64()), (_PLACE, pa.int64()), *_PIECES])
+_RESULTS = pa.schema([(SHARD, pa.int64()), (_BYTES, pa.binary())])
+
+
+@dataclass(frozen=True, eq=False)
+class EngineStore(Generic[T]):
+    """Items of one kind on an engine, numbered from 0."""
+
+    engine: Engine
+    table: Table
+    n_shards: int
+
+    @classmethod
+    def of(
+        cls, engine: Engine, table: Table, keys: str, make: Callable[[pa.Table], T], n_shards: int
+    ) -> EngineStore[T]:
+        """Items made of all rows with the same key, which is the number of the shard; rows are sorted by id."""
+        pieces = engine.together(table, [keys], _Make(keys, make), _PIECES, order=["id"])
+        return cls(engine, engine.keep(pieces), n_shards)
+
+    def map(self, work: Callable[[int, T], R]) -> list[R]:
+        """Small results of all shards, in their order."""
+        found = self.engine.collect(self.engine.map(self.table, _Map(work), _RESULTS))
+        return _in_order(found)
+
+    def each(self, work: Callable[[int, T], U]) -> Store[U]:
+        """Large results, which stay on the engine."""
+        return EngineStore(
+            self.engine, self.engine.keep(self.engine.map(self.table, _Each(work), _PIECES)), self.n_shards
+        )
+
+    def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
+        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+        of, place = np.full(self.n_shards, -1), np.zeros(self.n_shards, dtype=np.int64)
+        for number, shards in enumerate(parts):
+            of[list(shards)], place[list(shards)] = number, np.arange(len(shards))
+        placed = self.engine.map(self.table, _Place(tuple(of.tolist()), tuple(place.tolist())), _GATHERED)
+        table = self.engine.together(placed, [_PART], _Gather(work), _RESULTS, order=[_PLACE, _BUFFER])
+        return _in_order(self.engine.collect(table))
+
+
+def _in_order(found: pa.Table) -> list[Any]:
+    order = np.argsort(found[SHARD].to_numpy(), kind="stable")
+    results = found[_BYTES].to_pylist()
+    return [pickle.loads(results[i]) for i in order]
+
+
+def _pieces(number: int, item: Any) -> Blocks:
+    """An item in rows: the pickle first, then the numbers it stands on."""
+    beside: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(item, protocol=5, buffer_callback=beside.append)
+    place = 0
+    for raw in (memoryview(head), *(buffer.raw() for buffer in beside)):
+        for first in range(0, max(1, raw.nbytes), _PIECE):
+            data = pa.array([raw[first : first + _PIECE]], pa.binary())
+            # The place counts pieces, the sign of its lowest bit tells where a new buffer begins.
+            yield pa.record_batch([[number], [2 * place + (first == 0)], data], schema=_PIECES)
+            place += 1
+
+
+def _item(rows: pa.Table) -> Any:
+    """The item of all rows of a shard, in their order."""
+    buffers: list[list[Any]] = []
+    for place, data in zip(rows[_BUFFER].to_pylist(), rows[_BYTES], strict=True):
+        if place % 2:
+            buffers.append([])
+        buffers[-1].append(data.as_buffer())
+    joined = [b"".join(pieces) if len(pieces) > 1 else pieces[0].to_pybytes() for pieces in buffers]
+    return pickle.loads(joined[0], buffers=joined[1:])
+
+
+def _items(blocks: Blocks) -> Iterator[tuple[int, Any]]:
+    for rows in each_key(blocks, [SHARD]):
+        yield int(rows[SHARD][0].as_py()), _item(rows)
+
+
+def _result(number: int, found: Any) -> pa.RecordBatch:
+    return pa.record_batch([[number], pa.array([pickle.dumps(found, protocol=5)], pa.binary())], schema=_RESULTS)
+
+
+@dataclass(frozen=True)
+class _Make:
+    keys: str
+    make: Callable[[pa.Table], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for rows in each_key(blocks, [self.keys]):
+            yield from _pieces(int(rows[self.keys][0].as_py()), self.make(rows))
+
+
+@dataclass(frozen=True)
+class _Map:
+    work: Callable[[int, Any], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for number, item in _items(blocks):
+            yield _result(number, self.work(number, item))
+
+
+@dataclass(frozen=True)
+class _Each:
+    work: Callable[[int, Any], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for number, item in _items(blocks):
+            yield from _pieces(number, self.work(number, item))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Pieces with the number of the part they go to, and the place of their shard in it."""
+
+    parts: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            numbers = block.column(SHARD).to_pylist()
+            parts, places = [self.parts[n] for n in numbers], [self.places[n] for n in numbers]
+            yield pa.record_batch([pa.array(parts), pa.array(places), *block.columns], schema=_GATHERED)
+
+
+@dataclass(frozen=True)
+class _Gather:
+    work: Callable[[int, list[tuple[int, Any]]], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for rows in each_key(blocks, [_PART]):
+            items = list(_items(iter(rows.to_batches())))
+            number = int(rows[_PART][0].as_py())
+            del rows
+            yield _result(number, self.work(number, items))

@@ -1,0 +1,152 @@
+"""Several shards as one: what is published of them, and candidates with what belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model.candidate import Candidate, Private, Published
+from shoal.model.envelopes import Envelopes
+from shoal.model.panel import Panel
+from shoal.model.profiles import Profiles
+
+Rows = NDArray[np.int64]
+
+
+def join_published(several: Sequence[Published]) -> Published:
+    """What is published of different people, together; rows of the first, then those of the next."""
+    first = several[0]
+    if len(several) == 1:
+        return first
+    if isinstance(first, Panel):
+        return join_panels([one for one in several if isinstance(one, Panel)])
+    if isinstance(first, Envelopes):
+        envelopes = [one for one in several if isinstance(one, Envelopes)]
+        return replace(
+            first,
+            low=np.concatenate([one.low for one in envelopes]),
+            high=np.concatenate([one.high for one in envelopes]),
+            levels=np.concatenate([one.levels for one in envelopes]),
+            patterns=tuple(word for one in envelopes for word in one.patterns),
+            subjects=_codes([one.subject_codes for one in envelopes]),
+            ids=None,
+            sensitive={name: np.concatenate([one.sensitive[name] for one in envelopes]) for name in first.sensitive},
+        )
+    profiles = [one for one in several if isinstance(one, Profiles)]
+    return replace(
+        first,
+        values=np.concatenate([one.values for one in profiles]),
+        counts=np.concatenate([one.counts for one in profiles]),
+        names=(),
+    )
+
+
+def join_panels(several: Sequence[Panel]) -> Panel:
+    """Panels of different people, without their names; subjects are numbers."""
+    first = several[0]
+    return Panel(
+        np.concatenate([one.values for one in several]),
+        times=first.times,
+        subjects=_codes([one.subject_codes for one in several]),
+        attributes={name: np.concatenate([one.attributes[name] for one in several]) for name in first.attributes},
+        sensitive={name: np.concatenate([one.sensitive[name] for one in several]) for name in first.sensitive},
+        channels=first.channels,
+        timezone=first.timezone,
+        roles=first.roles,
+        origin=first.origin,
+        copy=False,
+    )
+
+
+def join_candidates(several: Sequence[Candidate]) -> Candidate:
+    """Candidates of different people as one, without their names: for attacks and measures, not for a release."""
+    first = several[0]
+    if len(several) == 1:
+        return first
+    kept = [one.private for one in several]
+    starts = _starts([private.original.n_series for private in kept])
+    groups = _starts([int(private.groups.max(initial=-1)) + 1 for private in kept])
+    private = Private(
+        original=join_panels([one.original for one in kept]),
+        groups=np.concatenate([_moved(one.groups, start) for one, start in zip(kept, groups, strict=True)]),
+        curves=_all([one.curves for one in kept], join_panels),
+        rows=_all_moved([one.rows for one in kept], starts, [one.original.n_series for one in kept]),
+        stands_for=None
+        if all(one.stands_for is None for one in kept)
+        else np.concatenate(
+            [_moved(candidate.stands_for, start) for candidate, start in zip(several, starts, strict=True)]
+        ),
+        secrets=first.private.secrets,
+    )
+    return replace(first, published=join_published([one.published for one in several]), private=private)
+
+
+def take_from(candidate: Candidate, kept: Rows) -> Candidate:
+    """A candidate for some of its original series, by position in order; fictive rows stay behind."""
+    private = candidate.private
+    place = np.full(private.original.n_series + 1, -1)  # the last one is for fictive rows, -1
+    place[kept] = np.arange(len(kept))
+    rows = np.arange(private.original.n_series) if private.rows is None else private.rows
+    shown = np.flatnonzero(place[rows] >= 0)
+    groups = private.groups[kept]
+    published = candidate.published
+    if isinstance(published, Profiles):
+        used, numbers = np.unique(groups[groups >= 0], return_inverse=True)
+        groups = groups.copy()
+        groups[groups >= 0] = numbers
+        published = replace(published, values=published.values[used], counts=published.counts[used], names=())
+    elif isinstance(published, Envelopes):
+        published = replace(
+            published,
+            low=published.low[shown],
+            high=published.high[shown],
+            levels=published.levels[shown],
+            patterns=tuple(published.patterns[i] for i in shown),
+            subjects=published.subject_codes[shown],
+            ids=None,
+            sensitive={name: column[shown] for name, column in published.sensitive.items()},
+        )
+    else:
+        published = published.take(np.flatnonzero(place[candidate.stands_for] >= 0))
+    stands_for = place[private.stands_for] if private.stands_for is not None else None
+    return replace(
+        candidate,
+        published=published,
+        private=Private(
+            original=private.original.take(kept),
+            groups=groups,
+            curves=None if private.curves is None else private.curves.take(shown),
+            rows=None if private.rows is None else place[rows[shown]],
+            stands_for=None if stands_for is None else stands_for[stands_for >= 0],
+            secrets=private.secrets,
+        ),
+    )
+
+
+def _codes(several: Sequence[Rows]) -> Rows:
+    starts = _starts([int(codes.max()) + 1 for codes in several])
+    return np.concatenate([codes + start for codes, start in zip(several, starts, strict=True)])
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(sizes)[:-1].tolist()]
+
+
+def _moved(numbers: Rows, by: int) -> Rows:
+    """Numbers that start later; -1 stays."""
+    return np.where(numbers < 0, numbers, numbers + by)
+
+
+def _all(several: Sequence[Any], join: Any) -> Any:
+    return None if any(one is None for one in several) else join(several)
+
+
+def _all_moved(several: Sequence[Rows | None], starts: Sequence[int], sizes: Sequence[int]) -> Rows | None:
+    if all(rows is None for rows in several):
+        return None
+    listed = [np.arange(n) if rows is None else rows for rows, n in zip(several, sizes, strict=True)]
+    return np.concatenate([rows + start for rows, start in zip(listed, starts, strict=True)])

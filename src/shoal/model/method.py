@@ -1,0 +1,85 @@
+"""What every method for series can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Self, overload
+
+from shoal.errors import ParameterError
+from shoal.model.candidate import Candidate, Recipe
+from shoal.model.described import Described
+from shoal.model.guarantee import Guarantee
+from shoal.model.panel import Panel
+from shoal.model.shards import CandidateShards, PanelShards, ShardPlan
+
+Progress = Callable[[int, int], None]
+"""Called now and then with (rows done, rows in all)."""
+
+
+class Method(Described):
+    """A way to anonymize series, with its parameters.
+
+    To add one: a frozen dataclass with `aims_at` and `_anonymize`, which takes a panel and gives a candidate. On a
+    panel in shards the same is done shard by shard. What must be known of the whole first is found by `prepare`.
+    """
+
+    reads: ClassVar[str] = "series"
+    same_in_all_shards: ClassVar[frozenset[str]] = frozenset()
+    """Figures of the recipe that follow from the instants and not from the series: they are not added up."""
+
+    @property
+    def aims_at(self) -> Guarantee:
+        """The guarantee a candidate of this method is checked against."""
+        raise NotImplementedError
+
+    @property
+    def shard_plan(self) -> ShardPlan:
+        """How a panel must be split for it."""
+        return ShardPlan()
+
+    @property
+    def why_whole(self) -> str:
+        """Why it needs all series in one place, as a sentence with a way out; empty where it does not."""
+        return ""
+
+    def prepare(self, panel: PanelShards) -> Self:
+        """The same method with figures of the whole panel fixed, where it needs some."""
+        return self
+
+    @overload
+    def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate: ...
+
+    @overload
+    def anonymize(self, panel: PanelShards, *, progress: Progress | None = None) -> CandidateShards: ...
+
+    def anonymize(self, panel: Panel | PanelShards, *, progress: Progress | None = None) -> Candidate | CandidateShards:
+        """Propose what to publish; of a panel in shards a candidate for each of them."""
+        if isinstance(panel, Panel):
+            return self._anonymize(panel, progress)
+        if self.why_whole:
+            raise ParameterError(self.why_whole)
+        split = panel.split(self.shard_plan)
+        store = split.store.each(partial(_anonymize_shard, self.prepare(split)))
+        return CandidateShards.of(store, split, self.merged)
+
+    def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
+        """What to publish of a panel in memory."""
+        raise NotImplementedError
+
+    def merged(self, recipes: Sequence[Recipe]) -> Recipe:
+        """One recipe of those of all shards."""
+        return Recipe(recipes[0].method, recipes[0].parameters, self.merged_figures([r.figures for r in recipes]))
+
+    def merged_figures(self, figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Counts add up; of shares and bounds the largest counts."""
+        found: dict[str, Any] = {}
+        for name in dict.fromkeys(name for one in figures for name in one):
+            listed = [one[name] for one in figures if name in one]
+            same = name in self.same_in_all_shards
+            found[name] = listed[0] if same else max(listed) if isinstance(listed[0], float) else sum(listed)
+        return found
+
+
+def _anonymize_shard(method: Method, number: int, panel: Panel) -> Candidate:
+    return method.anonymize(panel)

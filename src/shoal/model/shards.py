@@ -1,0 +1,397 @@
+"""A panel too large for one place, and what a method makes of it: shard by shard, results merged in their order.
+
+A shard holds some of the subjects with all their series and is a `Panel` of its own. Where shards lie and what runs the
+work on them is an engine's business; here is what everybody else needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model.attack import Attack
+from shoal.model.candidate import Candidate, Recipe
+from shoal.model.guarantee import Guarantee
+from shoal.model.joined import join_candidates
+from shoal.model.measure import Measure
+from shoal.model.panel import Origin, Panel
+from shoal.model.risk import Risk
+from shoal.model.roles import Roles
+from shoal.model.score import Score
+from shoal.model.verdict import Verdict
+
+T = TypeVar("T")
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+class Store(Protocol[T]):
+    """Items that lie somewhere, each small enough for one worker.
+
+    Work gets the number of the shard and the item. It must survive pickling, and be a function of what it gets and of
+    nothing else: what is lost with a worker is computed again.
+    """
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        ...
+
+    def map(self, work: Callable[[int, T], R]) -> list[R]:
+        """Small results of all shards, in their order."""
+        ...
+
+    def each(self, work: Callable[[int, T], U]) -> Store[U]:
+        """Large results, which stay where they are."""
+        ...
+
+    def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
+        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """What is known of all shards of a panel together."""
+
+    n_series: int
+    n_subjects: int
+    n_missing: int
+    times: NDArray[Any]
+    channels: tuple[str, ...] = ("value",)
+    timezone: str | None = None
+    attributes: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    origin: Origin | None = None
+    roles: Roles = field(default_factory=Roles)
+
+    @property
+    def n_instants(self) -> int:
+        """Number of points in time."""
+        return len(self.times)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of values per instant."""
+        return len(self.channels)
+
+    @property
+    def one_series_per_subject(self) -> bool:
+        """Whether every series has a subject of its own."""
+        return self.n_subjects == self.n_series
+
+
+class Series(Protocol):
+    """All series of a panel, wherever an engine has them, before they are split into shards."""
+
+    @property
+    def whole(self) -> Whole:
+        """What is known of them together."""
+        ...
+
+    def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
+        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
+        ...
+
+    def sample(self, n_series: int, seed: int) -> Panel:
+        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """How a panel is to be split.
+
+    Parameters
+    ----------
+    size
+        The fewest subjects of a shard, up to twice as many; None: a size that follows from the data.
+    least
+        What a shard has at least, whatever the size asked for.
+    within
+        An attribute that shards do not cross where they can help it: a shard has some of the subjects of one value, or
+        all subjects of several.
+    whole_values
+        Whether all subjects of a value must be in one shard.
+    features
+        What similar means.
+    """
+
+    size: int | None = None
+    least: int = 1
+    within: str | None = None
+    whole_values: bool = False
+    features: Any = "raw"
+
+
+class Shards(Generic[T]):
+    """Items of one kind, a shard each: panels, or the candidates that a method makes of them."""
+
+    store: Store[T]
+    whole: Whole
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        return self.store.n_shards
+
+    def map(self, work: Callable[[int, T], R]) -> list[R]:
+        """Small results of all shards, in their order."""
+        return self.store.map(work)
+
+
+class _Unsplit:
+    """Where there are no shards yet."""
+
+    n_shards = 0
+
+    def map(self, work: Any) -> list[Any]:
+        raise ParameterError("This panel is not split into shards yet; methods do that.")
+
+    def each(self, work: Any) -> Any:
+        return self.map(work)
+
+    def gather(self, parts: Any, work: Any) -> list[Any]:
+        return self.map(work)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PanelShards(Shards[Panel]):
+    """A panel that is too large for one place. `shoal.read_panel(..., engine=...)` makes one.
+
+    Parameters
+    ----------
+    series
+        All series, as they were read; a method splits them as it needs.
+    whole
+        What is known of them together.
+    size
+        The size of shards that was asked for; None: one that follows from the data.
+    store
+        The shards.
+    values
+        For each shard a number of the one attribute value in it, -1 where there are several.
+    """
+
+    series: Series
+    whole: Whole
+    size: int | None = None
+    store: Store[Panel] = field(default_factory=_Unsplit)
+    values: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, series: Series, size: int | None = None) -> PanelShards:
+        """Series that are still to be split."""
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise ParameterError("shard_size must be a whole number of subjects, at least 1.")
+        return cls(series=series, whole=series.whole, size=size)
+
+    @property
+    def n_series(self) -> int:
+        """Number of series."""
+        return self.whole.n_series
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        return self.whole.n_subjects
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it came from, for the certificate."""
+        return self.whole.origin
+
+    @property
+    def roles(self) -> Roles:
+        """Roles of the columns it was read from."""
+        return self.whole.roles
+
+    def split(self, plan: ShardPlan) -> PanelShards:
+        """The same in shards, of the size asked for."""
+        store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
+        return replace(self, store=store, values=values)
+
+    def sample(self, n_series: int, seed: int = 0) -> Panel:
+        """About so many series in memory, of subjects drawn by a hash of their names."""
+        return self.series.sample(n_series, seed)
+
+    def __repr__(self) -> str:
+        return f"Shards({self.n_series} series, {self.whole.n_instants} instants, {self.n_subjects} subjects)"
+
+
+@dataclass(frozen=True)
+class ShardFacts:
+    """What the candidate of one shard says about itself."""
+
+    n_original: int
+    n_published: int
+    n_subjects: int
+    shows_everybody: bool
+    guarantees: tuple[Guarantee, ...]
+    recipe: Recipe
+    secrets: Mapping[str, Any]
+
+
+def _facts(number: int, candidate: Candidate) -> ShardFacts:
+    return ShardFacts(
+        candidate.private.original.n_series,
+        len(candidate.published),
+        candidate.private.original.n_subjects,
+        candidate.shows_everybody,
+        candidate.guarantees,
+        candidate.recipe,
+        dict(candidate.private.secrets),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CandidateShards(Shards[Candidate]):
+    """What a method proposes for a panel in shards: a candidate for each, not yet checked.
+
+    Parameters
+    ----------
+    store
+        The candidates.
+    panel
+        The originals.
+    guarantee, further
+        What all shards aim at.
+    recipe
+        As of a `Candidate`; its figures are those of all shards.
+    facts
+        For each shard what its candidate says about itself.
+    """
+
+    store: Store[Candidate]
+    panel: PanelShards
+    guarantee: Guarantee
+    recipe: Recipe
+    further: tuple[Guarantee, ...] = ()
+    facts: tuple[ShardFacts, ...] = ()
+
+    @property
+    def whole(self) -> Whole:  # type: ignore[override]  # that of the panel
+        """What is known of the originals together."""
+        return self.panel.whole
+
+    @classmethod
+    def of(
+        cls, store: Store[Candidate], panel: PanelShards, merged: Callable[[Sequence[Recipe]], Recipe]
+    ) -> CandidateShards:
+        """The candidates of all shards; `merged` makes one recipe of theirs."""
+        facts = tuple(store.map(_facts))
+        # A guarantee that one shard does not claim is not claimed of all.
+        claimed = [g for g in facts[0].guarantees if all(g in other.guarantees for other in facts)]
+        if not claimed:
+            claimed = [next(f.guarantees[0] for f in facts if f.guarantees[0].name == "none")]
+        recipe = merged([fact.recipe for fact in facts])
+        return cls(
+            store=store, panel=panel, guarantee=claimed[0], recipe=recipe, further=tuple(claimed[1:]), facts=facts
+        )
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Everything the method aims at; all of it must hold."""
+        return (self.guarantee, *self.further)
+
+    @property
+    def n_series(self) -> int:
+        """How many series, or profiles of groups, would be published."""
+        return sum(fact.n_published for fact in self.facts)
+
+    @property
+    def shows_everybody(self) -> bool:
+        """Whether every original series and every reading of it has a part in what is published."""
+        return all(fact.shows_everybody for fact in self.facts)
+
+    @property
+    def secrets(self) -> dict[str, Any]:
+        """Parameters that would help to undo the release; the same in all shards."""
+        return dict(self.facts[0].secrets)
+
+    def judge(self, guarantee: Guarantee) -> Verdict:
+        """The verdict on the union, from the verdicts on all shards."""
+        return guarantee.merge(self.map(partial(_check, guarantee)))
+
+    def check(self) -> Verdict:
+        """Judge every guarantee: the first that does not hold, else the one aimed at first."""
+        verdict = self.judge(self.guarantee)
+        others = (self.judge(guarantee) for guarantee in self.further)
+        return next((found for found in others if not found.holds), verdict) if verdict.holds else verdict
+
+    def measure(self, measure: Measure) -> Score:
+        """What a measure finds: its tallies added up, or the figure of a sample in whole groups."""
+        if not measure.why_whole:
+            return measure.score(reduce(add, self.map(partial(_tally, measure))))
+        if measure.sampled is None:
+            raise ParameterError(
+                f"{measure.name} {measure.why_whole}, so it is not measured on a panel in shards. Measure a smaller "
+                "release of the same kind in memory, or use information-loss."
+            )
+        return self.sample(measure.sampled).measure(measure)
+
+    def note(self, measure: Measure) -> str:
+        """What a report must say about sampling; empty where every series was measured."""
+        n = measure.sampled
+        if not measure.why_whole or n is None or self.n_series <= n:
+            return ""
+        return f"estimated from about {n} of {self.n_series} series, in whole groups"
+
+    def attack(self, attack: Attack, *, n_targets: int | None = None, seed: int = 0) -> Risk:
+        """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
+
+        Where `attack.bounded_by_shard`, candidates are those of the target's shard, which can only help the adversary.
+        """
+        if not attack.bounded_by_shard:
+            return self.sample(SAMPLE).attack(attack)
+        sizes = [fact.n_original for fact in self.facts]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        wanted = getattr(attack, "n_targets", None) or n_targets
+        drawn = np.arange(starts[-1])
+        if wanted is not None and wanted < len(drawn):
+            drawn = np.sort(np.random.default_rng(np.random.SeedSequence([seed, 17])).permutation(drawn)[:wanted])
+        targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
+        found = [f for f in self.map(partial(_find, attack, starts, targets)) if f is not None]
+        if not found:
+            raise ParameterError(f"{attack.name} found no target of which anything is published.")
+        return attack.risk(type(found[0]).merged(found))
+
+    def sample(self, n_series: int, seed: int = 0) -> Candidate:
+        """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
+        share = min(1.0, n_series / max(1, sum(fact.n_original for fact in self.facts)))
+        drawn = [c for c in self.map(partial(_draw, share, seed)) if c is not None]
+        if not drawn:
+            drawn = [c for c in self.map(partial(_draw, 1.0, seed))[:1] if c is not None]
+        return join_candidates(drawn)
+
+    def __repr__(self) -> str:
+        return f"Shards({self.recipe.method}, {self.n_series} series in {self.n_shards} shard(s))"
+
+
+SAMPLE = 20_000
+"""Series of a sample on which an attack is tried that needs statistics of the whole."""
+
+
+def _check(guarantee: Guarantee, number: int, candidate: Candidate) -> Verdict:
+    return guarantee.check(candidate)
+
+
+def _tally(measure: Measure, number: int, candidate: Candidate) -> Any:
+    return candidate.tally(measure)
+
+
+def _find(attack: Attack, starts: Any, targets: Any, number: int, candidate: Candidate) -> Any:
+    own = targets[number]
+    return candidate.find(attack, own, first=int(starts[number])) if len(own) else None
+
+
+def _draw(share: float, seed: int, number: int, candidate: Candidate) -> Candidate | None:
+    return candidate.draw(share, seed)
