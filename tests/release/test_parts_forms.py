@@ -188,7 +188,7 @@ def test_slices_have_names_of_their_own_and_the_map_says_whose_they_are(local, t
     who = pl.read_parquet(next((tmp_path / "private").glob("pseudonyms-*")) / "*.parquet")
     assert sorted(who["id"]) == sorted([*panel.ids, *panel.ids])
     assert who["pseudonym"].n_unique() == 80
-    assert verify(tmp_path / "out").holds
+    assert not verify(tmp_path / "out").findings
 
 
 @pytest.mark.parametrize("channels", [("value",), ("kwh", "kvarh")])

@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from shoal import (
@@ -27,10 +29,12 @@ from shoal import (
     read_panel,
     verify,
 )
+from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.methods.noisy_aggregates import why_not_drawn
 from shoal.model import Interval, Risk, Score
 from shoal.release import release_candidate
-from shoal.release.certificate import Certificate
+from shoal.release.certificate import Certificate, digest_file
 from shoal.release.private import SECRETS
 
 rng = np.random.default_rng(12)
@@ -126,9 +130,9 @@ def test_below_the_limit_it_is_released_and_the_certificate_says_what_it_rests_o
 
 def test_a_recipient_is_told_that_there_is_nothing_to_check(out):
     outcome = verify(out)
-    assert outcome.holds
+    assert (outcome.outcome, outcome.holds, outcome.findings) == ("not judged", False, ())
     assert outcome.verdicts == ()
-    assert outcome.words == "the files are intact; not judged: what attacks achieve, as no guarantee is promised"
+    assert outcome.words == "NOT JUDGED: what attacks achieve, as no guarantee is promised; the files are intact"
     (note,) = outcome.notes
     assert note == (
         "none: judged by attack only. There is nothing to check here: the publisher's attacks succeeded for up to "
@@ -161,7 +165,7 @@ def test_rounding_does_not_lift_a_figure_over_the_limit(tmp_path):
     with pytest.raises(GuaranteeNotMetError, match=r"none does not hold: measured 0\.09, required 0\.08998"):
         release(NOISY, tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.08998)
     release(NOISY, tmp_path / "out", risks=measured(points=risk(found)), risk_limit=0.09)
-    assert verify(tmp_path / "out").holds
+    assert not verify(tmp_path / "out").findings
 
 
 def test_seeds_stay_with_the_publisher(tmp_path):
@@ -192,7 +196,7 @@ class TestRowsThatAreNotSeries:
         for name, pseudonym in kept.select("id", "pseudonym").iter_rows():
             slices = METERS.values[places[name]].reshape(2, 24)
             assert (published.values[rows[pseudonym]] == slices).all(axis=1).any()
-        assert verify(tmp_path / "out").holds
+        assert not verify(tmp_path / "out").findings
         with pytest.raises(ParameterError, match="Keyed pseudonyms are for releases with one row for each series"):
             release(candidate, tmp_path / "b", private=tmp_path / "keep", pseudonyms="keyed", **options)
 
@@ -226,7 +230,7 @@ class TestRowsThatAreNotSeries:
         with pytest.raises(GuaranteeNotMetError, match="the crowd cannot be counted"):
             release(dataclasses.replace(candidate, private=private), tmp_path / "out")
         release(candidate, tmp_path / "out")
-        assert verify(tmp_path / "out").holds
+        assert not verify(tmp_path / "out").findings
 
     def test_a_crowd_of_those_who_were_drawn_is_released(self, tmp_path):
         candidate = Steps((SamplingWithFictives(share=0.5, fictives=0.0), Microaggregation(k=5))).anonymize(METERS)
@@ -251,9 +255,8 @@ class TestScopes:
         certificate = publish(candidate, tmp_path / "out", private=tmp_path / "keep").certificate
         assert (certificate["counts"]["series"], certificate["counts"]["subjects"]) == (56, 56)
         outcome = verify(tmp_path / "out")
-        assert outcome.holds
-        assert [name for name, _ in outcome.verdicts] == ["k-anonymity"]
-        assert outcome.words == "holds as far as the folder shows; not judged: aggregate-rule"
+        assert [(name, verdict.holds) for name, verdict in outcome.verdicts] == [("k-anonymity", True)]
+        assert (outcome.outcome, outcome.words) == ("not judged", "NOT JUDGED: aggregate-rule; the rest holds")
         (kept,) = (pl.read_parquet(p) for p in (tmp_path / "keep").glob("pseudonyms-*.parquet"))
         assert kept["pseudonym"].to_list()[-4:] == [""] * 4
         assert pl.read_parquet(tmp_path / "out" / "data.parquet").columns == ["group", "count", "time", "mean", "total"]
@@ -264,7 +267,7 @@ class TestScopes:
         certificate = publish(candidate, tmp_path / "out").certificate
         assert certificate["counts"]["subjects"] == sum(candidate.published.counts) == 48
         assert [part["name"] for part in certificate["guarantees"]] == ["aggregate-rule", "k-anonymity"]
-        assert verify(tmp_path / "out").holds
+        assert not verify(tmp_path / "out").findings
 
     def test_a_count_that_is_too_high_does_not_pass(self, tmp_path):
         candidate = ScopeAggregation(within="area").anonymize(METERS)
@@ -296,7 +299,7 @@ class TestDifferentialPrivacy:
         assert (spent["lower"], spent["upper"], spent["epsilon"], spent["fresh"]) == (0.0, 9.0, 1.0, True)
         assert part["verdict"]["measured"] == 1.0
         outcome = verify(tmp_path / "out")
-        assert outcome.holds
+        assert (outcome.words, outcome.holds) == ("NOT JUDGED: differential-privacy; the files are intact", False)
         assert outcome.notes == (
             "differential-privacy: true by the mechanism the publisher ran, which values cannot show; its accounting "
             "spends 1 of 1",
@@ -305,14 +308,14 @@ class TestDifferentialPrivacy:
     def test_it_is_published_with_a_report(self, tmp_path):
         publish(DP, tmp_path / "out")
         assert "odds of every published result" in (tmp_path / "out" / "report.html").read_text()
-        assert verify(tmp_path / "out").holds
+        assert not verify(tmp_path / "out").findings
 
     def test_noisy_counts_pass_although_they_are_not_the_true_ones(self, tmp_path):
         method = NoisyAggregates(epsilon=0.2, lower=0.0, upper=9.0, within="area", entries="north,south")
         candidate = method.anonymize(METERS)
         publish(candidate, tmp_path / "out")
         assert load_release(tmp_path / "out").published.counts.sum() == 60
-        assert verify(tmp_path / "out").holds
+        assert not verify(tmp_path / "out").findings
 
     def test_no_further_guarantee_stands_beside_noise(self, tmp_path):
         # Else counts would leave only when the noise happened to be nought.
@@ -363,6 +366,58 @@ class TestDifferentialPrivacy:
         release(DP, tmp_path / "out")
         forge(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]))
         assert any("does not add up" in finding for finding in verify(tmp_path / "out").findings)
+
+    def test_no_script_takes_it_for_verified(self, tmp_path, capsys):
+        release(DP, tmp_path / "out")
+        assert run(["verify", str(tmp_path / "out")]) == 1
+        assert "NOT JUDGED: differential-privacy; the files are intact" in capsys.readouterr().out
+        assert run(["verify", str(tmp_path / "out"), "--accept-unjudged", "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)
+        assert (said["outcome"], said["holds"], said["not_judged"]) == ("not judged", False, ["differential-privacy"])
+        forge(tmp_path / "out", lambda c: c["guarantees"][0]["parameters"]["accounting"].clear())
+        assert run(["verify", str(tmp_path / "out"), "--accept-unjudged"]) == 1
+
+    def test_a_certificate_over_means_without_noise_is_found(self, tmp_path):
+        release(DP, tmp_path / "out")
+        path = tmp_path / "out" / "data.parquet"
+        table = pq.read_table(path)
+        means = METERS.values.mean(axis=0)
+        pq.write_table(table.set_column(3, "mean", [means]), path, compression="zstd")
+        forge(tmp_path / "out", lambda c: c["files"].update({path.name: digest_file(path).model_dump()}))
+        (finding,) = verify(tmp_path / "out").findings
+        assert finding == (
+            "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are no whole number of "
+            "steps between the bounds"
+        )
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda spent: spent.update(sensitivity=1, scale=1.0),
+            lambda spent: spent.update(lower=None),
+            lambda spent: spent.update(lower=9.0),
+        ],
+    )
+    def test_an_accounting_that_the_mechanism_does_not_give_is_found(self, tmp_path, change):
+        release(DP, tmp_path / "out")
+        forge(tmp_path / "out", lambda c: change(c["guarantees"][0]["parameters"]["accounting"][0]))
+        assert any("the accounting is not that of one query" in found for found in verify(tmp_path / "out").findings)
+
+    @given(
+        lower=st.floats(-1e6, 1e6),
+        width=st.floats(1e-3, 1e6),
+        n_subjects=st.integers(2, 40),
+        within=st.booleans(),
+        figure=st.sampled_from(["mean", "total"]),
+    )
+    @settings(max_examples=30, deadline=None)
+    def test_what_the_mechanism_draws_is_never_taken_for_a_forgery(self, lower, width, n_subjects, within, figure):
+        areas = np.where(np.arange(n_subjects) % 2 == 0, "north", "south")
+        panel = Panel(np.full((n_subjects, 3), lower + width / 3), attributes={"area": areas})
+        grouped = {"within": "area", "entries": "north"} if within else {}
+        method = NoisyAggregates(epsilon=1.0, lower=lower, upper=lower + width, figure=figure, **grouped)
+        candidate = method.anonymize(panel)
+        assert why_not_drawn(candidate.published, candidate.guarantee) is None
 
 
 def test_the_report_says_what_is_not_promised(tmp_path):

@@ -451,11 +451,10 @@ def test_several_series_of_a_subject_are_judged_by_the_ledger(capsys):
         "verdict         holds",
         "smallest crowd  3, promised 3",
     ]
-    assert run(["verify", "out"]) == 0
+    assert run(["verify", "out"]) == 1
     told = capsys.readouterr().out.splitlines()
     assert told[1] == (
-        "verdict             holds as far as the folder shows; not judged: k-anonymity in subjects, "
-        "sequence-anonymity in subjects"
+        "verdict             NOT JUDGED: k-anonymity in subjects, sequence-anonymity in subjects; the files are intact"
     )
     assert told[2].startswith("sequence-anonymity  not judged: subjects cannot be told apart here; counted in series")
 

@@ -20,9 +20,19 @@ def verify(
     conf: engines.Conf = None,
     memory: engines.Memory = None,
     processes: engines.Processes = None,
+    accept_unjudged: Annotated[
+        bool,
+        typer.Option(
+            "--accept-unjudged",
+            help="Exit 0 also where a promise cannot be judged from the folder: you take the publisher's word for it.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check a release from its folder alone: hashes, then guarantees on the published values.
+
+    Exit 0: every promise was judged, and holds. Exit 1: something does not hold, or a promise cannot be judged from the
+    folder, such as differential privacy.
 
     Of a folder with the releases of a growing panel each is checked, and then all together. A release in parts is
     checked in blocks on this machine, or where --engine says.
@@ -44,6 +54,7 @@ def verify(
             {
                 "release": str(folder),
                 **({"releases": [release.name for release in several]} if several else {}),
+                "outcome": outcome.outcome,
                 "holds": outcome.holds,
                 "not_judged": list(outcome.not_judged),
                 "findings": list(outcome.findings),
@@ -60,4 +71,5 @@ def verify(
         rows += [("finding", finding) for finding in outcome.findings]
         rows += [("note", note) for note in outcome.notes]
         print_table(rows)
-    raise typer.Exit(0 if outcome.holds else 1)
+    accepted = ("holds", "not judged") if accept_unjudged else ("holds",)
+    raise typer.Exit(0 if outcome.outcome in accepted else 1)

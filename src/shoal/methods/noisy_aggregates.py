@@ -16,12 +16,14 @@ from shoal.guarantees.differential_privacy import Spent, Unit
 from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, shaped
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.randomness import check_seed
-from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe
+from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Published, Recipe
 
 Figure = Literal["mean", "total"]
 
 STEPS = 2**20
 """Steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
+_OF_COUNTS = 2
+"""By how much one subject can change the counts: it leaves one group and enters another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +155,7 @@ class NoisyAggregates(Method):
             left = math.nextafter(float(self.epsilon) - cost.epsilon, 0.0)
         sums, cost = self._sums(panel, group, n_groups, left)
         spent.append(cost)
-        middle, step = (self.lower + self.upper) / 2.0, (self.upper - self.lower) / STEPS
-        means = np.clip(middle + step * sums / counts[:, None, None], self.lower, self.upper)
+        means = _means(sums, counts, self.lower, self.upper)
         figures = [means, means * counts[:, None, None]] if self.figure == "total" else [means]
         groups = group[panel.subject_codes]
         if progress is not None:
@@ -217,7 +218,7 @@ class NoisyAggregates(Method):
         """Noisy counts, made to be at least 1 and to add up to the known number of subjects."""
         noisy, cost = noisy_integers(
             np.bincount(group, minlength=n_groups),
-            sensitivity=2,  # a subject leaves one group and enters another
+            sensitivity=_OF_COUNTS,
             epsilon=float(self.epsilon) * float(self.count_share),
             query=f"subjects in each of {n_groups} groups",
             insecure_seed=self.insecure_seed,
@@ -251,3 +252,43 @@ class NoisyAggregates(Method):
             bounds=(float(self.lower), float(self.upper)),
             insecure_seed=None if self.insecure_seed is None else int(self.insecure_seed) + 1,
         )
+
+
+def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | None:
+    """Why this method cannot have drawn what is published with this accounting; None where it can.
+
+    Sums are whole numbers of steps between the bounds, so that only some numbers can be means. To be among them proves
+    nothing: anyone can round to them.
+    """
+    if not isinstance(published, Profiles):
+        return "noise is drawn for means of groups only"
+    *counted, summed = stated.accounting
+    cells = published.n_instants * published.n_channels if stated.unit == "subject" else 1
+    is_usual = (
+        len(counted) <= 1
+        and all((query.lower, query.upper, query.sensitivity) == (None, None, _OF_COUNTS) for query in counted)
+        and (bool(counted) or published.n_groups == 1)
+        and summed.sensitivity == STEPS * cells
+    )
+    if summed.lower is None or summed.upper is None or not summed.lower < summed.upper or not is_usual:
+        return "the accounting is not that of one query for the sums and, of several groups, one for their counts"
+    means, counts = published.values[..., 0], published.counts
+    middle, step = (summed.lower + summed.upper) / 2.0, (summed.upper - summed.lower) / STEPS
+    nearest = np.rint((means - middle) / step * counts[:, None, None])
+    found = np.zeros(means.shape, dtype=np.bool_)
+    for aside in (-1.0, 0.0, 1.0):
+        found |= _means(nearest + aside, counts, summed.lower, summed.upper) == means
+    if not found.all():
+        return f"{int((~found).sum())} of {found.size} means are no whole number of steps between the bounds"
+    if published.bands == ("mean", "total") and not np.array_equal(
+        published.values[..., 1], means * counts[:, None, None]
+    ):
+        return "totals are not the means times the counts"
+    return None if published.bands in (("mean",), ("mean", "total")) else "there are figures that have no noise"
+
+
+def _means(sums: NDArray[Any], counts: NDArray[np.int64], lower: float, upper: float) -> NDArray[np.float64]:
+    """What is published of noisy sums, counted in steps around the middle between the bounds."""
+    middle, step = (lower + upper) / 2.0, (upper - lower) / STEPS
+    means: NDArray[np.float64] = np.clip(middle + step * sums / counts[:, None, None], lower, upper)
+    return means

@@ -212,7 +212,7 @@ def release_candidate(
         final = write_certificate(draft, partial, page)
         # What was meant to be written was checked above; this checks what was written.
         outcome, found = examine(partial, lint_follows=True)
-        if not outcome.holds or not isinstance(found, Published | EventTables):
+        if outcome.findings or not isinstance(found, Published | EventTables):
             raise GuaranteeNotMetError(
                 f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
             )

@@ -13,6 +13,7 @@ from typing import Any
 from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy, NoGuarantee
 from shoal.guarantees.no_guarantee import check_limit
+from shoal.methods.noisy_aggregates import why_not_drawn
 from shoal.model import Guarantee, Risk, Verdict
 from shoal.release.certificate import FILE_NAME, Certificate, GuaranteePart
 
@@ -104,8 +105,8 @@ def stands_without_check(guarantee: Guarantee) -> bool:
     return isinstance(guarantee, NoGuarantee | DifferentialPrivacy)
 
 
-def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate) -> list[str]:
-    """Where the certificate's own figures do not support what it says of such a promise."""
+def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate, published: Any) -> list[str]:
+    """Where the certificate's own figures, or the form of what is published, do not support such a promise."""
     verdict = part.verdict
     if isinstance(guarantee, NoGuarantee):
         highest = [_upper_end(entry) for entry in certificate.risk.values()]
@@ -118,6 +119,8 @@ def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certi
         found = guarantee.audit()
         if not found.holds or found.measured != verdict.measured:
             return [f"{FILE_NAME}: the accounting of {part.name} does not add up ({found.note})"]
+        if why_not := why_not_drawn(published, guarantee):
+            return [f"the data is not what the mechanism of {part.name} gives: {why_not}"]
     return []
 
 

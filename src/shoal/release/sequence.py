@@ -74,7 +74,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
             together = in_series(together)
         verdicts.append((SequenceAnonymity.name, together))
     verdicts += [(name, verdict) for name, verdict in weakest.items() if name != SequenceAnonymity.name]
-    return Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
 
 
 def _weakness(verdict: Verdict) -> tuple[int, float]:

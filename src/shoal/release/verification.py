@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, build_guarantee
 from shoal.model import EventTables, Guarantee, Published, Verdict
+from shoal.model.verdict import Outcome
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
 from shoal.release.claims import column_findings, count_findings, name_findings, pseudonym_notes, time_findings
 from shoal.release.file_findings import file_findings, metadata_findings, part_findings
@@ -33,11 +34,8 @@ class Verification:
 
     Parameters
     ----------
-    holds
-        Nothing is wrong: files are those the certificate names, and every guarantee that can be checked from them
-        holds. True in an `if` exactly then. What could not be checked is named in `not_judged`.
     findings
-        What is wrong, with positions counted from 0; empty when it holds.
+        What is wrong, with positions counted from 0.
     verdicts
         The name and verdict of each guarantee checked here, in the order of the certificate. Where subjects have
         several series, a promise about subjects is not judged, and the figure measured is of series.
@@ -47,21 +45,30 @@ class Verification:
         What this folder does not let anyone judge, mostly names of guarantees.
     """
 
-    holds: bool
     findings: tuple[str, ...]
     verdicts: tuple[tuple[str, Verdict], ...]
     notes: tuple[str, ...]
     not_judged: tuple[str, ...] = ()
 
     @property
+    def outcome(self) -> Outcome:
+        """ "does not hold" where something is wrong, "not judged" where a promise cannot be checked from the folder."""
+        if self.findings:
+            return "does not hold"
+        return "not judged" if self.not_judged else "holds"
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is wrong and every promise was judged here. True in an `if` exactly then."""
+        return self.outcome == "holds"
+
+    @property
     def words(self) -> str:
         """The outcome in a line: what is not judged is never said to hold."""
-        if not self.holds:
-            return "DOES NOT HOLD"
-        if not self.not_judged:
-            return "holds"
-        unseen = f"not judged: {', '.join(self.not_judged)}"
-        return f"{'holds as far as the folder shows' if self.verdicts else 'the files are intact'}; {unseen}"
+        if self.outcome != "not judged":
+            return "DOES NOT HOLD" if self.findings else "holds"
+        rest = "the rest holds" if any(verdict.holds for _, verdict in self.verdicts) else "the files are intact"
+        return f"NOT JUDGED: {', '.join(self.not_judged)}; {rest}"
 
     def __bool__(self) -> bool:
         return self.holds
@@ -101,7 +108,7 @@ def examine(
     certificate = read_certificate(path)
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
-        return Verification(holds=False, findings=(finding,), verdicts=(), notes=()), None
+        return Verification(findings=(finding,), verdicts=(), notes=()), None
     if not parts_of(certificate.files):
         return _examine(path, certificate, form_named(certificate.form), today, lint_follows)
     from shoal.engines.local import Local
@@ -146,7 +153,7 @@ def _examine(
                 is_named = part.name != NoGuarantee.name  # which is "none"
                 not_judged.append(part.name if is_named else "what attacks achieve, as no guarantee is promised")
                 notes.append(word_of(part, guarantee))
-                findings += contradictions(part, guarantee, certificate)
+                findings += contradictions(part, guarantee, certificate, published)
                 resting = resting or stands_without_check(guarantee)
                 continue
             verdict = _check(guarantee, published)
@@ -189,7 +196,7 @@ def _examine(
             part.parameters.get("per") == "series" for part in certificate.guarantees
         ):
             notes.append("the promise counts series, of which subjects have several: a crowd may be one subject's")
-    outcome = Verification(not findings, tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+    outcome = Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
     return outcome, published
 
 

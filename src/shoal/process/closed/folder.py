@@ -59,7 +59,7 @@ def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
         return beside
     refuse_taken(beside)
     outcome = verify(path)
-    if not outcome.holds:
+    if outcome.findings:
         raise ReleaseError(f"No answers from a release that does not verify: {outcome.findings[0]}.")
     given = settings or ClosedPart()
     _write(beside, cells_of_release(load_release(path), given.minimum_group), given)

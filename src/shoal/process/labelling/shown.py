@@ -210,7 +210,7 @@ def admit_public(panel: Panel, statement: str, private: Sequence[Panel]) -> Show
 def admit_release(folder: str | Path, private: Sequence[Panel]) -> Shown:
     """The series of a release, if it verifies."""
     outcome = verify(folder)
-    if not outcome.holds:
+    if outcome.findings:
         raise GuaranteeNotMetError(f"No label task from a release that does not verify: {outcome.findings[0]}.")
     release = load_release(folder)
     if not isinstance(release.published, Panel):
