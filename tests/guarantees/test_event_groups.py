@@ -150,3 +150,11 @@ def test_both_zeros_do_not_make_one_group_of_two(column):
         "result",
     )
     assert not LDiversity(2).check(tables).holds
+
+
+def test_spellings_of_a_text_are_one_sensitive_value():
+    spelt = COUNTS.with_columns(pl.Series("result", ["flu", "Flu ", "a", "c", "flu", "f\u200blu"]))
+    assert event_groups(tables(counts=spelt)).largest.tolist() == [2, 1, 2]
+    assert not LDiversity(2).check(tables(counts=spelt)).holds
+    coarse = pl.DataFrame({"time": [0, 0], "age": [1, 1], "result": ["flu", "FLU"]})
+    assert event_groups(EventTables(coarse, None, ("age",), "result")).largest.tolist() == [2]

@@ -148,7 +148,7 @@ def test_one_persons_many_series_are_one_member_and_many():
         (np.array([0.0, -0.0, np.nan, 0.5]), [0, 0, -1, 1]),
         (np.array([True, False]), [1, 0]),
         (np.array(["b", "a", "b"]), [0, 1, 0]),
-        (np.array([1, 1.0, "1", None], dtype=object), [0, 1, 0, -1]),
+        (np.array([1, 1.0, "1", None], dtype=object), [0, 0, 0, -1]),
         (np.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)], dtype=object), [0, 1]),
         (np.array(["2024-01-01", "NaT"], dtype="datetime64[D]"), [0, -1]),
     ],
@@ -215,3 +215,13 @@ def test_a_candidate_with_several_guarantees_holds_when_all_do():
     assert (verdict.holds, verdict.measured, verdict.required) == (False, 2.0, 3)
     first = dataclasses.replace(candidate, guarantee=KPAnonymity(5, 4), further=(LDiversity(3),)).check()
     assert (first.holds, first.required) == (False, 5)
+
+
+SPELLINGS = ["flu", "Flu ", "f\u200blu", "FLU"]
+
+
+def test_spellings_of_a_text_are_one_value():
+    alike = np.ones((4, 2))
+    verdict = LDiversity(2).check(Panel(alike, sensitive={"ill": SPELLINGS}))
+    assert (verdict.outcome, verdict.measured) == ("does not hold", 1.0)
+    assert LDiversity(2).check(Panel(alike, sensitive={"ill": [*SPELLINGS[:2], "gout", "none"]})).measured == 2.0

@@ -248,3 +248,21 @@ def test_progress_ends_with_everything():
     Reposition(l=3, window=3).anonymize(events, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(events), len(events))
     assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("publish", PUBLISH)
+def test_a_value_in_several_spellings_is_one_value(tmp_path, publish):
+    plain = skewed(4)
+    chance = np.random.default_rng(4)
+    spelt = [chance.choice([text, text.upper(), f"{text} ", f"{text}\u200b"]) for text in plain.frame["result"]]
+    events = Events(plain.frame.with_columns(pl.Series("result", spelt)), sensitive="result", quasi=["age"])
+    candidate = Reposition(l=3, window=3, publish=publish, seed=1).anonymize(events)
+    assert candidate.check().holds
+    same = Reposition(l=3, window=3, publish=publish, seed=1).anonymize(plain)
+    assert candidate.recipe.figures == same.recipe.figures
+    publish_release(candidate, tmp_path / "out", suppression_limit=1.0)
+    assert verify(tmp_path / "out").holds
+    one = pl.Series("result", ["flu", "Flu ", "FLU"] * 100)
+    few = Events(plain.frame.with_columns(one), sensitive="result", quasi=["age"])
+    with pytest.raises(ParameterError, match="needs at least 3 different sensitive values, the events have 1"):
+        Reposition(l=3, window=3).anonymize(few)

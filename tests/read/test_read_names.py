@@ -63,8 +63,8 @@ def test_two_spellings_of_an_id_are_one_series():
     assert panel.values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert panel.origin.told == (
         "4 rows read as 2 series of 2 subjects (column 'id')",
-        "1 spelling in column 'id' changed on reading (spaces at the ends, accents as separate characters, the .0 of a "
-        "number); 1 of them names what another spelling names as well",
+        "1 spelling in column 'id' changed on reading (spaces at the ends, invisible characters, accents as separate "
+        "characters, the .0 of a number); 1 of them names what another spelling names as well",
     )
     with refused("1 of 2 rows repeat the id of another"):
         read_panel(pl.DataFrame({"id": ["ann", "ann "], "0": [1.0, 2.0]}))
@@ -100,3 +100,29 @@ def test_ids_of_events_have_one_spelling():
 def test_characters_that_nobody_sees_tell_nobody_apart():
     assert text_of("an\u200bn\u00ad") == text_of("ann")
     assert Panel([[1.0], [2.0]], subjects=["ann", "ann\u200b"]).n_subjects == 1
+
+
+SPELT = ["flu", "flu ", "f\u200blu", "Flu", "gout", "gout"]
+TOLD_OF_VALUES = (
+    "2 spellings in column 'ill' changed on reading (spaces at the ends, invisible characters, accents as separate "
+    "characters, the .0 of a number); 2 of them name what another spelling names as well",
+    "1 value in column 'ill' differs from another only in capitals; l-diversity counts them as one",
+)
+
+
+def test_sensitive_values_have_one_spelling():
+    events = read_events(pl.DataFrame({"time": [0] * 6, "ill": SPELT}), sensitive="ill")
+    assert events.frame["ill"].to_list() == ["flu", "flu", "flu", "Flu", "gout", "gout"]
+    assert events.origin.told[1:] == TOLD_OF_VALUES
+    table = pl.DataFrame({"id": list("abcdef"), "ill": SPELT, "time": [0] * 6, "value": [1.0] * 6})
+    panel = read_panel(table, sensitive="ill")
+    assert panel.sensitive["ill"].tolist() == ["flu", "flu", "flu", "Flu", "gout", "gout"]
+    assert panel.origin.told[1:] == TOLD_OF_VALUES
+
+
+def test_sensitive_numbers_stay_as_they_are(tmp_path):
+    (tmp_path / "x.csv").write_text("time,dose\n0,1.0\n0,2.0\n")
+    events = read_events(tmp_path / "x.csv", sensitive="dose")
+    assert events.frame["dose"].to_list() == [1.0, 2.0]
+    assert events.frame["dose"].dtype == pl.Float64
+    assert len(events.origin.told) == 1

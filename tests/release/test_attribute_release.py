@@ -17,7 +17,7 @@ from shoal.release.certificate import digest_file, read_certificate
 
 GROUPS = np.repeat([0, 1], 6)
 WORDS = ("aabb",) * 3 + ("bbaa",) * 3 + ("abab",) * 3 + ("baba",) * 3
-ODD = ["flu", 'say "ah", twice', "a\nb", " x ", "NA", "", "1", "1.0", "true", "é\u2028", "null", "'"]
+ODD = ["flu", 'say "ah", twice', "a\nb", " x ", "NA", "", "1", "é\u2028", "true", "1.0", "null", "'"]
 SENSITIVE = {
     "illness": np.array(ODD),
     "cost": np.array([0.1, 0.1 + 0.2, 1e-7, 1e300, -0.0, 3.0, 0.5, 1 / 3, 2.0**53, -1.5, 4.0, 5.0]),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.model import EventTables
 from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.model.names import value_of
 
 _SIZE, _MOST, _ROW = "__size", "__most", "__row"
 
@@ -59,7 +60,7 @@ def event_groups(tables: EventTables) -> EventGroups:
     rows = np.full(n_groups, -1, dtype=np.int64)
     rows[of_record[::-1]] = np.arange(n)[::-1]
     counts, sound = _counts(tables.counts, tables.sensitive, n)
-    values = _one_zero(tables.counts[tables.sensitive]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    values = counted_as(tables.counts[tables.sensitive]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
     pairs, pair = np.unique(of_count * (int(values.max(initial=0)) + 1) + values, return_inverse=True)
     by_value = np.zeros(len(pairs), dtype=np.int64)
     np.add.at(by_value, pair.reshape(-1), counts)
@@ -94,7 +95,7 @@ def _nothing(why: str) -> EventGroups:
 def _generalised(tables: EventTables) -> EventGroups:
     keys = [key for name in tables.alike for key in _bits(tables.records[name])]
     columns = {str(place): key for place, key in enumerate(keys)}
-    frame = pl.DataFrame(columns | {"value": _one_zero(tables.records[tables.sensitive])}).with_row_index(_ROW)
+    frame = pl.DataFrame(columns | {"value": counted_as(tables.records[tables.sensitive])}).with_row_index(_ROW)
     by_value = frame.group_by(*columns, "value").agg(pl.len().alias(_SIZE), pl.col(_ROW).min())
     groups = by_value.group_by(*columns).agg(
         pl.col(_SIZE).sum(),
@@ -127,9 +128,15 @@ def _judged(
     return EventGroups(np.where(agree, sizes, 0), np.where(agree, most, 1), rows, note)
 
 
-def _one_zero(column: pl.Series) -> pl.Series:
-    """Sensitive values with 0.0 and -0.0 as one: telling them apart would err towards "holds"."""
-    return column + 0.0 if column.dtype.is_float() else column
+def counted_as(column: pl.Series) -> pl.Series:
+    """Sensitive values, both zeros and all spellings of a text as one: telling them apart would err towards "holds"."""
+    if column.dtype.is_float():
+        return column + 0.0
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return column
+    texts = column.cast(pl.String)
+    different = texts.unique().drop_nulls().to_list()
+    return texts.replace_strict(different, [value_of(text) for text in different], default=None, return_dtype=pl.String)
 
 
 def _bits(column: pl.Series) -> list[pl.Series]:

@@ -14,6 +14,7 @@ from shoal.guarantees.kp_anonymity import pattern_classes
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.model import Envelopes, EventsCandidate, EventTables, Guarantee, Judged, Profiles, Verdict
 from shoal.model.columns import missing_entries, plain_column
+from shoal.model.names import value_of
 
 _DIGITS = 10_000  # the measured figure is cut to four decimals, never rounded up
 
@@ -35,7 +36,8 @@ class LDiversity(Guarantee):
     over them keep the order, so that in series the share is at most 1/l in every such possible set as well, unless
     groups without any entry are in it.
 
-    Values are the same when they are equal; numbers that differ in the last digit are two values. Where no sensitive
+    Numbers are the same when they are equal; those that differ in the last digit are two values. Texts are one value
+    also where they differ only in capitals, in spaces at the ends or in characters that nobody sees. Where no sensitive
     value is published there is nothing to judge, and the guarantee does not hold.
 
     Parameters
@@ -169,8 +171,8 @@ def value_codes(column: NDArray[Any]) -> NDArray[np.int64]:
     missing = missing_entries(plain)
     codes = np.full(len(plain), -1, dtype=np.int64)
     if plain.dtype.kind == "O":
-        numbers: dict[Any, int] = {}
-        codes[~missing] = [numbers.setdefault(entry, len(numbers)) for entry in plain[~missing].tolist()]
+        numbers: dict[str, int] = {}
+        codes[~missing] = [numbers.setdefault(value_of(entry), len(numbers)) for entry in plain[~missing].tolist()]
     else:
         present = plain[~missing]
         # 0.0 and -0.0 are one value to whoever reads them; telling them apart would err towards "holds".

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
+from shoal.guarantees.event_groups import counted_as
 from shoal.model import EventTables
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
@@ -30,7 +31,7 @@ class Snapshot(NamedTuple):
         frame = plain_types(events.select(TIME, *quasi, sensitive))
         if frame[TIME].n_unique() != 1:
             raise InputError(f"A snapshot has one time; this table of {len(frame)} events has other than one.")
-        codes, n_values = value_codes(frame[sensitive])
+        codes, n_values = value_codes(counted_as(frame[sensitive]))
         most = int(np.bincount(codes).max())
         if most * l > len(frame):
             raise ParameterError(

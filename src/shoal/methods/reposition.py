@@ -12,6 +12,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.guarantees import LDiversity
+from shoal.guarantees.event_groups import counted_as
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.methods.bucketise import bucketise
 from shoal.methods.event_parts import concat
@@ -193,7 +194,7 @@ class Reposition:
             raise ParameterError(
                 f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or leave those events out."
             )
-        n_values = values.n_unique()
+        n_values = counted_as(values).n_unique()
         if n_values < self.l:
             raise ParameterError(
                 f"l={self.l} needs at least {self.l} different sensitive values, the events have {n_values}. Lower l."

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.model.names import value_of
 
 _HOME = "__home"
 
@@ -63,6 +64,7 @@ class Repositioning:
         self.seed = seed
         self._price = price
         self._codes: dict[str, int] = {}
+        self._spelt: dict[str, str] = {}
         self._beta = np.zeros(0)
         self._frames: dict[int, pl.DataFrame] = {}
         self._times: dict[int, pl.Series] = {}
@@ -96,11 +98,14 @@ class Repositioning:
     def _encode(self, values: pl.Series) -> NDArray[np.int64]:
         # 0.0 and -0.0 are one value.
         text = (values + 0.0 if values.dtype.is_float() else values).cast(pl.String)
-        for value in text.unique().sort().to_list():
+        # All spellings of a value are the one that came first.
+        spelt = {value: self._spelt.setdefault(value_of(value), value) for value in text.unique().sort().to_list()}
+        for value in spelt.values():
             self._codes.setdefault(value, len(self._codes))
         if len(self._codes) > len(self._beta):
             self._beta = self._price(self._codes)
-        return text.replace_strict(self._codes, return_dtype=pl.Int64).to_numpy().copy()
+        codes = {value: self._codes[first] for value, first in spelt.items()}
+        return text.replace_strict(codes, return_dtype=pl.Int64).to_numpy().copy()
 
     def _leave(self, departure: Departure) -> Eligible:
         number = departure.number
@@ -129,6 +134,7 @@ class Repositioning:
         """Become what `state` was taken from."""
         self.seed = int(facts["seed"])
         self._codes = {value: code for code, value in enumerate(facts["values"])}
+        self._spelt = {value_of(value): value for value in reversed(facts["values"])}
         self._beta = self._price(self._codes)
         self.window.restore(facts["window"])
         homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)

@@ -1,9 +1,10 @@
-"""The one spelling under which an identifier or a subject is counted, wherever it is counted.
+"""The one spelling under which an identifier, a subject or a sensitive value is counted, wherever it is counted.
 
 The same person comes as 17 from one table and as 17.0 from the next, because a single gap in the column makes numbers
 floating; with a space behind the name, or with an accent that is a character of its own. If these were different
 people, a person would be part of their own crowd, and two releases that break together would pass. Capitals and
-leading zeros do count: in many registers A7 is not a7, nor 07 the same as 7.
+leading zeros do count: in many registers A7 is not a7, nor 07 the same as 7. Of sensitive values capitals do not count,
+because it is safer to take two values for one than one for two.
 """
 
 from __future__ import annotations
@@ -41,3 +42,14 @@ def text_of(name: Any) -> str:
     text = text.strip()
     whole = WHOLE.fullmatch(text)
     return str(int(whole[1])) if whole else text
+
+
+def value_of(entry: str) -> str:
+    """The text under which a sensitive value is counted: that of a name, and without capitals.
+
+    Examples
+    --------
+    >>> value_of("Flu ") == value_of("flu") == value_of("f\u200blu")
+    True
+    """
+    return text_of(entry).casefold()

@@ -13,7 +13,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Events, Origin
 from shoal.read.clock import Clock
 from shoal.read.columns import find_column, find_default, parse_request
-from shoal.read.series import Spellings, as_array, read_names
+from shoal.read.series import Spellings, as_array, read_names, read_values
 from shoal.read.sources import open_table
 from shoal.read.subjects import tell_events
 from shoal.read.tables import Table, empty
@@ -80,6 +80,10 @@ def read_events(
                 part = [read_names(pa.chunked_array(part).combine_chunks(), spellings)]
             columns[column.name] = _plain_series(table, part)
         told = (tell_events(clock.n_rows), *spellings.told())
+        if (values := columns[sensitive]).dtype == pl.String:
+            read, told_of_values = read_values(values.to_arrow(), sensitive)
+            columns[sensitive] = pl.Series(pl.from_arrow(read))
+            told += told_of_values
         origin = Origin(table.kind, table.sha256, clock.n_rows, told=told)
     return Events(
         pl.DataFrame(columns), time=clock_column.name, sensitive=sensitive, quasi=request.quasi, id=id, origin=origin

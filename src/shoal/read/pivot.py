@@ -24,7 +24,7 @@ from shoal.read.draft import Draft
 from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts, settle
-from shoal.read.series import IdColumn, StaticColumn, changed
+from shoal.read.series import IdColumn, StaticColumn, changed, read_values
 from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
 
@@ -243,3 +243,8 @@ def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
         draft.told += () if column.spellings is None else column.spellings.told()
     draft.attributes = {c.name: by_name[c.name].array() for c in (*plan.quasi, *plan.other)}
     draft.sensitive = {c.name: by_name[c.name].array() for c in plan.sensitive}
+    for name, column in draft.sensitive.items():
+        if column.dtype == object and all(entry is None or isinstance(entry, str) for entry in column):
+            read, told = read_values(pa.array(column, pa.large_string()), name)
+            column[:] = read.to_pylist()
+            draft.told += told

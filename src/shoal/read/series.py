@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.model.names import text_of
+from shoal.model.names import text_of, value_of
 
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 _DECIMAL = re.compile(r"(?:0|-?[1-9]\d{0,14}|-0(?=\.))(?:\.\d{1,15})?")
@@ -90,7 +90,7 @@ class Spellings:
         merged = f"; {n_merged} of them {'names' if n_merged == 1 else 'name'} what another spelling names as well"
         return (
             f"{n_changed} spelling{'s' * (n_changed != 1)} in {self.where} changed on reading (spaces at the ends, "
-            f"accents as separate characters, the .0 of a number){merged if n_merged else ''}",
+            f"invisible characters, accents as separate characters, the .0 of a number){merged if n_merged else ''}",
         )
 
 
@@ -100,6 +100,21 @@ def read_names(array: Any, spellings: Spellings) -> Any:
         return array
     spellings.see(array, None)
     return _plain_names(pc.cast(array, pa.large_string()))
+
+
+def read_values(texts: Any, column: str) -> tuple[Any, tuple[str, ...]]:
+    """A whole column of sensitive texts in one spelling, and what the publisher is told about it."""
+    spellings = Spellings(f"column {column!r}")
+    read = read_names(texts, spellings)
+    different = pc.unique(read).drop_null().to_pylist()
+    n_alike = len(different) - len({value_of(text) for text in different})
+    if not n_alike:
+        return read, spellings.told()
+    counted = (
+        f"{n_alike} value{'s' * (n_alike != 1)} in column {column!r} differ{'s' * (n_alike == 1)} from another only in "
+        "capitals; l-diversity counts them as one"
+    )
+    return read, (*spellings.told(), counted)
 
 
 def n_respelt(array: Any, column: str) -> int:

@@ -14,6 +14,7 @@ from shoal.methods.repositioning import Eligible
 from shoal.model import EventTables
 from shoal.model.event_kinds import coarse_names, is_number
 from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.model.names import value_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +80,9 @@ class RepositionStream:
         quasi: Sequence[str],
         known: Sequence[Any] | None = None,
     ) -> None:
-        if known is not None and len(set(known)) < method.l:
+        if known is not None and (n_known := len({value_of(str(value)) for value in known})) < method.l:
             raise ParameterError(
-                f"l={method.l} needs at least {method.l} different sensitive values, {len(set(known))} are known. "
-                "Lower l."
+                f"l={method.l} needs at least {method.l} different sensitive values, {n_known} are known. Lower l."
             )
         self._method = method
         self._time, self._sensitive, self._quasi = time, sensitive, tuple(quasi)

@@ -9,6 +9,7 @@ from typing import Any
 from shoal.errors import ParameterError
 from shoal.methods.reposition import Reposition
 from shoal.model.event_tables import COUNT, GROUP, TIME
+from shoal.model.names import value_of
 from shoal.read.durations import Duration, parse_duration
 
 
@@ -16,10 +17,8 @@ def check_terms(method: Reposition, published: Sequence[str], known: Sequence[st
     """Refuse what can be seen to be impossible; `published` are the quasi-identifiers and the sensitive column."""
     if file_format not in ("parquet", "csv"):
         raise ParameterError("format must be parquet or csv.")
-    if known is not None and len(set(known)) < method.l:
-        raise ParameterError(
-            f"l={method.l} needs at least {method.l} different sensitive values, {len(set(known))} are known."
-        )
+    if known is not None and (n_known := len({value_of(str(value)) for value in known})) < method.l:
+        raise ParameterError(f"l={method.l} needs at least {method.l} different sensitive values, {n_known} are known.")
     if taken := {TIME, GROUP, COUNT} & set(published):
         raise ParameterError(
             f"Column {min(taken)!r} cannot be published beside the column of that name which every release of events "
