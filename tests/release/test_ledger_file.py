@@ -12,6 +12,7 @@ import pytest
 
 from ledger_examples import FEBRUARY, JANUARY, grouped, publish
 from shoal import verify
+from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.guarantees import AggregateRule
 from shoal.release import ledger as ledger_room
@@ -20,6 +21,14 @@ from shoal.release.ledger import read_ledger, recording, unfinished
 from shoal.release.ledger_conflicts import judge_entries
 from shoal.release.ledger_groups import Membership
 from shoal.release.ledger_subjects import hash_text
+
+
+def without_chain(line):
+    """A line as format 3 wrote it."""
+    content = json.loads(line) | {"format": 3}
+    del content["chain"], content["sum"]
+    content["sum"] = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return json.dumps(content).encode() + b"\n"
 
 
 class TestTheFile:
@@ -137,13 +146,51 @@ class TestTheFile:
             patched.setattr(ledger_groups, "hash_subject", lambda key, subject: hash_text(key, str(subject)))
             publish(grouped(JANUARY, ids=first, k=4), tmp_path / "a", ledger=book)
         content = json.loads(book.read_bytes()) | {"format": 1}
-        del content["sum"], content["members"]["series"], content["members"]["keyed"]  # these came with format 3
+        # These came with formats 3 and 4.
+        del content["sum"], content["members"]["series"], content["members"]["keyed"], content["chain"]
         content["sum"] = hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
         book.write_text(json.dumps(content) + "\n")
         with pytest.raises(GuaranteeNotMetError, match="smallest has 3, 4 were promised"):
             publish(grouped(FEBRUARY, ids=second, k=4), tmp_path / "b", ledger=book)
         publish(grouped(JANUARY, ids=second, k=4), tmp_path / "b", ledger=book)
-        assert [entry.format for entry in read_ledger(book)] == [1, 3]
+        assert [entry.format for entry in read_ledger(book)] == [1, 4]
+
+    @pytest.mark.parametrize("how", ["front", "middle", "order", "twice", "unchained"])
+    def test_lines_removed_moved_or_added_are_noticed(self, tmp_path, how):
+        book = tmp_path / "ledger.jsonl"
+        for name in "abc":
+            publish(grouped(JANUARY), tmp_path / name, ledger=book)
+        first, second, third = lines = book.read_bytes().splitlines(keepends=True)
+        assert len(read_ledger(book)) == 3
+        lines, number = {
+            "front": ([second, third], 1),
+            "middle": ([first, third], 2),
+            "order": ([second, first, third], 1),
+            "twice": ([first, second, second, third], 3),
+            "unchained": ([first, without_chain(second), third], 2),
+        }[how]
+        book.write_bytes(b"".join(lines))
+        message = f"Line {number} of the ledger does not follow from the lines before it: some were removed, added"
+        with pytest.raises(ReleaseError, match=message):
+            read_ledger(book)
+        with pytest.raises(ReleaseError, match=message):
+            publish(grouped(JANUARY), tmp_path / "d", ledger=book)
+        assert not (tmp_path / "d").exists()
+        assert run(["ledger", "check", str(book)]) == 2
+
+    def test_a_ledger_without_a_chain_is_read_and_the_next_line_covers_it(self, tmp_path, capsys):
+        book = tmp_path / "ledger.jsonl"
+        for name in "ab":
+            publish(grouped(JANUARY), tmp_path / name, ledger=book)
+        older = b"".join(without_chain(line) for line in book.read_bytes().splitlines())
+        book.write_bytes(older)
+        publish(grouped(JANUARY), tmp_path / "c", ledger=book)
+        assert [entry.chain is None for entry in read_ledger(book)] == [True, True, False]
+        assert run(["ledger", "check", str(book)]) == 0
+        assert "the first 2 lines do not say what was before" in " ".join(capsys.readouterr().out.split())
+        book.write_bytes(b"".join(book.read_bytes().splitlines(keepends=True)[1:]))
+        with pytest.raises(ReleaseError, match="Line 2 of the ledger does not follow"):
+            read_ledger(book)
 
     def test_two_spellings_on_record_stay_two_subjects(self):
         groups = np.array([0, 1, 2])
@@ -248,7 +295,7 @@ class TestCrashes:
         content = json.loads(note.read_bytes())
         note.write_text(json.dumps({name: content[name] for name in ("folder", "before", "members")}))
         publish(grouped(JANUARY), tmp_path / "b", ledger=book)
-        assert [entry.format for entry in read_ledger(book)] == [1, 3]
+        assert [entry.format for entry in read_ledger(book)] == [1, 4]
 
     def test_a_first_release_in_place_whose_key_is_gone_is_refused(self, tmp_path):
         book = tmp_path / "ledger.jsonl"

@@ -44,6 +44,12 @@ def check(path: _Path, as_json: _Json = False) -> None:
     verdict = judge_entries(entries)
     left, is_busy = unfinished(path)
     not_judged, notes = list(verdict.not_judged), []
+    if n_unchained := sum(entry.chain is None for entry in entries):
+        lines = "line does" if n_unchained == 1 else f"{n_unchained} lines do"
+        notes.append(
+            f"the first {lines} not say what was before, as lines written today do: whether others were removed or "
+            "moved there cannot be seen"
+        )
     if is_busy:
         notes.append("somebody is publishing with this ledger right now")
     if left is not None and left.is_in_place:
@@ -85,7 +91,7 @@ def check(path: _Path, as_json: _Json = False) -> None:
 
 def _facts(entry: Any) -> dict[str, Any]:
     """What an entry says, without the hashes of subjects."""
-    facts: dict[str, Any] = entry.model_dump(mode="json", exclude={"members", "key", "format"})
+    facts: dict[str, Any] = entry.model_dump(mode="json", exclude={"members", "key", "format", "chain"})
     return facts | {"judged": not entry.members.why_not, "why_not": entry.members.why_not}
 
 

@@ -1,9 +1,10 @@
 """The ledger of earlier releases: what keeps a publisher from giving away in two releases what neither tells alone.
 
-A file of JSON lines, one per release. Beside it lies its key, for its owner alone, and, while a release is being
-written, a note of what is about to appear. Whoever publishes holds the ledger locked from the first look at it until
-the new line is on disk, so that of two publishers at once the later one sees what the earlier one did. A line that a
-killed process left unfinished is not there for readers, and is removed by the next writer.
+A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Beside it lies its key, for its
+owner alone, and, while a release is being written, a note of what is about to appear. Whoever publishes holds the
+ledger locked from the first look at it until the new line is on disk, so that of two publishers at once the later one
+sees what the earlier one did. A line that a killed process left unfinished is not there for readers, and is removed by
+the next writer.
 
 The note is there before the key is, and the key goes before the note does when a first release comes to nothing. So
 wherever there is a key there is a release on record or a note; a key alone means that the ledger was lost.
@@ -168,14 +169,24 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
         raise ReleaseError(f"Cannot read the ledger {str(path)!r}: {error.strerror}.") from None
-    entries = []
+    entries: list[LedgerEntry] = []
+    so_far = hashlib.sha256()
     for number, line in enumerate(lines[:-1], start=1):  # what follows the last line feed was never finished
         try:
-            entries.append(LedgerEntry.from_line(line))
+            entry = LedgerEntry.from_line(line)
         except ValueError:
             raise ReleaseError(
                 f"Line {number} of the ledger is damaged: it is not what was written. Put back a copy of the file."
             ) from None
+        # Before format 4 lines had no chain; behind one that has, all do.
+        is_older = entry.chain is None and (not entries or entries[-1].chain is None)
+        if entry.chain != so_far.hexdigest() and not is_older:
+            raise ReleaseError(
+                f"Line {number} of the ledger does not follow from the lines before it: some were removed, added, "
+                "changed or put in another order. Put back a copy of the file."
+            )
+        entries.append(entry)
+        so_far.update(line + b"\n")
     return tuple(entries)
 
 
@@ -262,16 +273,19 @@ def _append(descriptor: int, note: Note, key: bytes) -> LedgerEntry:
             "remove the folder if nobody has got it."
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
-    entry = LedgerEntry.of(certificate.as_dict(), digest, note, key)
-    _write_line(descriptor, entry)
-    return entry
+    return _write_line(descriptor, LedgerEntry.of(certificate.as_dict(), digest, note, key))
 
 
-def _write_line(descriptor: int, entry: LedgerEntry) -> None:
+def _write_line(descriptor: int, entry: LedgerEntry) -> LedgerEntry:
+    """Write an entry behind all others, chained to them; nobody else writes meanwhile."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with open(descriptor, "rb", closefd=False) as lines:
+        entry = entry.model_copy(update={"chain": hashlib.file_digest(lines, "sha256").hexdigest()})
     line = memoryview(entry.as_line())
     while line:
         line = line[os.write(descriptor, line) :]
     os.fsync(descriptor)
+    return entry
 
 
 def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.release.ledger_groups import Membership
 
-Format = Literal[1, 2, 3]
-FORMAT: Format = 3
+Format = Literal[1, 2, 3, 4]
+FORMAT: Format = 4
 """What is written today."""
 
 
@@ -101,7 +101,8 @@ class LedgerEntry(_Part):
 
     `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
     are hashed with, without giving it away. In format 1 they were hashed as they were spelt, since format 2 by
-    `model.names.text_of`, which for most names is the same.
+    `model.names.text_of`, which for most names is the same. `chain` is the SHA-256 of all lines before this one, since
+    format 4: none of them can be removed, changed or moved alone.
     """
 
     format: Format = FORMAT
@@ -116,6 +117,7 @@ class LedgerEntry(_Part):
     time: dict[str, Any]
     key: str
     members: Members
+    chain: str | None = None
 
     @staticmethod
     def of(certificate: dict[str, Any], digest: str, note: Note, key: bytes) -> LedgerEntry:
