@@ -9,8 +9,11 @@ import pytest
 from shoal import Microaggregation, publish, read_panel, simulate
 from shoal.process.simulating import long_table
 from shoal.studio.hidden import hidden_tables
+from studio.conftest import open_link, person
 
 PUBLIC = {"name": "open", "table": "days.csv", "source": "public", "statement": "because", "confirmed": "yes"}
+
+RELEASE = {"name": "out", "table": "days.csv", "k": "4"}
 
 
 def refusal(publisher, form=PUBLIC):
@@ -26,16 +29,45 @@ def test_a_table_of_means_is_not_public(publisher, project, task):
     assert project.tasks() == [task]
 
 
-def test_a_public_task_of_a_table_that_was_released_since_gets_no_new_link(publisher, project):
-    publisher.done(publisher.post("/tasks", PUBLIC))
-    assert publisher.post("/tasks/open/links", {"analyst": "anna", "days": "7"}).status_code == 200
-    publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
+@pytest.mark.parametrize(
+    ("table", "then"),
+    [
+        ("days.csv", ("/releases", RELEASE)),
+        ("days.csv", ("/tasks", {"name": "means", "table": "days.csv", "k": "4", "multiple": "1"})),
+        ("copy.csv", ("/releases", RELEASE)),
+    ],
+)
+def test_a_public_task_whose_series_were_protected_since_is_closed(studio, publisher, project, table, then):
+    shutil.copy(project.table("days.csv"), project.folder / "data" / "copy.csv")
+    publisher.done(publisher.post("/tasks", PUBLIC | {"table": table}))
+    link = publisher.make_link("open", "anna")
+    anna = open_link(studio, link)
+    assert publisher.done(publisher.post(*then)) in ("/releases/out", "/tasks/means")
+    assert anna.get("/label").status_code == anna.get("/label/api/state").status_code == 403
+    assert person(studio).get(link).status_code == 403
     answer = publisher.post("/tasks/open/links", {"analyst": "bob", "days": "7"})
-    assert (answer.status_code, "days.csv is private in this project" in answer.text) == (409, True)
+    assert (answer.status_code, "shows series of days.csv as they are" in answer.text) == (409, True)
+    assert "The links of this task are closed" in publisher.get("/tasks/open").text
+
+
+def test_a_refused_release_closes_no_link(studio, publisher, project):
+    publisher.done(publisher.post("/tasks", PUBLIC))
+    anna = open_link(studio, publisher.make_link("open", "anna"))
+    late = project.table("days.csv").read_text().replace(":00.000000", ":07.000000")
+    project.table("days.csv").write_text(late)
+    assert publisher.done(publisher.post("/releases", RELEASE)).status_code == 409
+    assert anna.get("/label").status_code == 200
+    assert "closed" not in publisher.get("/tasks/open").text
+
+
+def test_a_task_of_means_stays_open_beside_a_release(studio, publisher, project, task):
+    anna = open_link(studio, publisher.make_link(task, "anna"))
+    assert publisher.done(publisher.post("/releases", RELEASE)) == "/releases/out"
+    assert anna.get("/label").status_code == 200
 
 
 def test_neither_is_one_of_a_release(publisher, project):
-    publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
+    publisher.done(publisher.post("/releases", RELEASE))
     shutil.rmtree(project.release("out"))
     answer = refusal(publisher)
     assert (answer.status_code, "days.csv is private in this project" in answer.text) == (409, True)
@@ -44,7 +76,7 @@ def test_neither_is_one_of_a_release(publisher, project):
 def test_a_release_that_was_refused_makes_nothing_private(publisher, project):
     late = project.table("days.csv").read_text().replace(":00.000000", ":07.000000")
     project.table("days.csv").write_text(late)
-    page = publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
+    page = publisher.done(publisher.post("/releases", RELEASE))
     assert page.status_code == 409
     assert hidden_tables(project) == []
     assert publisher.done(publisher.post("/tasks", PUBLIC)) == "/tasks/open"
@@ -105,7 +137,7 @@ def test_a_copy_of_a_private_table_is_found_however_it_is_read(publisher, projec
 
 def test_a_private_table_that_cannot_be_read_stops_the_comparison(publisher, project, task):
     shutil.copy(project.table("days.csv"), project.folder / "data" / "copy.csv")
-    project.set_reading("days.csv", {"id": "nowhere"})
+    project.set_reading("days.csv", {"align": "nowhere"})
     answer = refusal(publisher, PUBLIC | {"table": "copy.csv"})
     assert answer.status_code == 400
     assert "The private table days.csv has to be compared with these series and cannot be read" in answer.text

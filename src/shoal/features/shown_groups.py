@@ -72,6 +72,16 @@ class ShownGroups:
         series, subjects = _hashes(key, panel)
         return ShownGroups(key, series, subjects, np.asarray(groups, dtype=np.int64), int(k))
 
+    @property
+    def n_subjects(self) -> int:
+        """How many people were shown."""
+        return len(np.unique(self.subjects))
+
+    def concern(self, panel: Panel) -> bool:
+        """Whether anybody in a panel was shown, known by id or subject."""
+        series, subjects = _hashes(self.key, panel)
+        return bool(np.isin(self.series, series).any() or np.isin(self.subjects, subjects).any())
+
     def within(self, panel: Panel) -> Numbers:
         """The group in which each series of a panel was shown, NOT_SHOWN for series of people who were not.
 
@@ -163,7 +173,8 @@ class ShownGroups:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from None
         except ValueError:
             raise InputError(
-                f"{path} is not as a label task wrote it. Put back a copy, or build the task again."
+                f"{path} is not the {FILE_NAME} of a label task, or was changed since the task wrote it. Give that "
+                "file as it was, or build the task again."
             ) from None
 
     def __repr__(self) -> str:

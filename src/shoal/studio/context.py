@@ -106,8 +106,8 @@ async def publisher_session(request: Request, studio: InStudio) -> Session:
 async def analyst_session(request: Request, studio: InStudio) -> Session:
     """An analyst's session, and for changes its token."""
     session = studio.sessions.find_analyst(request.cookies.get(studio.analyst_cookie, ""))
-    if session is None or session.link is None:
-        raise HTTPException(403, "This page opens with the link you were sent. The link may have expired.")
+    if session is None or session.link is None or studio.project.closed_by(session.link.task):
+        raise HTTPException(403, "This page opens with the link you were sent. The link may be closed or expired.")
     await require_csrf(request, session.csrf)
     return session
 

@@ -85,7 +85,7 @@ def log_out(request: Request, studio: InStudio, session: Publisher) -> Response:
 def open_link(token: str, studio: InStudio) -> Response:
     """Open an analyst's link; whatever is wrong with one, the answer is the same."""
     link = studio.links.find(token)
-    if link is None:
+    if link is None or studio.project.closed_by(link.task):
         return plain_page(*CLOSED, 403)
     answer = RedirectResponse("/label", 303)
     age = max(1, int(link.expires - studio.clock()))

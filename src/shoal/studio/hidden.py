@@ -9,26 +9,40 @@ where it says nothing every table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from shoal.errors import GuaranteeNotMetError, InputError, ShoalError
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
 from shoal.model import Panel
-from shoal.process.labelling import LabelTask
+from shoal.model.names import text_of
+from shoal.process.labelling import copies
 from shoal.read.sources import open_table
-from shoal.studio.project import Project
+from shoal.studio.project import Project, stored_reading
 
 
 @contextmanager
-def released_from(project: Project, table: str) -> Iterator[None]:
-    """Record that a release is made of a table; before it is, and no longer where it is refused."""
+def protecting(project: Project, table: str, panel: Panel, reading: Mapping[str, str]) -> Iterator[None]:
+    """Make a table private while a release or a task of means is made of it, and for good unless that is refused.
+
+    With it, public tasks of the table are closed, and those that show one of its series. `reading` is how the panel was
+    read.
+    """
+    shown = [name for name, task in project.public_tasks().items() if any(copies(task.values, panel.rows))]
     with project.store.writing() as connection:
+        if stored_reading(connection, table) != reading:
+            raise ParameterError(f"How {table} is read was changed while this was being made. Begin again.")
         new = connection.execute("insert or ignore into released_tables values (?)", (table,)).rowcount
+        closed = [
+            task
+            for task in shown
+            if connection.execute("insert or ignore into closed_tasks values (?, ?)", (task, table)).rowcount
+        ]
     try:
         yield
     except BaseException:
-        if new:
-            with project.store.writing() as connection:
+        with project.store.writing() as connection:
+            connection.executemany("delete from closed_tasks where task = ?", [(task,) for task in closed])
+            if new:
                 connection.execute("delete from released_tables where name = ?", (table,))
         raise
 
@@ -36,26 +50,13 @@ def released_from(project: Project, table: str) -> Iterator[None]:
 def hidden_tables(project: Project) -> list[str]:
     """Tables of the project that are private."""
     with project.store.reading() as connection:
-        found = {name for (name,) in connection.execute("select name from released_tables")}
-        made = connection.execute(
-            "select task, source_table, source from tasks left join identities using (task) where source_table not null"
-        ).fetchall()
-    found |= {table for task, table, source in made if (source or _source(project, task)) != "public"}
+        found = project.protected(connection)
     released = _released_rows(project)
     if not released:
         return [table for table in project.tables() if table in found]
     rows = {table: _rows(project, table) for table in project.tables()}
     of_others = released - {rows[table] for table in found if table in rows} - ({None} if found else set())
     return [t for t, n in rows.items() if t in found or (of_others and (n is None or {n, None} & of_others))]
-
-
-def shown_from(project: Project, table: str) -> bool:
-    """Whether analysts were shown means of a table."""
-    with project.store.reading() as connection:
-        made = connection.execute(
-            "select task, source from tasks left join identities using (task) where source_table = ?", (table,)
-        ).fetchall()
-    return any((source or _source(project, task)) == "presanitised" for task, source in made)
 
 
 def refuse_hidden(project: Project, table: str) -> None:
@@ -67,27 +68,56 @@ def refuse_hidden(project: Project, table: str) -> None:
         )
 
 
+def refuse_closed(project: Project, task: str) -> None:
+    """Raise where series that a public task shows have become private."""
+    if closed := project.closed_by(task):
+        raise GuaranteeNotMetError(
+            f"The task {task} shows series of {closed} as they are, and a task of means or a release was made of "
+            f"{closed} since. Its links are closed. Make a task of means of groups."
+        )
+    if table := project.table_of(task):
+        refuse_hidden(project, table)
+
+
+def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
+    """Raise where series of a private table come again under other names, by which the ledger would not know them."""
+    names = _subjects(panel)
+    for other in hidden_tables(project):
+        if other == table:
+            continue
+        renamed: set[int] = set()
+        for hidden in _panels(project, other, table):
+            theirs = _subjects(hidden)
+            pairs = copies(panel.rows, hidden.rows)
+            renamed |= {row for row, alike in pairs if names[row] not in {theirs[place] for place in alike.tolist()}}
+        if renamed:
+            raise GuaranteeNotMetError(
+                f"{len(renamed)} of {panel.n_series} series of {table} are the same as series of {other}, of which a "
+                "task of means or a release was made, but are called otherwise: the same people would be taken for "
+                f"strangers. Use {other}, or the same names in both. If they are other people whose series happen to "
+                "be alike, say so in the form."
+            )
+
+
 def hidden_panels(project: Project, shown: str) -> list[Panel]:
     """The series of every private table, to be compared with those of `shown`: as each is read, and as that one is."""
-    panels = []
-    for table in hidden_tables(project):
-        with suppress(ShoalError):
-            panels.append(project.panel(table, read_as=shown))
-        try:
-            panels.append(project.panel(table))
-        except ShoalError as error:
-            raise InputError(
-                f"The private table {table} has to be compared with these series and cannot be read: {error}"
-            ) from None
-    return panels
+    return [panel for table in hidden_tables(project) for panel in _panels(project, table, shown)]
 
 
-def _source(project: Project, task: str) -> str:
-    """What a task shows that was made before that was recorded; in doubt not public."""
+def _panels(project: Project, table: str, shown: str) -> Iterator[Panel]:
+    with suppress(ShoalError):
+        yield project.panel(table, read_as=shown)
     try:
-        return LabelTask.load(project.task_folder(task)).source
-    except ShoalError:
-        return "presanitised"
+        yield project.panel(table)
+    except ShoalError as error:
+        raise InputError(
+            f"The private table {table} has to be compared with these series and cannot be read: {error}"
+        ) from None
+
+
+def _subjects(panel: Panel) -> list[str]:
+    """What the subject of each series is called."""
+    return [text_of(name) for name in (panel.ids if panel.subjects is None else panel.subjects).tolist()]
 
 
 def _released_rows(project: Project) -> set[int | None]:

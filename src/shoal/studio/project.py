@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
 from shoal.features import Learned, ShownGroups
 from shoal.model import Panel
 from shoal.process.labelling import LabelTask
 from shoal.read import read_panel
+from shoal.read.columns import make_plan, parse_layout, parse_request
+from shoal.read.sources import open_table
 from shoal.studio.names import is_slug, is_table
 from shoal.studio.store import Store
 from shoal.studio.uploads import ASIDE
@@ -25,6 +28,7 @@ READING = (
 """Settings of `read_panel` a publisher can give for a table."""
 
 KINDS = ("linear", "deep")
+_COLUMNS = ("id", "time", "value", "subject")
 _BY_TASK = ("tasks", "identities", "links", "questions", "labels", "results")
 
 
@@ -32,6 +36,18 @@ def identity(task: LabelTask) -> str:
     """SHA-256 of what a task shows, promises and asks: the same wherever and whenever it is loaded."""
     asked = (task.question, task.n_pairs, task.choice, task.repeats, task.common, task.seed)
     return hashlib.sha256(json.dumps([task.digest, *asked]).encode()).hexdigest()
+
+
+def stored_reading(connection: sqlite3.Connection, table: str) -> dict[str, str]:
+    """How a table is read, as it is stored."""
+    row = connection.execute("select settings from readings where name = ?", (table,)).fetchone()
+    return {} if row is None else dict(json.loads(row[0]))
+
+
+def _settings(reading: Mapping[str, str]) -> dict[str, Any]:
+    """What `read_panel` takes; several value columns have commas between them."""
+    several = {"value": [name.strip() for name in reading["value"].split(",")]} if "value" in reading else {}
+    return {**reading, **several}
 
 
 class Project:
@@ -79,21 +95,47 @@ class Project:
     def reading(self, table: str) -> dict[str, str]:
         """How a table is read; empty for all that is found by itself."""
         with self.store.reading() as connection:
-            row = connection.execute("select settings from readings where name = ?", (table,)).fetchone()
-        return {} if row is None else dict(json.loads(row[0]))
+            return stored_reading(connection, table)
 
     def set_reading(self, table: str, settings: Mapping[str, str]) -> None:
-        """Remember how a table is read."""
-        content = json.dumps({name: settings[name] for name in READING if settings.get(name)})
+        """Remember how a table is read; refused where people who were shown or released would get other names."""
+        kept = {name: settings[name] for name in READING if settings.get(name)}
         with self.store.writing() as connection:
-            connection.execute("insert or replace into readings values (?, ?)", (table, content))
+            before = stored_reading(connection, table)
+            if table in self.protected(connection) and self._names(table, kept) != self._names(table, before):
+                raise ParameterError(
+                    f"A task of means or a release was made of {table}, and the project knows its people by the id and "
+                    "subject they had there. With other columns they would be taken for strangers. Keep the id, the "
+                    "subject and the layout as they are."
+                )
+            connection.execute("insert or replace into readings values (?, ?)", (table, json.dumps(kept)))
+
+    def _names(self, table: str, reading: Mapping[str, str]) -> tuple[object, ...]:
+        """The columns by which people are known, found as reading the table would."""
+        named = {name: setting for name, setting in _settings(reading).items() if name in _COLUMNS}
+        request = parse_request(**dict.fromkeys((*_COLUMNS, "quasi", "sensitive", "other")) | named)
+        with open_table(str(self.table(table)), None) as opened:
+            plan = make_plan(opened.names, request, parse_layout(reading.get("layout", "auto")))
+        return plan.layout, plan.id, plan.subject
+
+    def protected(self, connection: sqlite3.Connection) -> set[str]:
+        """Tables on record of which a release was made, or a task that shows anything but the series themselves."""
+        found = {name for (name,) in connection.execute("select name from released_tables")}
+        made = connection.execute(
+            "select task, source_table, source from tasks left join identities using (task) where source_table not null"
+        ).fetchall()
+        return found | {table for task, table, source in made if (source or self._source(task)) != "public"}
+
+    def _source(self, task: str) -> str:
+        """What a task shows that was made before that was recorded; in doubt not public."""
+        try:
+            return LabelTask.load(self.task_folder(task)).source
+        except ShoalError:
+            return "presanitised"
 
     def panel(self, table: str, *, read_as: str | None = None) -> Panel:
         """The series of a table: raw, for methods only. `read_as` names another table whose settings are used."""
-        settings: dict[str, Any] = dict(self.reading(read_as or table))
-        if "value" in settings:
-            settings["value"] = [name.strip() for name in settings["value"].split(",")]
-        return read_panel(self.table(table), **settings)
+        return read_panel(self.table(table), **_settings(self.reading(read_as or table)))
 
     def tasks(self) -> list[str]:
         """Names of the tasks, the newest last; one that was put there by hand comes first."""
@@ -150,15 +192,31 @@ class Project:
     def table_of(self, task: str) -> str | None:
         """The table a task was made from."""
         with self.store.reading() as connection:
-            row = connection.execute("select source_table from tasks where task = ?", (task,)).fetchone()
+            return self._table_of(connection, task)
+
+    @staticmethod
+    def _table_of(connection: sqlite3.Connection, task: str) -> str | None:
+        row = connection.execute("select source_table from tasks where task = ?", (task,)).fetchone()
         return None if row is None else row[0]
 
-    def shown_groups(self, table: str) -> list[ShownGroups]:
-        """Groups of a table's series that analysts were shown, of each task of means."""
+    def shown_groups(self, panel: Panel) -> list[ShownGroups]:
+        """Groups in which analysts were shown people of a panel, of each task of means, whatever table it is of."""
+        found = [LabelTask.load(self.task_folder(task)).shown_groups for task in self.tasks()]
+        return [shown for shown in found if shown is not None and shown.concern(panel)]
+
+    def public_tasks(self) -> dict[str, LabelTask]:
+        """The tasks that show series as they are."""
+        found = {task: LabelTask.load(self.task_folder(task)) for task in self.tasks()}
+        return {name: task for name, task in found.items() if task.source == "public"}
+
+    def closed_by(self, task: str) -> str | None:
+        """The table that became private and whose series a public task shows; None while the task is open."""
         with self.store.reading() as connection:
-            made = connection.execute("select task from tasks where source_table = ?", (table,)).fetchall()
-        found = [LabelTask.load(self.task_folder(task)).shown_groups for (task,) in made if task in self.tasks()]
-        return [shown for shown in found if shown is not None]
+            row = connection.execute("select source_table from closed_tasks where task = ?", (task,)).fetchone()
+            if row is None and (own := self._table_of(connection, task)) in self.protected(connection):
+                source = connection.execute("select source from identities where task = ?", (task,)).fetchone()
+                return own if source == ("public",) else None
+        return None if row is None else str(row[0])
 
     def metric_path(self, task: str, kind: str) -> Path:
         """Where the metric learned from a task is kept."""

@@ -13,7 +13,7 @@ from shoal.methods import Microaggregation
 from shoal.process import publish
 from shoal.release import check_target, load_release, verify
 from shoal.studio.context import InStudio, Publisher
-from shoal.studio.hidden import released_from, shown_from
+from shoal.studio.hidden import protecting, refuse_renamed
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
@@ -31,6 +31,7 @@ class NewRelease(BaseModel):
     k: int = Field(10, ge=2, le=1_000_000)
     metric: str = Field("generic", pattern=r"^(generic|[A-Za-z0-9_-]{1,64}\.(linear|deep))$")
     ledger: Literal["check", "skip"] = "check"
+    alike: Literal["refuse", "others"] = "refuse"
     accept: str = Field("", max_length=500)
 
 
@@ -60,25 +61,28 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
     studio.project.table(form.table)
     if form.metric != "generic" and form.metric not in studio.project.all_metrics():
         raise ParameterError("The project has no such metric. Learn it first.")
-    if form.ledger == "skip" and shown_from(studio.project, form.table):
-        raise ParameterError(
-            f"Analysts were shown means of {form.table}, which is in the ledger of the project: a release of it is "
-            "judged beside that. Check against earlier releases."
-        )
 
     def work(progress: Progress) -> str:
         progress.start("reading the table")
+        reading = studio.project.reading(form.table)
         panel = studio.project.panel(form.table)
+        if form.alike == "refuse":
+            refuse_renamed(studio.project, form.table, panel)
+        within = tuple(studio.project.shown_groups(panel)) or None
+        if form.ledger == "skip" and within:
+            raise ParameterError(
+                f"Analysts were shown means of people in {form.table}, which is in the ledger of the project: a "
+                "release of them is judged beside that. Check against earlier releases."
+            )
         features: Any = "raw"
         if form.metric != "generic":
             task, _, kind = form.metric.partition(".")
             features = studio.project.metrics(task)[kind]
         progress.start("grouping the series")
-        within = tuple(studio.project.shown_groups(form.table)) or None
         candidate = Microaggregation(k=form.k, features=features, within=within).anonymize(panel)
         progress.start("checking and writing")
         ledger = studio.project.ledger if form.ledger == "check" else None
-        with released_from(studio.project, form.table):
+        with protecting(studio.project, form.table, panel, reading):
             publish(candidate, target, ledger=ledger, accept=form.accept.replace(",", " ").split())
         return f"/releases/{form.name}"
 

@@ -30,6 +30,10 @@ create table if not exists identities (
 create table if not exists released_tables (
   name text primary key
 );
+create table if not exists closed_tasks (
+  task text primary key,
+  source_table text not null
+);
 create table if not exists links (
   link integer primary key,
   task text not null,

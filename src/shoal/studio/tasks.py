@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 from shoal.process.labelling import DEFAULT_QUESTION, MULTIPLE, Labels, LabelTask, agreement, consistency
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_lines
-from shoal.studio.hidden import hidden_panels, refuse_hidden
+from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
@@ -33,6 +33,7 @@ class NewTask(BaseModel):
     multiple: int = Field(MULTIPLE, ge=1, le=1000)
     statement: str = Field("", max_length=2000)
     confirmed: Literal["yes", ""] = ""
+    alike: Literal["refuse", "others"] = "refuse"
     pairs: int = Field(200, ge=1, le=20_000)
     choice: Literal["uniform", "active"] = "uniform"
     question: str = Field(DEFAULT_QUESTION, min_length=1, max_length=200)
@@ -74,7 +75,8 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
 
     def work(progress: Progress) -> str:
         progress.start("reading the table")
-        panel = studio.project.panel(form.table)
+        project, reading = studio.project, studio.project.reading(form.table)
+        panel = project.panel(form.table)
         # Two tasks over one table should not ask the same questions.
         asking: dict[str, Any] = {
             "n_pairs": form.pairs,
@@ -84,15 +86,17 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
         }
         if form.source == "public":
             # Again, for what was made while this job waited.
-            refuse_hidden(studio.project, form.table)
-            private = hidden_panels(studio.project, form.table)
+            refuse_hidden(project, form.table)
+            private = hidden_panels(project, form.table)
             task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
-        else:
-            size = form.multiple * form.k
-            progress.start(f"grouping the series, at least {size} subjects to a curve, and checking it")
-            ledger = studio.project.ledger
-            task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=ledger, **asking)
-        studio.project.add_task(form.name, task, form.table, studio.clock())
+            project.add_task(form.name, task, form.table, studio.clock())
+            return f"/tasks/{form.name}"
+        if form.alike == "refuse":
+            refuse_renamed(project, form.table, panel)
+        progress.start(f"grouping the series, at least {form.multiple * form.k} subjects to a curve, and checking it")
+        with protecting(project, form.table, panel, reading):
+            task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=project.ledger, **asking)
+            project.add_task(form.name, task, form.table, studio.clock())
         return f"/tasks/{form.name}"
 
     job = studio.jobs.start(f"Making the task {form.name}", work, back="/tasks/new")
@@ -110,8 +114,8 @@ def make_link(
     task: Name, request: Request, studio: InStudio, session: Publisher, form: Annotated[NewLink, Form()]
 ) -> HTMLResponse:
     """A link for an analyst, shown on this page and never again."""
-    if _task(studio, task).source == "public" and (table := studio.project.table_of(task)):
-        refuse_hidden(studio.project, table)
+    if _task(studio, task).source == "public":
+        refuse_closed(studio.project, task)
     token = studio.links.create(task, form.analyst, form.days)
     base = studio.settings.public_url or f"{request.url.scheme}://{request.headers['host']}"
     return _task_page(task, studio, session, new_link=f"{base.rstrip('/')}/open/{token}", link_for=form.analyst)
@@ -144,6 +148,7 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
         name=name,
         task=task,
         table=studio.project.table_of(name),
+        closed=studio.project.closed_by(name),
         analysts=_analysts(labels, [link.analyst for link in links], task.n_pairs),
         counts=labels.counts(),
         consistency=consistency(labels),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -290,35 +290,37 @@ def _compared(private: Sequence[Panel]) -> dict[str, Any]:
 
 def _refuse_private(panel: Panel, private: Sequence[Panel]) -> None:
     """No series may be one of a private panel, rounding apart; a constant one, an empty day say, gives nobody away."""
-    rows = panel.rows + 0.0
-    found = np.zeros(len(rows), dtype=np.bool_)
-    for other in private:
-        if other.rows.shape[1] == rows.shape[1]:
-            found |= _copies(rows, other.rows[np.isfinite(other.rows).all(axis=1)] + 0.0)
-    if n_found := int(found.sum()):
+    found = sorted({row for other in private for row, _ in copies(panel.rows, other.rows)})
+    if found:
         raise GuaranteeNotMetError(
-            f"{n_found} of {panel.n_series} series are the same as a series of a private panel, at all instants up to "
-            f"rounding, first at series position {int(found.argmax())}. Leave them out, or use LabelTask.presanitised."
+            f"{len(found)} of {panel.n_series} series are the same as a series of a private panel, at all instants up "
+            f"to rounding, first at series position {found[0]}. Leave them out, or use LabelTask.presanitised."
         )
 
 
-def _copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows differ from one of the hidden ones nowhere by more than ROUNDING of its largest value."""
-    hidden = hidden[(hidden != hidden[:, :1]).any(axis=1)]
+def copies(rows: NDArray[np.float64], hidden: NDArray[np.float64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each row that differs from hidden ones nowhere by more than ROUNDING of their largest value, and which these are.
+
+    Hidden rows of another length, with gaps or of one value throughout are not compared.
+    """
+    if hidden.shape[1] != rows.shape[1]:
+        return
+    places = np.flatnonzero(np.isfinite(hidden).all(axis=1) & (hidden != hidden[:, :1]).any(axis=1))
+    rows, hidden = rows + 0.0, hidden[places] + 0.0
     # Rows that are near everywhere have weighted means that are near, whatever the weights; random ones tell most
     # others apart at once.
     weights = np.random.default_rng(0).random((rows.shape[1],))
     weights /= weights.sum()
     means = hidden @ weights
     order = np.argsort(means, kind="stable")
-    hidden, means = hidden[order], means[order]
+    hidden, means, places = hidden[order], means[order], places[order]
     far = ROUNDING * np.abs(hidden).max(axis=1, initial=0.0)
     own = rows @ weights
     # A row's copy has about the same largest value, so twice the row's own is enough.
     reach = 2 * ROUNDING * np.abs(rows).max(axis=1)
     first, last = np.searchsorted(means, own - reach), np.searchsorted(means, own + reach, side="right")
-    found = np.zeros(len(rows), dtype=np.bool_)
-    for at in np.flatnonzero(last > first):
+    for at in np.flatnonzero(last > first).tolist():
         some = slice(first[at], last[at])
-        found[at] = bool((np.abs(hidden[some] - rows[at]).max(axis=1) <= far[some]).any())
-    return found
+        near = np.abs(hidden[some] - rows[at]).max(axis=1) <= far[some]
+        if near.any():
+            yield at, places[some][near]

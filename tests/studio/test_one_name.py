@@ -1,0 +1,88 @@
+"""In a project one person has one name: other names, from another column or table, would make strangers of them."""
+
+import polars as pl
+import pytest
+
+from shoal.errors import ParameterError
+from shoal.release.ledger import read_ledger
+from shoal.studio.hidden import protecting
+
+RELEASE = {"name": "out", "table": "days.csv", "k": "4"}
+MEANS = {"name": "means", "table": "days.csv", "k": "4", "multiple": "2"}
+
+
+@pytest.fixture
+def people(project):
+    """The table with two further columns that could name its series."""
+    table = pl.read_csv(project.table("days.csv"))
+    table = table.with_columns(meter="m" + pl.col("id").cast(str), owner="o" + pl.col("id").cast(str))
+    table.write_csv(project.table("days.csv"))
+    return table
+
+
+@pytest.fixture
+def copy(project, people):
+    """The same readings, up to rounding, under other names."""
+    renamed = people.select(id="meter", time="time", value=pl.col("value").round(7))
+    renamed.write_csv(project.folder / "data" / "copy.csv")
+    return "copy.csv"
+
+
+def outcome(publisher, address, form):
+    answer = publisher.post(address, form)
+    return publisher.done(answer) if answer.status_code == 303 else answer
+
+
+@pytest.mark.parametrize("first", [("/tasks", MEANS), ("/releases", RELEASE)])
+class TestColumns:
+    @pytest.mark.parametrize("change", [{"id": "meter"}, {"subject": "owner"}, {"id": "meter", "subject": "id"}])
+    def test_other_columns_are_refused_once_something_was_made_of_a_table(self, publisher, people, first, change):
+        publisher.done(publisher.post(*first))
+        answer = publisher.post("/tables/days.csv/reading", change)
+        assert (answer.status_code, "would be taken for strangers" in answer.text) == (400, True)
+
+    @pytest.mark.parametrize("change", [{"align": "resample:2h"}, {"id": "id", "value": "value"}, {"layout": "long"}])
+    def test_what_leaves_the_names_as_they_are_can_still_be_changed(self, publisher, project, people, first, change):
+        publisher.done(publisher.post(*first))
+        assert publisher.post("/tables/days.csv/reading", change).status_code == 303
+        assert project.reading("days.csv") == change
+
+
+def test_before_anything_was_made_names_can_be_changed(publisher, people):
+    assert publisher.post("/tables/days.csv/reading", {"id": "meter"}).status_code == 303
+    form = {"name": "open", "table": "days.csv", "source": "public", "statement": "because", "confirmed": "yes"}
+    assert outcome(publisher, "/tasks", form) == "/tasks/open"
+    assert publisher.post("/tables/days.csv/reading", {"id": "owner"}).status_code == 303
+
+
+def test_a_change_while_a_release_is_made_is_not_overlooked(project, people):
+    reading, panel = project.reading("days.csv"), project.panel("days.csv")
+    project.set_reading("days.csv", {"id": "meter"})
+    protected = protecting(project, "days.csv", panel, reading)
+    with pytest.raises(ParameterError, match=r"How days\.csv is read was changed"), protected:
+        raise AssertionError("nothing is made")
+
+
+@pytest.mark.parametrize("first", [("/tasks", MEANS), ("/releases", RELEASE)])
+@pytest.mark.parametrize("then", [("/tasks", MEANS), ("/releases", RELEASE)])
+@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}])
+def test_a_copy_under_other_names_is_refused_unless_they_are_other_people(
+    publisher, project, copy, first, then, reading
+):
+    publisher.done(publisher.post(*first))
+    project.set_reading(copy, reading)
+    form = then[1] | {"name": "again", "table": copy}
+    refused = outcome(publisher, then[0], form)
+    assert refused.status_code == 409
+    assert "of copy.csv are the same as series of days.csv" in refused.text
+    assert len(read_ledger(project.ledger)) == 1
+    assert outcome(publisher, then[0], form | {"alike": "others"}) == f"{then[0]}/again"
+
+
+def test_the_ledger_and_the_groups_shown_know_the_people_of_a_copy_under_the_same_names(publisher, project, people):
+    people.write_csv(project.folder / "data" / "copy.csv")
+    publisher.done(publisher.post("/tasks", MEANS))
+    made = outcome(publisher, "/releases", RELEASE | {"table": "copy.csv"})
+    assert made == "/releases/out"  # within the groups shown of the other table, or the ledger would refuse it
+    skipped = outcome(publisher, "/releases", RELEASE | {"name": "more", "table": "copy.csv", "ledger": "skip"})
+    assert (skipped.status_code, "Analysts were shown means of people in copy.csv" in skipped.text) == (400, True)
