@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 MOST_CARDS = 12
 MOST_ROWS = 60
@@ -78,7 +78,7 @@ class Facts:
     def has_several_series(self) -> bool:
         """Whether a subject has more than one row, so that a crowd of rows is not one of subjects."""
         series, subjects = (self.counts.get(name) for name in ("series", "subjects"))
-        return bool(is_finite(series) and is_finite(subjects) and subjects < series)  # type: ignore[operator]
+        return is_finite(series) and is_finite(subjects) and subjects < series
 
     @property
     def counts_subjects(self) -> bool:
@@ -111,6 +111,6 @@ def listed(found: Any) -> list[Any]:
     return list(found) if isinstance(found, list | tuple) else []
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> TypeGuard[int | float]:
     """Whether it is a number that can be shown."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
