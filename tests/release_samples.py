@@ -1,5 +1,6 @@
 """One small release of every kind that a sentence may be about."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -23,6 +24,7 @@ from shoal import (
 )
 from shoal.attacks import KnownPoints
 from shoal.engines import Local, anonymize, read_blocks
+from shoal.features import LinearMetric, ShownGroups
 from shoal.release.agreement import Agreement
 from shoal.streams import IncrementalMicroaggregation
 
@@ -93,6 +95,14 @@ def attacked(candidate):
     return candidate, {"risks": {attack.name: (attack.attack(days(), days()), attack.meaning)}, "risk_limit": 1.0}
 
 
+def learned_elsewhere():
+    """A metric learned from labels about people with other names."""
+    rows = days().values
+    learned = LinearMetric().learn(rows[:60], rows[60:120], rows[:60, 12] > rows[60:120, 12])
+    others = days(ids=[f"other-{i:02}" for i in range(160)])
+    return replace(learned, shown=ShownGroups.of(others, np.arange(160) // 16, k=4))
+
+
 def publish_kinds(folder):
     """The certificate of each kind of release; the folder of each has its name."""
     micro, private = Microaggregation(k=4), folder / "private"
@@ -132,6 +142,7 @@ def publish_kinds(folder):
         "crowd of series": (micro.anonymize(twice), {"require": [KAnonymity(4, per="series")]}),
         "profiles": (Microaggregation(k=4, form="profiles").anonymize(days()), {}),
         "trimmed": (Microaggregation(k=5, aggregate="trimmed-mean").anonymize(days()), {}),
+        "labels of others": (Microaggregation(k=4, features=learned_elsewhere()).anonymize(days()), {}),
         "nlk": (NLK(n=2, l=6, k=4).anonymize(days(n_instants=12)), {}),
         "kp": (KP(k=8, p=4).anonymize(days(n=161)), {}),
         "suppressed series": (KP(k=8, p=4).anonymize(days(n=40)), {}),

@@ -17,6 +17,7 @@ SHOWN = {
     "insecure": SERIES | {"pseudonyms"},
     "accepted": SERIES | {"accepted"},
     "filled": SERIES | {"input"},
+    "labels of others": SERIES | {"metric"},
     "nlk": SERIES | {"not released"},
     "kp": SERIES | {"not released"},
     "suppressed series": SERIES | {"suppressed", "not released"},

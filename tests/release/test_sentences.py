@@ -4,9 +4,10 @@ import pytest
 
 from release_samples import publish_kinds
 from shoal.release.facts import Facts
-from shoal.release.sentences import MAY_CONCLUDE, MAY_NOT_CONCLUDE, WHO_CAN_CHECK
+from shoal.release.sentences import MAY_CONCLUDE, MAY_NOT_CONCLUDE, METRIC, WHO_CAN_CHECK
 
-OF_THE_RELEASE = {"may": MAY_CONCLUDE, "may not": MAY_NOT_CONCLUDE}
+OF_AGREEMENTS = {"may": MAY_CONCLUDE, "may not": MAY_NOT_CONCLUDE}
+OF_THE_RELEASE = OF_AGREEMENTS | {"metric": METRIC}
 EVERY = {f"{section}: {s.name}" for section, some in OF_THE_RELEASE.items() for s in some}
 EVERY |= {f"check: {s.name}" for s in WHO_CAN_CHECK}
 PLAIN = {"check: anyone", "may not: group", "may not: nothing learned", "may: figures", "may: guarantees"}
@@ -20,6 +21,7 @@ NOT_PLAIN = {
     "aggregates": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "aggregates at instants": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "sequence": PLAIN | {"check: sequence"},
+    "labels of others": PLAIN | {"metric: labels of others"},
     "nlk": PLAIN - {"may not: group"} | {"may not: row"},
     "noise": NOTHING_PROMISED,
     "fictives": NOTHING_PROMISED,
@@ -62,7 +64,7 @@ def test_the_agreement_says_these_sentences(kinds):
     folder, certificates = kinds
     lines = [line.strip(" -") for line in (folder / "copy" / "AGREEMENT.md").read_text().splitlines()]
     facts = Facts(certificates["copy"])
-    for some in (*OF_THE_RELEASE.values(), WHO_CAN_CHECK):
+    for some in (*OF_AGREEMENTS.values(), WHO_CAN_CHECK):
         for sentence in some:
             for about in (facts.about(g) for g in facts.guarantees):
                 assert (sentence.says(about) in lines) == sentence.when(about), sentence.name

@@ -21,408 +21,114 @@ SAID_OF_PLAIN = {
     "reader may: figures",
     "who can check: anyone",
 }
+
+
+def _differs(*others, more=(), less=()):
+    """What is said beyond what is said of a plain release, and what is not; as of others, and more or less."""
+    return {*more}.union(*(o[0] for o in others)), {*less}.union(*(o[1] for o in others))
+
+
+NO_CROWD = _differs(
+    less=[
+        *("may not: insiders", "may not: nothing learned", "may not: one subject's reading"),
+        *("may: crowd of subjects", "may: who is who"),
+    ]
+)
+NO_CURVES = _differs(more=["aggregates: nothing of the originals"], less=["aggregates: crowd", "reader may: figures"])
+SMALL = _differs(NO_CURVES, more=["figures: left out"])
+OTHER_NAMES = _differs(less=["Identifiers: random", "may: who is who"])
+KEYED = _differs(OTHER_NAMES, more=["Identifiers: joined by key"])
+PROFILES = _differs(
+    OTHER_NAMES,
+    more=["Identifiers: profiles", "Published: profiles", "groups: profiles"],
+    less=["Published: series", "groups: series", "may: crowd of subjects", "who can check: anyone"],
+)
+AGGREGATES = _differs(
+    PROFILES,
+    more=[
+        *("Check: originals", "may not: differences", "may not: one in an aggregate", "may: aggregates"),
+        *("may: profile", "may: share over the period"),
+        *("who can check: counts of profiles", "who can check: publisher"),
+    ],
+)
+ENVELOPES = _differs(
+    *(NO_CROWD, SMALL),
+    more=["groups: envelopes", "may not: common range", "may not: inside a range", "may: ranges"],
+    less=["groups: series"],
+)
+SENSITIVE = _differs(
+    more=["may not: similar values", "may not: values ruled out", "may not: whose value", "may: sensitive values"]
+)
+ATTACKED = _differs(
+    NO_CROWD,
+    more=[
+        *("Check: attacks only", "may not: no promise", "may not: publisher's figures", "may: attacks"),
+        "who can check: attacks",
+    ],
+    less=["Check: published values", "Method: groups", "who can check: anyone"],
+)
+BY_MECHANISM = _differs(
+    *(NO_CROWD, NO_CURVES, PROFILES),
+    more=["Check: mechanism", "may not: noisy figures", "who can check: mechanism"],
+    less=["Check: published values", "Published: nothing missing"],
+)
+EVENTS = _differs(
+    *(NO_CROWD, SMALL, SENSITIVE, OTHER_NAMES),
+    more=["Identifiers: events", "Published: events", "groups: events"],
+    less=["Published: nothing missing", "Published: series", "groups: series"],
+)
+
 THE_OTHERS = {
-    "small": (
-        {"aggregates: nothing of the originals", "figures: left out"},
-        {"aggregates: crowd", "reader may: figures"},
+    "small": SMALL,
+    "keyed": _differs(KEYED, more=["Identifiers: keyed", "reader may not: keyed releases together"]),
+    "insecure": _differs(OTHER_NAMES, more=["Identifiers: insecure", "reader may not: fixed seed"]),
+    "copy": _differs(more=["Identifiers: recipient's own"], less=["Identifiers: random"]),
+    "keyed copy": _differs(KEYED, more=["Identifiers: recipient's own", "reader may not: keyed releases together"]),
+    "accepted": _differs(more=["Side channels: accepted"]),
+    "channels": _differs(more=["Published: channels"]),
+    "gaps": _differs(more=["Published: missing"], less=["Published: nothing missing"]),
+    "filled": _differs(more=["Input: account"]),
+    "zone": _differs(more=["clock: zone"]),
+    "autumn": _differs(more=["clock: put back", "clock: zone"]),
+    "several series": _differs(more=["who can check: crowd of series"], less=["who can check: anyone"]),
+    "crowd of series": _differs(more=["may: crowd of series", "who can check: crowd of series"]),
+    "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles"]),
+    "trimmed": _differs(),
+    "labels of others": _differs(more=["Method: labels of others"]),
+    "nlk": _differs(
+        NO_CROWD,
+        more=[
+            *("Method: alone", "Method: bound", "figures: left out", "groups: instants"),
+            *("may not: as measured", "may not: more known readings", "may: known readings"),
+        ],
+        less=["groups: series"],
     ),
-    "keyed": (
-        {"Identifiers: joined by key", "Identifiers: keyed", "reader may not: keyed releases together"},
-        {"Identifiers: random", "may: who is who"},
+    "kp": ENVELOPES,
+    "suppressed series": _differs(ENVELOPES, more=["Method: series suppressed", "reader may not: suppressed series"]),
+    "sensitive": _differs(*(ENVELOPES, SENSITIVE), more=["Method: perturbed", "reader may not: published attributes"]),
+    "exchanged": _differs(*(ENVELOPES, SENSITIVE), more=["Method: exchanged", "reader may not: published attributes"]),
+    "noise": ATTACKED,
+    "fictives": _differs(
+        ATTACKED, more=["Published: fictive series", "reader may not: true series"], less=["Published: series"]
     ),
-    "insecure": (
-        {"Identifiers: insecure", "reader may not: fixed seed"},
-        {"Identifiers: random", "may: who is who"},
+    "aggregates": AGGREGATES,
+    "aggregates at instants": _differs(AGGREGATES, more=["may: share at every instant"]),
+    "private subjects": _differs(BY_MECHANISM, more=["may not: people in general", "may: noise for subjects"]),
+    "private readings": _differs(BY_MECHANISM, more=["may not: habits", "may: noise for readings"]),
+    "events": EVENTS,
+    "suppressed events": _differs(
+        EVENTS,
+        more=[
+            *("Method: moved", "Method: suppressed"),
+            *("suppression: by value", "suppression: notable", "suppression: order", "suppression: share"),
+        ],
     ),
-    "copy": (
-        {"Identifiers: recipient's own"},
-        {"Identifiers: random"},
-    ),
-    "keyed copy": (
-        {"Identifiers: joined by key", "Identifiers: recipient's own", "reader may not: keyed releases together"},
-        {"Identifiers: random", "may: who is who"},
-    ),
-    "accepted": (
-        {"Side channels: accepted"},
-        set(),
-    ),
-    "channels": (
-        {"Published: channels"},
-        set(),
-    ),
-    "gaps": (
-        {"Published: missing"},
-        {"Published: nothing missing"},
-    ),
-    "filled": (
-        {"Input: account"},
-        set(),
-    ),
-    "zone": (
-        {"clock: zone"},
-        set(),
-    ),
-    "autumn": (
-        {"clock: put back", "clock: zone"},
-        set(),
-    ),
-    "several series": (
-        {"who can check: crowd of series"},
-        {"who can check: anyone"},
-    ),
-    "crowd of series": (
-        {"may: crowd of series", "who can check: crowd of series"},
-        set(),
-    ),
-    "profiles": (
-        {
-            "Identifiers: profiles",
-            "Published: profiles",
-            "groups: profiles",
-            "may: profile",
-            "who can check: counts of profiles",
-        },
-        {
-            "Identifiers: random",
-            "Published: series",
-            "groups: series",
-            "may: crowd of subjects",
-            "may: who is who",
-            "who can check: anyone",
-        },
-    ),
-    "trimmed": (
-        set(),
-        set(),
-    ),
-    "nlk": (
-        {
-            "Method: alone",
-            "Method: bound",
-            "figures: left out",
-            "groups: instants",
-            "may not: as measured",
-            "may not: more known readings",
-            "may: known readings",
-        },
-        {
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-        },
-    ),
-    "kp": (
-        {
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: envelopes",
-            "may not: common range",
-            "may not: inside a range",
-            "may: ranges",
-        },
-        {
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "suppressed series": (
-        {
-            "Method: series suppressed",
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: envelopes",
-            "may not: common range",
-            "may not: inside a range",
-            "may: ranges",
-            "reader may not: suppressed series",
-        },
-        {
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "sensitive": (
-        {
-            "Method: perturbed",
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: envelopes",
-            "may not: common range",
-            "may not: inside a range",
-            "may not: similar values",
-            "may not: values ruled out",
-            "may not: whose value",
-            "may: ranges",
-            "may: sensitive values",
-            "reader may not: published attributes",
-        },
-        {
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "exchanged": (
-        {
-            "Method: exchanged",
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: envelopes",
-            "may not: common range",
-            "may not: inside a range",
-            "may not: similar values",
-            "may not: values ruled out",
-            "may not: whose value",
-            "may: ranges",
-            "may: sensitive values",
-            "reader may not: published attributes",
-        },
-        {
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "noise": (
-        {
-            "Check: attacks only",
-            "may not: no promise",
-            "may not: publisher's figures",
-            "may: attacks",
-            "who can check: attacks",
-        },
-        {
-            "Check: published values",
-            "Method: groups",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "who can check: anyone",
-        },
-    ),
-    "fictives": (
-        {
-            "Check: attacks only",
-            "Published: fictive series",
-            "may not: no promise",
-            "may not: publisher's figures",
-            "may: attacks",
-            "reader may not: true series",
-            "who can check: attacks",
-        },
-        {
-            "Check: published values",
-            "Method: groups",
-            "Published: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "who can check: anyone",
-        },
-    ),
-    "aggregates": (
-        {
-            "Check: originals",
-            "Identifiers: profiles",
-            "Published: profiles",
-            "groups: profiles",
-            "may not: differences",
-            "may not: one in an aggregate",
-            "may: aggregates",
-            "may: profile",
-            "may: share over the period",
-            "who can check: counts of profiles",
-            "who can check: publisher",
-        },
-        {
-            "Identifiers: random",
-            "Published: series",
-            "groups: series",
-            "may: crowd of subjects",
-            "may: who is who",
-            "who can check: anyone",
-        },
-    ),
-    "aggregates at instants": (
-        {
-            "Check: originals",
-            "Identifiers: profiles",
-            "Published: profiles",
-            "groups: profiles",
-            "may not: differences",
-            "may not: one in an aggregate",
-            "may: aggregates",
-            "may: profile",
-            "may: share at every instant",
-            "may: share over the period",
-            "who can check: counts of profiles",
-            "who can check: publisher",
-        },
-        {
-            "Identifiers: random",
-            "Published: series",
-            "groups: series",
-            "may: crowd of subjects",
-            "may: who is who",
-            "who can check: anyone",
-        },
-    ),
-    "private subjects": (
-        {
-            "Check: mechanism",
-            "Identifiers: profiles",
-            "Published: profiles",
-            "aggregates: nothing of the originals",
-            "groups: profiles",
-            "may not: noisy figures",
-            "may not: people in general",
-            "may: noise for subjects",
-            "who can check: mechanism",
-        },
-        {
-            "Check: published values",
-            "Identifiers: random",
-            "Published: nothing missing",
-            "Published: series",
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-            "who can check: anyone",
-        },
-    ),
-    "private readings": (
-        {
-            "Check: mechanism",
-            "Identifiers: profiles",
-            "Published: profiles",
-            "aggregates: nothing of the originals",
-            "groups: profiles",
-            "may not: habits",
-            "may not: noisy figures",
-            "may: noise for readings",
-            "who can check: mechanism",
-        },
-        {
-            "Check: published values",
-            "Identifiers: random",
-            "Published: nothing missing",
-            "Published: series",
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-            "who can check: anyone",
-        },
-    ),
-    "events": (
-        {
-            "Identifiers: events",
-            "Published: events",
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: events",
-            "may not: similar values",
-            "may not: values ruled out",
-            "may not: whose value",
-            "may: sensitive values",
-        },
-        {
-            "Identifiers: random",
-            "Published: nothing missing",
-            "Published: series",
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "suppressed events": (
-        {
-            "Identifiers: events",
-            "Method: moved",
-            "Method: suppressed",
-            "Published: events",
-            "aggregates: nothing of the originals",
-            "figures: left out",
-            "groups: events",
-            "may not: similar values",
-            "may not: values ruled out",
-            "may not: whose value",
-            "may: sensitive values",
-            "suppression: by value",
-            "suppression: notable",
-            "suppression: order",
-            "suppression: share",
-        },
-        {
-            "Identifiers: random",
-            "Published: nothing missing",
-            "Published: series",
-            "aggregates: crowd",
-            "groups: series",
-            "may not: insiders",
-            "may not: nothing learned",
-            "may not: one subject's reading",
-            "may: crowd of subjects",
-            "may: who is who",
-            "reader may: figures",
-        },
-    ),
-    "sequence": (
-        {
-            "Identifiers: joined by key",
-            "Identifiers: keyed",
-            "may not: everybody was there",
-            "may not: outside the sequence",
-            "may: sequence",
+    "sequence": _differs(
+        KEYED,
+        more=[
+            *("Identifiers: keyed", "may not: everybody was there", "may not: outside the sequence", "may: sequence"),
             "who can check: sequence",
-        },
-        {"Identifiers: random", "may: who is who"},
+        ],
     ),
-    "parts": (
-        {"aggregates: nothing of the originals"},
-        {"aggregates: crowd", "reader may: figures"},
-    ),
+    "parts": NO_CURVES,
 }

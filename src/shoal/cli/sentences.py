@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.model.sentence import Sentence
+from shoal.release.facts import Facts
+from shoal.release.sentences import METRIC
 
 if TYPE_CHECKING:  # loaded where a command needs it
     from shoal.model import Release, Suppression
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Facts):
     """A release as its publisher sees it, or whoever has its folder.
 
     Parameters
@@ -27,39 +28,14 @@ class Told:
         What the method left out; only the publisher knows.
     """
 
-    path: Path
-    certificate: dict[str, Any]
-    suppression: Suppression | None = None
+    def __init__(self, path: Path, certificate: Mapping[str, Any], suppression: Suppression | None = None) -> None:
+        super().__init__(certificate)
+        self.path, self.suppression = path, suppression
 
     @staticmethod
     def of(release: Release) -> Told:
         """A release that was just made."""
         return Told(release.path, release.certificate | dict(release.measured), release.suppression)
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """How much is published."""
-        counts: dict[str, Any] = self.certificate["counts"]
-        return counts
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """What the method counted."""
-        figures: dict[str, Any] = self.certificate["method"]["figures"]
-        return figures
-
-    @property
-    def form(self) -> str:
-        """Values, profiles, envelopes or events."""
-        return str(self.certificate["form"])
-
-    def promises(self, name: str) -> bool:
-        """Whether a guarantee is among those of the release."""
-        return any(guarantee["name"] == name for guarantee in self.certificate["guarantees"])
-
-    def counted(self, name: str) -> int:
-        """A figure that the method counted; of several steps, their sum."""
-        return sum(int(part.get(name, 0)) for part in (self.figures, *self.figures.get("steps", ())))
 
 
 Row = Sentence[Told]
@@ -129,6 +105,7 @@ ROWS: tuple[Row, ...] = (
         _events,
         lambda t: f"{t.counts['groups']} over all snapshots, the smallest of {t.counts['smallest_group']} events",
     ),
+    *(Row("metric", sentence.when, sentence.says) for sentence in METRIC),
     Row("sensitive", lambda t: _series(t) and bool(t.certificate["columns"].get("sensitive")), lambda t: _sensitive(t)),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
@@ -155,7 +132,7 @@ def release_rows(told: Told) -> list[tuple[str, str]]:
     return [("release", str(told.path)), *before, *verdicts, *said[len(before) :]]
 
 
-def release_figures(certificate: dict[str, Any]) -> dict[str, Any]:
+def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
@@ -197,7 +174,7 @@ def _instants(told: Told) -> str:
 
 
 def _moved(told: Told) -> str:
-    moved = {int(distance): n for distance, n in told.figures.get("moved", {}).items() if distance != "0"}
+    moved = {int(distance): n for distance, n in told.method["figures"].get("moved", {}).items() if distance != "0"}
     return f"{sum(moved.values())}, at most {max(moved)} snapshots late" if moved else "0"
 
 

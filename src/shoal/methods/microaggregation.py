@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features import Custom, FeatureName, Learned, ShownGroups, Standardized, describe_features, find_features
-from shoal.features.shown_groups import FILE_NAME as SHOWN_FILE
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -45,6 +44,9 @@ from shoal.model import (
 )
 
 Form = Literal["values", "profiles"]
+
+SHOWN_SUFFIX = ".json"
+"""How a text ends that names a file with groups shown, rather than an attribute."""
 
 LARGEST_LIKENESS = 0.5
 """A published curve may equal one member's own values at no more than this share of the telling cells."""
@@ -98,8 +100,8 @@ class Microaggregation(Method):
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
         An attribute, such as a tariff, that groups must not cross; or the groups that analysts were shown of the same
-        people, by `LabelTask.shown_groups` or the file "shown.json" of the task. Fewer candidates for each group, so
-        more loss.
+        people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
+        for each group, so more loss.
     merge_small
         Join strata of `within` that have fewer than k subjects, instead of refusing them.
     seconds
@@ -160,7 +162,7 @@ class Microaggregation(Method):
         if isinstance(self.features, str) and isinstance(features, Learned):
             # Read once: what the recipe names is then what was used, whatever happens to the file.
             object.__setattr__(self, "features", features)
-        if isinstance(self.within, str) and self.within.endswith(SHOWN_FILE):
+        if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
             object.__setattr__(self, "within", ShownGroups.load(self.within))
         check_rounding(self.round_to)
         check_threads(self.threads)
@@ -226,6 +228,19 @@ class Microaggregation(Method):
             return self
         return replace(self, features=Standardized(reduce(add, panel.map(_moments))))
 
+    def _shown_in(self, panel: Panel) -> NDArray[np.int64] | None:
+        """A number for each series, the same for those that were shown alike in each label task; None without tasks."""
+        if not self.shown_groups:
+            return None
+        given = self.within if isinstance(self.within, tuple) else (self.within,)
+        if any(isinstance(shown, ShownGroups) and not shown.concern(panel) for shown in given):
+            raise ParameterError(
+                "within names the groups of a label task in which nobody in the panel was shown. Read the table with "
+                "the same columns for id and subject as the task; if these are other people, leave within out."
+            )
+        alike = np.stack([groups.within(panel) for groups in self.shown_groups])
+        return np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups and publish their aggregates."""
         if panel.n_subjects < self.k:
@@ -243,7 +258,7 @@ class Microaggregation(Method):
                 f"k={self.k} is below the k={promised} that the label task promised: task and release together must "
                 f"leave crowds of {promised}. Give k={promised} or more."
             )
-        shown = _shown_in(panel, self.shown_groups)
+        shown = self._shown_in(panel)
         groups = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
         likeness = self._likeness(panel, means, groups)
@@ -252,6 +267,9 @@ class Microaggregation(Method):
             "cells_withheld": int((missing_after & ~missing_before).sum()),
             "gaps_covered": int((missing_before & ~missing_after).sum()),
         }
+        learned = find_features(self.features)
+        if isinstance(learned, Learned) and learned.shown is not None and not learned.shown.concern(panel):
+            figures["shown_elsewhere"] = learned.shown.n_subjects
         if likeness is not None:
             figures["largest_likeness"] = round(likeness, 4)
         published, curves = self._published(panel, groups, means)
@@ -326,14 +344,6 @@ class Microaggregation(Method):
 
 def _moments(number: int, panel: Panel) -> Moments:
     return Moments.of(panel.rows)
-
-
-def _shown_in(panel: Panel, shown: Sequence[ShownGroups]) -> NDArray[np.int64] | None:
-    """A number for each series, the same for those that were shown alike in each of some label tasks; None for none."""
-    if not shown:
-        return None
-    alike = np.stack([groups.within(panel) for groups in shown])
-    return np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _like(panel: Panel, values: NDArray[np.float64], channels: Sequence[str]) -> Panel:

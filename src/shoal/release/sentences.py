@@ -128,3 +128,16 @@ MAY_NOT_CONCLUDE = (
         lambda f: "That anything is promised about what can be learned about anybody.",
     ),
 )
+
+# What the publisher must know of a metric learned from labels.
+METRIC = (
+    Said(
+        "labels of others",
+        lambda f: f.counted("shown_elsewhere") > 0,
+        lambda f: (
+            f"The metric was learned from means of {f.counted('shown_elsewhere')} subjects, none of whom is in this "
+            "release by the same id or subject. If they are the same people under other names, its groups may cross "
+            "those that analysts were shown, and both together may leave smaller crowds than promised."
+        ),
+    ),
+)

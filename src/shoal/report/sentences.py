@@ -11,6 +11,7 @@ from shoal.model import account_of
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
+from shoal.release.sentences import METRIC
 from shoal.release.suppression import NOTABLE
 from shoal.report import words
 
@@ -227,6 +228,7 @@ METHOD = (
             f"{'is' if f.counted('cells_alone') == 1 else 'are'} alone in a group, and so published as measured."
         ),
     ),
+    *METRIC,
 )
 
 

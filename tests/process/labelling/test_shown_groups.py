@@ -1,6 +1,7 @@
 """What analysts were shown is a release: what is released later stays within it, and at least k are left of both."""
 
 import json
+import shutil
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from label_samples import fully_answered, telling_panel
 from raw_search import leaks_in_bytes
 from shoal import Microaggregation, NoiseAddition, Panel, Steps, publish, simulate
 from shoal.cli.app import run
+from shoal.cli.sentences import Told, release_rows
 from shoal.engines.microaggregation.method import anonymize
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import Learned, ShownGroups
@@ -78,7 +80,9 @@ def test_a_metric_that_is_not_used_stays_within_as_well(days, task, learned):
 
 def test_other_features_stay_within_if_they_are_told(days, task, tmp_path):
     folder = task.save(tmp_path / "task")
-    for within in (task.shown_groups, (task.shown_groups, task.shown_groups), str(folder / "shown.json")):
+    shutil.copy(folder / "shown.json", folder / "kept.json")
+    files = (str(folder / "shown.json"), str(folder / "kept.json"))
+    for within in (task.shown_groups, (task.shown_groups, task.shown_groups), *files):
         candidate = Microaggregation(k=5, within=within).anonymize(days)
         assert crowds(shown_rows(task, days), candidate.values, range(days.n_series)).min() >= 5
         assert candidate.recipe.parameters["within"] == "groups shown to analysts"
@@ -123,6 +127,21 @@ class TestPanels:
         candidate = Microaggregation(k=K, features=learned).anonymize(both)
         groups = [set(candidate.private.groups[part]) for part in (slice(0, 160), slice(160, 169))]
         assert not groups[0] & groups[1]
+
+    def test_groups_in_which_nobody_here_was_shown_are_refused_and_a_metric_from_such_is_told(
+        self, days, task, learned, tmp_path, capsys
+    ):
+        others = Panel(days.values, ids=[f"other-{i}" for i in range(days.n_series)], times=days.times)
+        for within in (task.shown_groups, (task.shown_groups, ShownGroups.of(others, [0] * 160, k=K))):
+            with pytest.raises(ParameterError, match="groups of a label task in which nobody in the panel was shown"):
+                Microaggregation(k=K, within=within).anonymize(others)
+        candidate = Microaggregation(k=K, features=learned).anonymize(others)
+        assert candidate.recipe.figures["shown_elsewhere"] == 160
+        assert "shown_elsewhere" not in Microaggregation(k=K, features=learned).anonymize(days).recipe.figures
+        release = publish(candidate, tmp_path / "out")
+        told = "The metric was learned from means of 160 subjects, none of whom is in this release"
+        assert told in dict(release_rows(Told.of(release)))["metric"]
+        assert told in (tmp_path / "out" / "report.html").read_text()
 
     def test_a_few_others_beside_those_shown_are_refused(self, days, learned):
         both = Panel(np.concatenate([days.values, days.values[:3]]), ids=[*days.ids, "x", "y", "z"], times=days.times)
@@ -179,8 +198,8 @@ class TestFiles:
         ("spoil", "error", "message"),
         [
             (lambda path: path.unlink(), InputError, r"has no shown\.json.*Put it back, or build the task again"),
-            (lambda path: path.write_text("{}"), InputError, "is not as a label task wrote it"),
-            (lambda path: path.write_text(path.read_text().replace('"k": 4', '"k": 2')), InputError, "is not as a"),
+            (lambda path: path.write_text("{}"), InputError, r"is not the shown\.json of a label task, or was changed"),
+            (lambda path: path.write_text(path.read_text().replace('"k": 4', '"k": 2')), InputError, "was changed"),
             (
                 lambda path: path.write_bytes(ShownGroups.of(Panel(np.eye(8)), [0] * 8, 4).as_bytes()),
                 GuaranteeNotMetError,
