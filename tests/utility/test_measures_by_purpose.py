@@ -352,7 +352,7 @@ def test_blocks_of_series_make_no_difference(monkeypatch):
     panel = simulate.meters(30, days=4, step="1h", seed=4)
     published = NoiseAddition(snr=3.0).anonymize(panel).published
     expected = [measure.measure(panel, published).value for measure in EVERY]
-    for module in ("cells", "curves", "forecast_error"):
+    for module in ("cells", "forecast_error"):
         monkeypatch.setattr(f"shoal.utility.{module}.CELLS", 700)
     found = [measure.measure(panel, published).value for measure in EVERY]
     assert found == pytest.approx(expected, rel=1e-9)

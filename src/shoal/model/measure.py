@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, SupportsFloat
 
+from shoal.errors import ParameterError
 from shoal.model.described import Described
 from shoal.model.score import Score
 from shoal.model.tally import Tally
@@ -14,8 +16,8 @@ Goal = Literal["higher", "lower"]
 class Measure(Described):
     """How useful a release still is, in one figure.
 
-    To add one: a frozen dataclass with the attributes below, and `tally` and `score`; or, where the figure is no sum
-    over series, `whole` instead of both.
+    To add one: a frozen dataclass with the attributes below, and `tally` and `score`. Where the figure is no sum over
+    series, `measure` instead of both, `why_whole` and `sampled`.
     """
 
     meaning: ClassVar[str]
@@ -23,6 +25,27 @@ class Measure(Described):
     judges: ClassVar[Literal["values", "groups", "models", "envelopes", "events"]] = "values"
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""
+    usual: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """The parameters it is taken with by default, once for each; none: only when asked for."""
+    needs_envelopes: ClassVar[bool] = False
+    """Whether it says nothing about published values."""
+    takes_rows: ClassVar[bool] = False
+    """Whether `measure` takes `rows`: which original each published series is, where some were suppressed."""
+
+    @property
+    def goal(self) -> Goal:
+        """Which way is better."""
+        return "lower"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The smallest and the largest score."""
+        return 0.0, float("inf")
+
+    @property
+    def matched(self) -> bool:
+        """Whether it must be known which original each published series is."""
+        return True
 
     @property
     def why_whole(self) -> str:
@@ -33,13 +56,13 @@ class Measure(Described):
     def sampled(self) -> int | None:
         """Of a figure that is no sum: how many series, in whole groups, are enough; None where a sample would flatter.
 
-        Such a figure is refused for a panel in shards.
+        Where it is None, such a figure is refused for a panel in shards.
         """
         return None
 
     def tally(self, original: Any, published: Any) -> Tally:
         """What is counted on some of the series, rows in the same order."""
-        raise NotImplementedError
+        raise ParameterError(f"{self.name} {self.why_whole}: it is no sum over shards. Measure a panel in one piece.")
 
     def score(self, tally: Tally) -> Score:
         """The figure of everything that was counted."""
@@ -48,3 +71,11 @@ class Measure(Described):
     def measure(self, original: Any, published: Any) -> Score:
         """The figure of a whole release: original and published series in the same order."""
         return self.score(self.tally(original, published))
+
+    def note(self, published: Any) -> str:
+        """What must be said beside the figure about sampling; empty where everything was measured."""
+        return ""
+
+    def as_score(self, value: SupportsFloat) -> Score:
+        """A figure with its goal and range."""
+        return Score(float(value), self.goal, self.range)

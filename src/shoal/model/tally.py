@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from shoal.errors import ParameterError
 
 Floats = NDArray[np.float64]
 
@@ -35,15 +38,20 @@ class Moments:
     def of(values: ArrayLike) -> Moments:
         """Those of the columns of an array (rows, ...); missing values are not counted."""
         x = np.asarray(values, dtype=np.float64)
-        there = ~np.isnan(x)
-        counts = there.sum(axis=0)
-        n = np.maximum(counts, 1)
-        # Around the first row: a large common offset would take the digits of the sum.
-        anchor = np.nan_to_num(x[:1]) if len(x) else np.zeros((1, *x.shape[1:]))
-        centred = np.where(there, x - anchor, 0.0)
-        shift = centred.sum(axis=0) / n
-        deviations = np.where(there, (centred - shift) ** 2, 0.0).sum(axis=0)
-        return Moments(counts, np.where(counts > 0, anchor[0] + shift, 0.0), deviations)
+        if not len(x):
+            return Moments(np.zeros(x.shape[1:], dtype=np.int64), np.zeros(x.shape[1:]), np.zeros(x.shape[1:]))
+        lacking = np.isnan(x)
+        counts = len(x) - lacking.sum(axis=0)
+        # Around the first value of each column: a large common offset would take the digits of the sum.
+        first = (~lacking).argmax(axis=0) if lacking[0].any() else np.zeros(x.shape[1:], dtype=np.int64)
+        anchor = np.take_along_axis(x, first[None], axis=0)[0]
+        centred = x - anchor
+        centred[lacking] = 0.0
+        shift = centred.sum(axis=0) / np.maximum(counts, 1)
+        centred -= shift
+        centred[lacking] = 0.0
+        deviations = np.square(centred, out=centred).sum(axis=0)
+        return Moments(counts, np.where(counts > 0, anchor + shift, 0.0), deviations)
 
     @property
     def sums(self) -> Floats:
@@ -51,7 +59,15 @@ class Moments:
         found: Floats = self.counts * self.means
         return found
 
+    @property
+    def squares(self) -> Floats:
+        """Sums of squares: for errors, which share no offset."""
+        found: Floats = self.deviations + self.counts * self.means**2
+        return found
+
     def __add__(self, other: Moments) -> Moments:
+        if self.counts.shape != other.counts.shape:
+            raise ParameterError("Figures of different instants or channels do not add up.")
         counts = self.counts + other.counts
         n = np.maximum(counts, 1)
         apart = other.means - self.means
@@ -75,9 +91,15 @@ class Tally:
     """What a measure counted, by names of its own; tallies of the same measure add up, in the order of the shards."""
 
     figures: Mapping[str, Moments]
+    times: NDArray[Any] | None = None
+    """The instants, where the score depends on them."""
+    timezone: str | None = None
 
     def __getitem__(self, name: str) -> Moments:
         return self.figures[name]
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally({name: figure + other.figures[name] for name, figure in self.figures.items()})
+        if self.timezone != other.timezone or not np.array_equal(self.times, other.times):  # type: ignore[arg-type]
+            raise ParameterError("Figures of different instants do not add up.")
+        figures = {name: figure + other.figures[name] for name, figure in self.figures.items()}
+        return Tally(figures, self.times, self.timezone)

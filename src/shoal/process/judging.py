@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.links import LinkRisk
 from shoal.guarantees import KAnonymity
-from shoal.model import Candidate, Envelopes, Panel, Profiles, Risk, Score
+from shoal.model import Candidate, Envelopes, Measure, Panel, Profiles, Risk, Score
 
 Scenario = Literal["prosecutor", "journalist"]
 
@@ -110,20 +110,22 @@ def bound_of(candidate: Candidate) -> float:
     return 1.0 / max(crowds) if crowds and isinstance(candidate.published, Panel | Profiles) else 1.0
 
 
-def measure_all(measures: Mapping[str, Any], candidate: Candidate) -> dict[str, Score]:
+def measure_all(measures: Mapping[str, Measure], candidate: Candidate) -> dict[str, Score]:
     """What each measure finds."""
     return {name: measure_one(measure, candidate) for name, measure in measures.items()}
 
 
-def measure_one(measure: Any, candidate: Candidate) -> Score:
-    """One measure: of envelopes it gets what is published, else the curves that stand for the originals."""
-    if getattr(measure, "judges", "values") == "envelopes":
-        published: Panel | Profiles | Envelopes = candidate.published
-        if "rows" in inspect.signature(measure.measure).parameters and candidate.private.rows is not None:
-            original, rows, _ = _behind(candidate)
-            some: Score = measure.measure(original, published, **rows)
-            return some
-        score: Score = measure.measure(candidate.originals, published)
-        return score
-    found: Score = measure.measure(candidate.originals, candidate.curves)
-    return found
+def measure_one(measure: Measure, candidate: Candidate) -> Score:
+    """One measure of a whole candidate."""
+    original, published, further = sides_of(measure, candidate)
+    return measure.measure(original, published, **further)
+
+
+def sides_of(measure: Measure, candidate: Candidate) -> tuple[Panel, Panel | Profiles | Envelopes, dict[str, Any]]:
+    """What is measured or tallied: of envelopes what is published, else the curves that stand for the originals."""
+    if measure.judges != "envelopes":
+        return candidate.originals, candidate.curves, {}
+    if measure.takes_rows and candidate.private.rows is not None:
+        original, rows, _ = _behind(candidate)
+        return original, candidate.published, rows
+    return candidate.originals, candidate.published, {}

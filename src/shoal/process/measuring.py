@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from typing import Any
 
 from shoal import utility
 from shoal.errors import InputError, ParameterError
-from shoal.model import Candidate, Envelopes, Panel, Score
+from shoal.model import Candidate, Envelopes, Measure, Panel, Score
 from shoal.process.building import build
 from shoal.process.catalogue import find_in
 from shoal.process.comparing import Compared, compare
@@ -19,57 +18,30 @@ from shoal.process.judging import measure_one
 from shoal.process.steps import Steps, silent, tell
 from shoal.release import load_release
 
-Ways = tuple[Mapping[str, Any], ...]
-_ONCE: Ways = ({},)
-_BOTH: Ways = ({}, {"of": "all"})
+MEASURES: tuple[type[Measure], ...] = tuple(getattr(utility, name) for name in utility.__all__)
 
-PURPOSES: Mapping[str, Mapping[str, Ways]] = {
-    "single values": {
-        "information-loss": _ONCE,
-        "normalized-divergence": _ONCE,
-        "divergence-classes": _ONCE,
-        "euclidean-loss": _ONCE,
-        "deviation-shift": _ONCE,
-        "signal-to-noise": _ONCE,
-    },
-    "forecasting": {"forecast-error": _ONCE},
-    "loads and ramps": {
-        "load-duration-error": ({}, {"of": "pooled"}, {"of": "all"}),
-        "ramp-error": ({}, {"of": "pooled"}),
-    },
-    "peaks": {"peak-height-error": _BOTH, "peak-time-error": _BOTH},
-    "daily and weekly routine": {"mean-day-error": _BOTH, "seasonality-shift": (*_BOTH, {"period": "week"})},
-    "what goes together": {
-        "correlation-loss": ({}, {"between": "mean"}),
-        "silhouette": _ONCE,
-        "davies-bouldin": _ONCE,
-    },
-    "ranges, shapes and queries": {"value-loss": _ONCE, "pattern-loss": _ONCE, "query-error": _ONCE},
-    # Somebody must say from what value on somebody is there.
-    "presence and special interests": {"interest-loss": (), "occupancy-error": (), "prediction": ()},
-    "events": {"window-error": _ONCE},
+PURPOSES: Mapping[str, tuple[str, ...]] = {
+    purpose: tuple(measure.name for measure in MEASURES if measure.purpose == purpose)
+    for purpose in dict.fromkeys(measure.purpose for measure in MEASURES)
 }
-"""Every measure by its purpose, and in which ways it is taken where nobody asks for one; none: only when asked for."""
-
-_NO_PAIRS = ("occupancy-error", "value-loss", "window-error")
-"""Measures of the whole that do not say so themselves."""
+"""Every measure by its purpose."""
 
 
 @dataclass(frozen=True)
 class Asked:
     """A measure, and the limits it is held to."""
 
-    measure: Any
+    measure: Measure
     at_most: float | None = None
     at_least: float | None = None
 
     @property
     def label(self) -> str:
         """Its name, and the parameters that are not the usual ones: as it is asked for."""
-        usual = {field.name: field.default for field in fields(self.measure)}
+        usual = {field.name: field.default for field in fields(self.measure)}  # type: ignore[arg-type]
         changed = {name: value for name, value in self.measure.parameters.items() if value != usual[name]}
         listed = ",".join(f"{name}={value}" for name, value in changed.items())
-        return f"{self.measure.name}:{listed}" if listed else str(self.measure.name)
+        return f"{self.measure.name}:{listed}" if listed else self.measure.name
 
     def met_by(self, score: Score) -> bool:
         """Whether a score keeps the limits; a figure that is no number keeps none."""
@@ -133,12 +105,7 @@ def asked_for(text: str) -> Asked:
 
 def usual_measures() -> list[Asked]:
     """What is measured where nobody asks for anything."""
-    return [
-        Asked(build(find_in("measure", utility, name), way))
-        for measures in PURPOSES.values()
-        for name, ways in measures.items()
-        for way in ways
-    ]
+    return [Asked(build(measure, way)) for measure in MEASURES for way in measure.usual]
 
 
 def measure_release(
@@ -186,17 +153,12 @@ def scores_by_purpose(candidate: Candidate) -> dict[str, dict[str, tuple[Score, 
         except (ParameterError, InputError):
             continue  # too short for a day, gaps, one group: `shoal utility` says which and why
         if math.isfinite(score.value):
-            found.setdefault(purpose_of(measure.name), {})[asked.label] = (score, measure.meaning)
+            found.setdefault(measure.purpose, {})[asked.label] = (score, measure.meaning)
     return found
 
 
-def purpose_of(name: str) -> str:
-    """What a measure is for."""
-    return next(purpose for purpose, measures in PURPOSES.items() if name in measures)
-
-
 def _find(asked: Asked, compared: Compared) -> Finding:
-    purpose = purpose_of(asked.measure.name)
+    purpose = asked.measure.purpose
     reason = _why_not(asked.measure, compared)
     if reason:
         return Finding(purpose, asked, None, reason)
@@ -204,47 +166,36 @@ def _find(asked: Asked, compared: Compared) -> Finding:
         score, published = _measure(asked.measure, compared)
     except (ParameterError, InputError) as error:
         return Finding(purpose, asked, None, str(error))
-    note = asked.measure.note(published) if hasattr(asked.measure, "note") else ""
-    return Finding(purpose, asked, score, note=note)
+    return Finding(purpose, asked, score, note=asked.measure.note(published))
 
 
-def _why_not(measure: Any, compared: Compared) -> str:
+def _why_not(measure: Measure, compared: Compared) -> str:
     """Why a measure has nothing to compare; empty where it has."""
     of_events = measure.judges == "events"
     if of_events != (compared.form == "events"):
         return f"it is about {'events' if of_events else 'series'}, and this release has {compared.form}."
-    if measure.name == "value-loss" and compared.form != "envelopes":
+    if measure.needs_envelopes and compared.form != "envelopes":
         return f"it is about envelopes, and this release has {compared.form}."
-    if compared.pairs is None and needs_pairs(measure):
+    if compared.pairs is None and measure.matched:
         return "it compares each series with its original. Say who is who with --private DIR."
     return ""
 
 
-def needs_pairs(measure: Any) -> bool:
-    """Whether a measure must know which original each published series is."""
-    return bool(getattr(measure, "matched", measure.name not in _NO_PAIRS))
-
-
-def _measure(measure: Any, compared: Compared) -> tuple[Score, Any]:
+def _measure(measure: Measure, compared: Compared) -> tuple[Score, Any]:
     """The score, and what was judged."""
     published = compared.release.published
-    score: Score
     if measure.judges == "events":
-        score = measure.measure(compared.original, published)
-        return score, published
+        return measure.measure(compared.original, published), published
     if measure.judges == "envelopes" and isinstance(published, Envelopes):
-        takes = inspect.signature(measure.measure).parameters
-        rows = {"rows": compared.pairs.rows} if "rows" in takes and compared.pairs is not None else {}
-        score = measure.measure(compared.original, published, **rows)
-        return score, published
+        rows = {"rows": compared.pairs.rows} if measure.takes_rows and compared.pairs is not None else {}
+        return measure.measure(compared.original, published, **rows), published
     before: Panel | None
     after: Panel | None
-    if needs_pairs(measure) and compared.pairs is not None:
+    if measure.matched and compared.pairs is not None:
         before, after = compared.pairs.originals, compared.pairs.curves
     else:
         before, after = compared.whole_original, compared.whole
-    score = measure.measure(before, after)
-    return score, after
+    return measure.measure(before, after), after
 
 
 def _limit(name: str, text: str) -> float:

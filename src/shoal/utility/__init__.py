@@ -31,28 +31,29 @@ from shoal.utility.silhouette import Silhouette
 from shoal.utility.value_loss import ValueLoss
 from shoal.utility.window_error import WindowError
 
-__all__ = [
-    "CorrelationLoss",
-    "DaviesBouldin",
-    "DeviationShift",
+# By purpose: the order in which they are listed and measured.
+__all__ = [  # noqa: RUF022
+    "InformationLoss",
+    "NormalizedDivergence",
     "DivergenceClasses",
     "EuclideanLoss",
+    "DeviationShift",
+    "SignalToNoise",
     "ForecastError",
-    "InformationLoss",
-    "InterestLoss",
     "LoadDurationError",
-    "MeanDayError",
-    "NormalizedDivergence",
-    "OccupancyError",
-    "PatternLoss",
+    "RampError",
     "PeakHeightError",
     "PeakTimeError",
-    "Prediction",
-    "QueryError",
-    "RampError",
+    "MeanDayError",
     "SeasonalityShift",
-    "SignalToNoise",
+    "CorrelationLoss",
     "Silhouette",
+    "DaviesBouldin",
     "ValueLoss",
+    "PatternLoss",
+    "QueryError",
+    "InterestLoss",
+    "OccupancyError",
+    "Prediction",
     "WindowError",
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from functools import reduce
+from operator import add
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.cells import refuse_other_shapes
-from shoal.utility.curves import Floats, side_by_side
+from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.utility.cells import FAIR_SAMPLE, Floats, paired_blocks, refuse_other_shapes, tally_pairs
 from shoal.utility.groups import draw
 
 Between = Literal["series", "mean", "instants"]
@@ -20,7 +20,7 @@ _NOTHING = 1e-13  # of the size: what is left of a constant by rounding
 
 
 @dataclass(frozen=True)
-class CorrelationLoss:
+class CorrelationLoss(Measure):
     """Mean absolute change of correlation coefficients.
 
     Σ |r - published r| / their number, with Pearson's r over instants: of every two series; of each series with the
@@ -53,10 +53,9 @@ class CorrelationLoss:
 
     name: ClassVar[str] = "correlation-loss"
     meaning: ClassVar[str] = "mean absolute change of correlation coefficients"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    purpose: ClassVar[str] = "what goes together"
+    usual = ({}, {"between": "mean"})
     range: ClassVar[tuple[float, float]] = (0.0, 2.0)
-    matched: ClassVar[bool] = True
 
     between: Between = "series"
     lags: int = 24
@@ -72,24 +71,40 @@ class CorrelationLoss:
                 raise ParameterError(f"{name} must be a whole number of at least {least}.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        numbers = {name: int(getattr(self, name)) for name in ("lags", "sample", "seed")}
-        return {"between": self.between, **numbers}
+    def why_whole(self) -> str:
+        """Only correlations of a series with itself are those of one series."""
+        return "" if self.between == "instants" else f"with between={self.between!r} compares each series with others"
+
+    @property
+    def sampled(self) -> int | None:
+        """As many as are paired; more for the mean of all."""
+        return {"series": int(self.sample), "mean": FAIR_SAMPLE, "instants": None}[self.between]
+
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Changes of the correlations of each series with itself later."""
+        if self.why_whole:
+            return super().tally(original, published)
+        self._refuse_short(original)
+        return tally_pairs(original, published, lambda before, after: {"change": self._changes(before, after)})
+
+    def score(self, tally: Tally) -> Score:
+        """Their mean."""
+        return self.as_score(tally["change"].means)
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Compare panels whose rows are in the same order."""
+        if not self.why_whole:
+            return super().measure(original, published)
         refuse_other_shapes(original, published)
-        later = self.lags if self.between == "instants" else 0
-        if original.n_instants < later + 2:
-            raise ParameterError(
-                f"correlation-loss needs at least {later + 2} instants; the panel has {original.n_instants}. Read a "
-                f"longer stretch{' or lower lags' if later else ''}."
-            )
+        self._refuse_short(original)
         if self.between == "series":
             chosen = draw(original.n_series, self.sample, self.seed)
-            original, published = original.take(chosen), published.take(chosen)
-        return Score(self._mean_loss(original, published), self.goal, self.range)
+            pieces = list(paired_blocks(original.take(chosen), published.take(chosen)))
+            before, after = (np.concatenate(side) for side in zip(*pieces, strict=True))
+            return self.as_score(Moments.of(self._changes(before, after)).means)
+        means = _means(original, published)
+        changes = (self._changes(*piece, means) for piece in paired_blocks(original, published))
+        return self.as_score(reduce(add, map(Moments.of, changes)).means)
 
     def note(self, published: Panel) -> str:
         """What a report must say about sampling; empty when every series was paired."""
@@ -97,36 +112,28 @@ class CorrelationLoss:
             return ""
         return f"estimated from {self.sample} of {published.n_series} series, drawn with seed {self.seed}"
 
-    def _mean_loss(self, original: Panel, published: Panel) -> float:
-        lost, n = 0.0, 0
-        for before, after in self._blocks(original, published):
-            for channel in range(original.n_channels):
-                one, other = (self._coefficients_of(side[:, :, channel]) for side in (before, after))
-                lost += float(np.abs(one - other).sum())
-                n += one.size
-        return lost / max(n, 1)
+    def _refuse_short(self, panel: Panel) -> None:
+        later = self.lags if self.between == "instants" else 0
+        if panel.n_instants < later + 2:
+            raise ParameterError(
+                f"correlation-loss needs at least {later + 2} instants; the panel has {panel.n_instants}. Read a "
+                f"longer stretch{' or lower lags' if later else ''}."
+            )
 
-    def _blocks(self, original: Panel, published: Panel) -> Iterator[tuple[Floats, Floats]]:
-        """Curves before and after; for pairs all at once; for the mean it comes first."""
-        pieces = side_by_side(original, published, "series")
-        if self.between == "series":
-            before, after = zip(*pieces, strict=True)
-            yield np.concatenate(before), np.concatenate(after)
-        elif self.between == "mean":
-            means = _means(original, published)
-            for piece in pieces:
-                one, other = (np.concatenate([mean[None], side]) for mean, side in zip(means, piece, strict=True))
-                yield one, other
-        else:
-            yield from pieces
+    def _changes(self, before: Floats, after: Floats, means: tuple[Floats, Floats] | None = None) -> Floats:
+        """Of all coefficients of these series, and of their means where these are given."""
+        sides = ((before, after), means or (before, after))
+        found = []
+        for channel in range(before.shape[2]):
+            one, other = (self._coefficients(x[:, :, channel], y[..., channel]) for x, y in zip(*sides, strict=True))
+            found.append(np.abs(one - other).ravel())
+        return np.concatenate(found)
 
-    def _coefficients_of(self, x: Floats) -> Floats:
-        """All that are compared, of one channel (series, instants)."""
+    def _coefficients(self, x: Floats, y: Floats) -> Floats:
+        """All that are compared, of one channel (series, instants); y are the same series or the mean of all."""
         if self.between == "series":
-            return correlations(x, x)[np.triu_indices(len(x), 1)]
-        if self.between == "mean":
-            return correlations(x[1:], x[:1])[:, 0]
-        return autocorrelations(x, self.lags)
+            return correlations(x, y)[np.triu_indices(len(x), 1)]
+        return correlations(x, y[None]) if self.between == "mean" else autocorrelations(x, self.lags)
 
 
 def correlations(x: Floats, y: Floats) -> Floats:
@@ -173,10 +180,7 @@ def _coefficients(n: Floats, sx: Floats, sy: Floats, sxy: Floats, sxx: Floats, s
 
 
 def _means(original: Panel, published: Panel) -> tuple[Floats, Floats]:
-    """The mean of all series on both sides, over the cells that both have."""
-    sums, counts = np.zeros((2, original.n_instants, original.n_channels)), 0
-    for piece in side_by_side(original, published, "series"):
-        sums += [np.nansum(side, axis=0) for side in piece]
-        counts = counts + (~np.isnan(piece[0])).sum(axis=0)
-    before, after = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    """The mean of all series on both sides, (instants, channels), over the cells that both have."""
+    tally = tally_pairs(original, published, lambda before, after: {"before": before, "after": after})
+    before, after = (np.where(side.counts > 0, side.means, np.nan) for side in tally.figures.values())
     return before, after

@@ -2,70 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel
-from shoal.utility.cells import CELLS, paired_blocks
+from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.utility.cells import by_channel, refuse_other_instants, tally_instants, tally_pairs
 
 Floats = NDArray[np.float64]
 Of = Literal["series", "all"]
 Spread = Literal["series", "pooled", "all"]
+Taken = Callable[[Floats], Floats]
+"""From curves (curves, instants, channels) to the numbers of each (curves, ..., channels)."""
 
 
-def check_of(of: str, choices: Any) -> None:
-    """Refuse a word that is none of the choices."""
-    if of not in get_args(choices):
-        raise ParameterError(f"of must be one of: {', '.join(get_args(choices))}.")
+class CurveMeasure(Measure):
+    """A measure of what is taken from a curve, such as its daily peaks: by how much that has changed.
 
-
-def side_by_side(original: Panel, published: Panel, of: str) -> Iterator[tuple[Floats, Floats]]:
-    """Blocks of curves before and after, (curves, instants, channels); what either lacks both lack (NaN).
-
-    Of "series" rows must be in the same order. Of "all" there is one curve, the mean of what is observed at each
-    instant, and the panels may have different series, or as many as they like.
+    What either curve lacks both lack. Of "series" rows must be in the same order. Of "all" there is one curve, the mean
+    of what is observed at each instant, and the panels may have different series, or as many as they like.
     """
-    if of == "all":
-        refuse_other_instants(original, published)
-        before, after = mean_curve(original)[None], mean_curve(published)[None]
-        lacking = np.isnan(before) | np.isnan(after)
-        yield np.where(lacking, np.nan, before), np.where(lacking, np.nan, after)
-        return
-    for before, after, both in paired_blocks(original, published):
-        yield np.where(both, before, np.nan), np.where(both, after, np.nan)
+
+    of: str
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows must belong together."""
+        return self.of == "series"
+
+    def taken(self, panel: Panel) -> Taken:
+        """What is taken from the curves of a panel with these instants."""
+        raise NotImplementedError
+
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Changes, and what was changed, for each channel; of "all" what the mean curves are made of."""
+        if self.why_whole:
+            return super().tally(original, published)
+        if self.of == "all":
+            refuse_other_instants(original, published)
+            sides = {"before": tally_instants(original), "after": tally_instants(published)}
+            return Tally(sides, original.times, original.timezone)
+        taken = self.taken(original)
+
+        def figures(before: Floats, after: Floats) -> dict[str, Floats]:
+            one, other = taken(before), taken(after)
+            return {"change": by_channel(np.abs(one - other)), "size": by_channel(np.abs(one))}
+
+        return tally_pairs(original, published, figures)
+
+    def score(self, tally: Tally) -> Score:
+        """The change as a share of what there was."""
+        counted = self.of_curves(tally)
+        return self.as_score(relative(counted["change"].sums, counted["size"].sums))
+
+    def of_curves(self, tally: Tally) -> Tally:
+        """Changes, of the mean curves where these are compared."""
+        if self.of == "series":
+            return tally
+        sides = (_mean_curve(tally[side], tally) for side in ("before", "after"))
+        return replace(self, of="series").tally(*sides)  # type: ignore[type-var]
 
 
-def mean_curve(panel: Panel) -> Floats:
-    """The mean over series of what is observed at each instant: (instants, channels), NaN where nothing is."""
-    sums, counts = (np.zeros((panel.n_instants, panel.n_channels)) for _ in range(2))
-    for block in blocks(panel):
-        observed = ~np.isnan(block)
-        sums += np.sum(block, axis=0, where=observed)
-        counts += observed.sum(axis=0)
-    means: Floats = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    return means
-
-
-def blocks(panel: Panel) -> Iterator[Floats]:
-    """Whole series at a time, (series, instants, channels)."""
-    x = panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
-    height = max(1, CELLS // (panel.n_instants * panel.n_channels))
-    for first in range(0, panel.n_series, height):
-        yield x[first : first + height]
-
-
-def refuse_other_instants(original: Panel, published: Panel) -> None:
-    """Series may differ, instants and channels may not."""
-    if original.values.shape[1:] != published.values.shape[1:]:
-        raise ParameterError(
-            f"Original and published panels differ in instants or channels: {original.n_instants} and "
-            f"{published.n_instants} instants, {original.n_channels} and {published.n_channels} channels. Compare the "
-            "same ones."
-        )
+def mean_change(tally: Tally) -> float:
+    """The mean over all numbers and channels; 0 where there are none."""
+    change = tally["change"]
+    return float(change.sums.sum() / max(1, change.counts.sum()))
 
 
 def relative(changed: Floats, total: Floats) -> float:
@@ -75,3 +80,15 @@ def relative(changed: Floats, total: Floats) -> float:
     """
     had = total > 0.0
     return float(np.where(had, changed / np.where(had, total, 1.0), changed > 0.0).mean())
+
+
+def check_of(of: str, choices: Any) -> None:
+    """Refuse a word that is none of the choices."""
+    if of not in get_args(choices):
+        raise ParameterError(f"of must be one of: {', '.join(get_args(choices))}.")
+
+
+def _mean_curve(side: Moments, tally: Tally) -> Panel:
+    """A panel of one series, missing where nothing is observed."""
+    mean = np.where(side.counts > 0, side.means, np.nan)
+    return Panel(mean[None], times=tally.times, timezone=tally.timezone)

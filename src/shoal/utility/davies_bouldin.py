@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.features import FeatureName
-from shoal.model import Panel, Score
+from shoal.model import Measure, Panel, Score
 from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series, published_labels
 
 
 @dataclass(frozen=True)
-class DaviesBouldin:
+class DaviesBouldin(Measure):
     """Mean likeness of each group to the group most like it: how wide groups are for the distance between them.
 
     DB = mean over groups i of max over other groups j of (S_i + S_j) / M_ij; S_i = mean distance of the series of
@@ -54,7 +54,9 @@ class DaviesBouldin:
 
     name: ClassVar[str] = "davies-bouldin"
     meaning: ClassVar[str] = "how wide groups are for the distance between them"
-    judges: ClassVar[Literal["values", "groups"]] = "groups"
+    judges: ClassVar[Literal["groups"]] = "groups"
+    purpose: ClassVar[str] = "what goes together"
+    why_whole: ClassVar[str] = "compares every group with all groups, and on a part of them it would flatter"
 
     features: FeatureName = "raw"
     sample: int = 5000
@@ -63,15 +65,10 @@ class DaviesBouldin:
     def __post_init__(self) -> None:
         check_parameters(self.features, self.sample, self.seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"features": self.features, "sample": int(self.sample), "seed": int(self.seed)}
-
     def measure(self, original: Panel, published: Panel) -> Score:
         """Judge the groups of panels whose rows are in the same order."""
         grouped = group_series(original, published, self.features)
-        return Score(value=self._value(grouped), goal="lower", range=(0.0, float("inf")))
+        return self.as_score(self._value(grouped))
 
     def note(self, published: Panel) -> str:
         """What a report must say about sampling; empty when every group was scored."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.model import Panel, Score
-from shoal.utility.cells import paired_blocks
+from shoal.model import Measure, Panel, Score, Tally
+from shoal.utility.cells import Floats, by_channel, tally_pairs
 
 
 @dataclass(frozen=True)
-class DeviationShift:
+class DeviationShift(Measure):
     """Change of the standard deviation of all values, as a share of what it was.
 
     |S(original) - S(published)| / S(original), with S over all series and instants around their common mean; cells
@@ -33,27 +33,20 @@ class DeviationShift:
 
     name: ClassVar[str] = "deviation-shift"
     meaning: ClassVar[str] = "change of the standard deviation of all values, as a share of what it was"
-    judges: ClassVar[Literal["values", "groups"]] = "values"
+    purpose: ClassVar[str] = "single values"
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to measure it."""
-        return {}
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Values before and after, by channel."""
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare panels whose rows are in the same order."""
-        counts, sums = np.zeros(original.n_channels), np.zeros((2, original.n_channels))
-        for before, after, both in paired_blocks(original, published):
-            counts += both.sum(axis=(0, 1))
-            sums += [np.sum(side, axis=(0, 1), where=both) for side in (before, after)]
-        means = sums / np.maximum(counts, 1)
-        squares = np.zeros_like(sums)
-        for before, after, both in paired_blocks(original, published):
-            squares += [
-                np.sum((side - mean) ** 2, axis=(0, 1), where=both)
-                for side, mean in zip((before, after), means, strict=True)
-            ]
-        return Score(mean_shift(*np.sqrt(squares / np.maximum(counts, 1))), goal="lower", range=(0.0, float("inf")))
+        def figures(before: Floats, after: Floats) -> dict[str, Floats]:
+            return {"before": by_channel(before), "after": by_channel(after)}
+
+        return tally_pairs(original, published, figures)
+
+    def score(self, tally: Tally) -> Score:
+        """The shift of their deviations."""
+        sides = (tally["before"], tally["after"])
+        return self.as_score(mean_shift(*(np.sqrt(side.deviations / np.maximum(side.counts, 1)) for side in sides)))
 
 
 def mean_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.cells import paired_blocks
+from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.measure import Goal
+from shoal.utility.cells import Floats, tally_pairs
 
 BOUNDS = (0.02, 0.05, 0.10, 0.20, 0.30, 0.50)
 """Upper ends of the paper's classes, each included; the last class lies above."""
 
 
 @dataclass(frozen=True)
-class DivergenceClasses:
+class DivergenceClasses(Measure):
     """Share of the points that are published within `limit` of their original.
 
     The divergence of a point is |original - published| / |original|, for each channel on its own; where the original is
@@ -42,7 +43,9 @@ class DivergenceClasses:
 
     name: ClassVar[str] = "divergence-classes"
     meaning: ClassVar[str] = "share of the points published within the limit of their original"
-    judges: ClassVar[Literal["values", "groups"]] = "values"
+    purpose: ClassVar[str] = "single values"
+    goal: ClassVar[Goal] = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     limit: float = 0.2
 
@@ -50,31 +53,32 @@ class DivergenceClasses:
         if not 0.0 <= self.limit < float("inf"):
             raise ParameterError("limit must be a share of at least 0, such as 0.2.")
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"limit": float(self.limit)}
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Of each point, whether it is near its original."""
+        return _within(original, published, (self.limit,))
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare panels whose rows are in the same order."""
-        counts = self._counts(original, published, (self.limit,))
-        return Score(float(counts[0] / counts.sum()) if counts.any() else 1.0, goal="higher", range=(0.0, 1.0))
+    def score(self, tally: Tally) -> Score:
+        """The share of those that are; all where there are none."""
+        near = tally["within"]
+        return self.as_score(near.means[0] if near.counts[0] else 1.0)
 
     def shares(self, original: Panel, published: Panel) -> dict[str, float]:
         """The share of the points in each class of the paper: "0-2 %" up to "above 50 %"."""
-        counts = self._counts(original, published, BOUNDS)
+        within = _within(original, published, BOUNDS)["within"]
+        n_points = within.counts[0]
+        counts = np.diff([0.0, *np.rint(within.sums), n_points])
         lower = (0.0, *BOUNDS)
         names = [f"{100 * low:.0f}-{100 * high:.0f} %" for low, high in zip(lower, BOUNDS, strict=False)]
         names.append(f"above {100 * BOUNDS[-1]:.0f} %")
-        return dict(zip(names, (counts / max(1, counts.sum())).tolist(), strict=True))
+        return dict(zip(names, (counts / max(1, n_points)).tolist(), strict=True))
 
-    def _counts(self, original: Panel, published: Panel, bounds: tuple[float, ...]) -> np.ndarray[Any, Any]:
-        counts = np.zeros(len(bounds) + 1, dtype=np.int64)
-        for before, after, both in paired_blocks(original, published):
-            apart, size = np.abs(before - after)[both], np.abs(before)[both]
-            # Multiplied, not divided: zero originals then need no rule of their own.
-            place = np.zeros(len(apart), dtype=np.int64)
-            for bound in bounds:
-                place += apart > bound * size
-            counts += np.bincount(place, minlength=len(counts))
-        return counts
+
+def _within(original: Panel, published: Panel, bounds: tuple[float, ...]) -> Tally:
+    """Of each point, a column for each bound: 1 where its divergence is at most that, else 0."""
+
+    def figures(before: Floats, after: Floats) -> dict[str, Floats]:
+        apart, size = (np.abs(x[~np.isnan(x)])[:, None] for x in (before - after, before))
+        # Multiplied, not divided: zero originals then need no rule of their own.
+        return {"within": (apart <= np.array(bounds) * size).astype(np.float64)}
+
+    return tally_pairs(original, published, figures)

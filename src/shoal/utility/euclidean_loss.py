@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Panel, Score
-from shoal.utility.cells import paired_blocks, refuse_other_shapes
+from shoal.model import Measure, Panel, Score, Tally
+from shoal.utility.cells import Floats, refuse_other_shapes, tally_pairs
 
 
 @dataclass(frozen=True)
-class EuclideanLoss:
+class EuclideanLoss(Measure):
     """Sum of the distances between original and published points.
 
     IL = Σ over series f and instants t of |f(t) - published f(t)|; with several channels the distance is Euclidean
@@ -36,23 +36,19 @@ class EuclideanLoss:
 
     name: ClassVar[str] = "euclidean-loss"
     meaning: ClassVar[str] = "sum of the distances between original and published points, in the unit of the data"
-    judges: ClassVar[Literal["values", "groups"]] = "values"
+    purpose: ClassVar[str] = "single values"
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to measure it."""
-        return {}
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Distances at each instant."""
+        return tally_pairs(original, published, lambda before, after: {"distance": _distances(before, after)})
 
-    def measure(self, original: Panel, published: Panel) -> Score:
+    def score(self, tally: Tally) -> Score:
         """The total over all instants."""
-        return Score(float(self.per_instant(original, published).sum()), goal="lower", range=(0.0, float("inf")))
+        return self.as_score(tally["distance"].sums.sum())
 
     def per_instant(self, original: Panel, published: Panel) -> NDArray[np.float64]:
         """The loss at each instant."""
-        total = np.zeros(original.n_instants)
-        for before, after, both in paired_blocks(original, published):
-            total += np.sqrt(np.sum((before - after) ** 2, axis=2, where=both)).sum(axis=0)
-        return total
+        return self.tally(original, published)["distance"].sums
 
     def per_cluster(self, original: Panel, published: Panel, instant: int) -> NDArray[np.float64]:
         """The loss of each cluster at an instant: the series published alike there, by their first series."""
@@ -60,6 +56,10 @@ class EuclideanLoss:
         shape = (original.n_series, original.n_channels)
         before, after = (panel.values[:, instant].reshape(shape) for panel in (original, published))
         clusters = np.unique(row_classes(np.ascontiguousarray(after).view(np.uint64)), return_inverse=True)[1]
-        both = ~(np.isnan(before) | np.isnan(after))
-        apart = np.sqrt(np.sum((before - after) ** 2, axis=1, where=both))
-        return np.bincount(clusters, weights=apart).astype(np.float64)
+        return np.bincount(clusters, weights=_distances(before, after)).astype(np.float64)
+
+
+def _distances(before: Floats, after: Floats) -> Floats:
+    """Between points, over the channels both have."""
+    distances: Floats = np.sqrt(np.nansum((before - after) ** 2, axis=-1))
+    return distances

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.cells import CELLS
-from shoal.utility.curves import Floats, refuse_other_instants
+from shoal.model import Measure, Panel, Score
+from shoal.utility.cells import CELLS, FAIR_SAMPLE, Floats, refuse_other_instants
 from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 WEEKS_FROM = 14
@@ -34,7 +33,7 @@ class Errors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ForecastError:
+class ForecastError(Measure):
     """Error of forecasts a day ahead by a model learned from the release, over that of one learned from the originals.
 
     For each time of the day s a linear model forecasts the value of day d at s from what is known a day before:
@@ -72,10 +71,11 @@ class ForecastError:
 
     name: ClassVar[str] = "forecast-error"
     meaning: ClassVar[str] = "error of day-ahead forecasts learned from the release, over that of the originals' own"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "models"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    judges: ClassVar[Literal["models"]] = "models"
+    purpose: ClassVar[str] = "forecasting"
     matched: ClassVar[bool] = False
+    why_whole: ClassVar[str] = "learns from all series before it tests on them"
+    sampled: ClassVar[int] = FAIR_SAMPLE
 
     test: float = 0.25
     ridge: float = 0.001
@@ -88,18 +88,13 @@ class ForecastError:
             raise ParameterError("ridge must be a number above 0, such as 0.001.")
         check_per_day(self.per_day)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"test": float(self.test), "ridge": float(self.ridge), "per_day": self.per_day}
-
     def measure(self, original: Panel, published: Panel) -> Score:
         """Learn from both, test on the originals."""
         errors, size = self._errors(original, published)
         least = _LEAST * np.maximum(size, errors.published)
         found, best = np.maximum(errors.published, least), np.maximum(errors.original, least)
         ratios = np.divide(found, best, out=np.ones_like(found), where=best > 0.0)
-        return Score(float(ratios.mean()), self.goal, self.range)
+        return self.as_score(ratios.mean())
 
     def errors(self, original: Panel, published: Panel) -> Errors:
         """What both models err, and how far off it would be to repeat the day before."""

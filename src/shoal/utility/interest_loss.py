@@ -21,7 +21,7 @@ from shoal.features.interests import (
     find_interest,
 )
 from shoal.features.labelled import as_series, row_norms
-from shoal.model import Panel, Score
+from shoal.model import Measure, Moments, Panel, Score, Tally
 from shoal.read.zones import find_zone
 from shoal.utility.cells import refuse_other_shapes
 
@@ -35,7 +35,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 @dataclass(frozen=True)
-class InterestLoss:
+class InterestLoss(Measure):
     """Mean distance between what matters of the original series and of the published ones.
 
     IL = (1/n) Σ over series x of ‖f(x) - f(published x)‖₂, where f takes a series to what matters: the values of a
@@ -76,7 +76,9 @@ class InterestLoss:
 
     name: ClassVar[str] = "interest-loss"
     meaning: ClassVar[str] = "mean distance between what matters of original and of published series, in its own unit"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    purpose: ClassVar[str] = "presence and special interests"
+    # Somebody must say from what value on somebody is there.
+    usual = ()
 
     interest: InterestName | Callable[[NDArray[Any]], Any] = "segment"
     start: Instant | None = None
@@ -97,12 +99,15 @@ class InterestLoss:
     def parameters(self) -> dict[str, Any]:
         """What is needed to measure the same again; a function by its name."""
         interest = self.interest if isinstance(self.interest, str) else getattr(self.interest, "__name__", "custom")
-        return {"interest": interest, "start": self.start, "end": self.end, "above": float(self.above)}
+        return super().parameters | {"interest": interest}
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare panels whose rows are in the same order."""
-        value = float(self.per_series(original, published).mean())
-        return Score(value=value, goal="lower", range=(0.0, float("inf")))
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """The losses."""
+        return Tally({"loss": Moments.of(self.per_series(original, published))})
+
+    def score(self, tally: Tally) -> Score:
+        """The mean over the series."""
+        return self.as_score(tally["loss"].means)
 
     def per_series(self, original: Panel, published: Panel) -> NDArray[np.float64]:
         """The loss of each series."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
-from shoal.model import Panel, Score
-from shoal.utility.curves import Spread, check_of
-from shoal.utility.spreads import relative_distance
+import numpy as np
+
+from shoal.model import Panel
+from shoal.utility.curves import Spread, Taken, check_of
+from shoal.utility.spreads import SpreadMeasure
 
 
 @dataclass(frozen=True)
-class LoadDurationError:
+class LoadDurationError(SpreadMeasure):
     """Distance between the load-duration curves before and after, as a share of the load.
 
     The load-duration curve is the values sorted by size: where it passes 80 % of the time is the load exceeded four
@@ -40,26 +42,14 @@ class LoadDurationError:
 
     name: ClassVar[str] = "load-duration-error"
     meaning: ClassVar[str] = "distance between the curves of sorted values, as a share of the values"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    purpose: ClassVar[str] = "loads and ramps"
+    usual = ({}, {"of": "pooled"}, {"of": "all"})
 
     of: Spread = "series"
 
     def __post_init__(self) -> None:
         check_of(self.of, Spread)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"of": self.of}
-
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the curves."""
-        value = relative_distance(original, published, self.of, lambda curves: curves)
-        return Score(value, self.goal, self.range)
+    def taken(self, panel: Panel) -> Taken:
+        """Sorted values."""
+        return lambda curves: np.sort(curves, axis=1)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
-import numpy as np
-
-from shoal.model import Panel, Score
-from shoal.utility.curves import Of, check_of, relative, side_by_side
+from shoal.model import Panel
+from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
 from shoal.utility.days import check_per_day, days_of, means_by
 
 
 @dataclass(frozen=True)
-class MeanDayError:
+class MeanDayError(CurveMeasure):
     """Error of the mean day: sum of its absolute changes as a share of the sum of its absolute values.
 
     The mean day of a curve is m[s] = the mean over days of its values at the time of the day s. The error is
@@ -40,9 +38,8 @@ class MeanDayError:
 
     name: ClassVar[str] = "mean-day-error"
     meaning: ClassVar[str] = "sum of absolute changes of the mean day, as a share of its values"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    purpose: ClassVar[str] = "daily and weekly routine"
+    usual = ({}, {"of": "all"})
 
     of: Of = "series"
     per_day: int | None = None
@@ -51,22 +48,7 @@ class MeanDayError:
         check_of(self.of, Of)
         check_per_day(self.per_day)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"of": self.of, "per_day": self.per_day}
-
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the mean days."""
-        days = days_of(original, self.per_day, name=self.name)
-        changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
-        for before, after in side_by_side(original, published, self.of):
-            one, other = means_by(days.slot, before), means_by(days.slot, after)
-            changed += np.nansum(np.abs(one - other), axis=(0, 1))
-            total += np.nansum(np.abs(one), axis=(0, 1))
-        return Score(relative(changed, total), self.goal, self.range)
+    def taken(self, panel: Panel) -> Taken:
+        """Mean days."""
+        days = days_of(panel, self.per_day, name=self.name)
+        return lambda curves: means_by(days.slot, curves)

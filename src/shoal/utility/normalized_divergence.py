@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.model import Panel, Score
-from shoal.utility.cells import paired_blocks
+from shoal.model import Measure, Panel, Score, Tally
+from shoal.utility.cells import tally_pairs
+from shoal.utility.curves import Floats, relative
 
 
 @dataclass(frozen=True)
-class NormalizedDivergence:
+class NormalizedDivergence(Measure):
     """Sum of the absolute differences as a share of the sum of the absolute originals.
 
     NormDiv = Σ |original - published| / Σ |original| over series, instants and channels; cells missing in either are
@@ -35,18 +36,16 @@ class NormalizedDivergence:
 
     name: ClassVar[str] = "normalized-divergence"
     meaning: ClassVar[str] = "sum of absolute changes as a share of the sum of absolute values"
-    judges: ClassVar[Literal["values", "groups"]] = "values"
+    purpose: ClassVar[str] = "single values"
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to measure it."""
-        return {}
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Changes and originals of all cells."""
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare panels whose rows are in the same order."""
-        changed, total = 0.0, 0.0
-        for before, after, both in paired_blocks(original, published):
-            changed += float(np.sum(np.abs(before - after), where=both))
-            total += float(np.sum(np.abs(before), where=both))
-        value = changed / total if total > 0.0 else float(changed > 0.0)
-        return Score(value=value, goal="lower", range=(0.0, float("inf")))
+        def figures(before: Floats, after: Floats) -> dict[str, Floats]:
+            return {"change": np.abs(before - after).ravel(), "size": np.abs(before).ravel()}
+
+        return tally_pairs(original, published, figures)
+
+    def score(self, tally: Tally) -> Score:
+        """The sum of the changes as a share of that of the originals."""
+        return self.as_score(relative(tally["change"].sums, tally["size"].sums))

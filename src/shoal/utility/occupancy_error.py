@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
+from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.utility.curves import Floats, relative
 from shoal.utility.interest_loss import TIMES, complete_pair, refuse_above
 
 Statistic = Literal["arrival", "departure", "occupied"]
@@ -17,7 +17,7 @@ Compared = Literal["mean", "histogram"]
 
 
 @dataclass(frozen=True)
-class OccupancyError:
+class OccupancyError(Measure):
     """Error of the mean, or of the histogram, of arrival, departure or time occupied.
 
     With s(x) the statistic of a series in instants and T instants: for "mean"
@@ -57,7 +57,10 @@ class OccupancyError:
 
     name: ClassVar[str] = "occupancy-error"
     meaning: ClassVar[str] = "error of the mean, or of the histogram, of arrival, departure or time occupied"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
+    purpose: ClassVar[str] = "presence and special interests"
+    matched: ClassVar[bool] = False
+    # Somebody must say from what value on somebody is there.
+    usual = ()
 
     statistic: Statistic = "arrival"
     compare: Compared = "mean"
@@ -73,42 +76,36 @@ class OccupancyError:
         refuse_above(self.above)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {
-            "statistic": self.statistic,
-            "compare": self.compare,
-            "bins": int(self.bins),
-            "above": float(self.above),
-        }
+    def range(self) -> tuple[float, float]:
+        """From 0; a share of series ends at 1."""
+        return 0.0, float("inf") if self.compare == "mean" else 1.0
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare two panels of the same series."""
-        before, after = (self._of(values) for values in complete_pair(original, published))
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """The statistic of each series by channel, or in which bin it is: 1 there, else 0."""
+        sides = (self._of(values) for values in complete_pair(original, published))
+        if self.compare == "histogram":
+            sides = (self._bins(side, original.n_instants) for side in sides)
+        return Tally(dict(zip(("before", "after"), map(Moments.of, sides), strict=True)))
+
+    def score(self, tally: Tally) -> Score:
+        """The error of the means; shares of series are the means of their bins."""
+        before, after = tally["before"].means, tally["after"].means
+        apart = np.abs(after - before)
         if self.compare == "mean":
-            return Score(float(np.mean(_relative_errors(before, after))), goal="lower", range=(0.0, float("inf")))
-        shares = [self._shares(found, original.n_instants) for found in (before, after)]
-        apart = np.abs(shares[0] - shares[1]).sum(axis=1) / 2
-        return Score(min(float(np.mean(apart)), 1.0), goal="lower", range=(0.0, 1.0))
+            return self.as_score(relative(apart, before))
+        return self.as_score(min(float(np.mean(apart.sum(axis=1) / 2)), 1.0))
 
-    def histogram(self, panel: Panel) -> NDArray[np.float64]:
+    def histogram(self, panel: Panel) -> Floats:
         """The share of a panel's series in each bin; with several channels (channels, bins)."""
-        shares = self._shares(self._of(panel.values), panel.n_instants)
+        shares: Floats = self._bins(self._of(panel.values), panel.n_instants).mean(axis=0)
         return shares[0] if panel.n_channels == 1 else shares
 
-    def _of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of(self, values: Floats) -> Floats:
         """The statistic (series, channels)."""
-        return TIMES[self.statistic](self.above).of(values)
+        return np.asarray(TIMES[self.statistic](self.above).of(values), dtype=np.float64)
 
-    def _shares(self, found: NDArray[np.float64], n_instants: int) -> NDArray[np.float64]:
-        """Share of series in each bin (channels, bins)."""
-        counts = [np.histogram(column, bins=self.bins, range=(0, n_instants))[0] for column in found.T]
-        return np.array(counts, dtype=np.float64) / len(found)
-
-
-def _relative_errors(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of the mean of each column."""
-    true, found = before.mean(axis=0), after.mean(axis=0)
-    apart = np.abs(found - true)
-    errors: NDArray[np.float64] = np.where(true > 0.0, apart / np.where(true > 0.0, true, 1.0), apart > 0.0)
-    return errors
+    def _bins(self, statistic: Floats, n_instants: int) -> Floats:
+        """1 in the bin of each series and channel, 0 in the others (series, channels, bins)."""
+        ends = np.linspace(0, n_instants, int(self.bins) + 1)
+        place = np.clip(np.searchsorted(ends, statistic, side="right") - 1, 0, self.bins - 1)
+        return np.asarray(place[..., None] == np.arange(self.bins), dtype=np.float64)

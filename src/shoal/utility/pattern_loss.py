@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.features.sax import parse, reconstruct
 from shoal.features.shapes import shape_distances, unit_rows
-from shoal.model import Envelopes, Panel, Score
+from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
 from shoal.model.rows import published_rows
 
 
 @dataclass(frozen=True)
-class PatternLoss:
+class PatternLoss(Measure):
     """Mean over the published series of the cosine distance between original and published shape.
 
     PL(Q) = 1 - cos(p(Q), p*(Q)), between 0 and 2, where p(Q) holds the differences x[j] - x[i] of all pairs of instants
@@ -44,16 +44,21 @@ class PatternLoss:
     name: ClassVar[str] = "pattern-loss"
     meaning: ClassVar[str] = "mean cosine distance between the differences within original and published shapes"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to measure it."""
-        return {}
+    purpose: ClassVar[str] = "ranges, shapes and queries"
+    range: ClassVar[tuple[float, float]] = (0.0, 2.0)
+    takes_rows: ClassVar[bool] = True
 
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
         """Compare each published series with its original; `rows` says which it is where some were suppressed."""
-        loss = self.per_series(original, published, rows=rows)
-        return Score(float(loss.mean()), goal="lower", range=(0.0, 2.0))
+        return self.score(self.tally(original, published, rows=rows))
+
+    def tally(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Tally:
+        """The losses."""
+        return Tally({"loss": Moments.of(self.per_series(original, published, rows=rows))})
+
+    def score(self, tally: Tally) -> Score:
+        """The mean over the published series."""
+        return self.as_score(tally["loss"].means)
 
     def per_series(
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.model import Panel, Score
-from shoal.utility.curves import Of, check_of, relative, side_by_side
+from shoal.model import Panel
+from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
 from shoal.utility.days import check_per_day, days_of
 
 
 @dataclass(frozen=True)
-class PeakHeightError:
+class PeakHeightError(CurveMeasure):
     """Error of the daily peaks: sum of their absolute changes as a share of the sum of their absolute heights.
 
     The peak of a day is its largest value, p[d] = max over the instants t of day d of x[t]. The error is
@@ -41,9 +41,8 @@ class PeakHeightError:
 
     name: ClassVar[str] = "peak-height-error"
     meaning: ClassVar[str] = "sum of absolute changes of the daily peaks, as a share of their heights"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    purpose: ClassVar[str] = "peaks"
+    usual = ({}, {"of": "all"})
 
     of: Of = "series"
     per_day: int | None = None
@@ -52,23 +51,8 @@ class PeakHeightError:
         check_of(self.of, Of)
         check_per_day(self.per_day)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"of": self.of, "per_day": self.per_day}
-
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the peaks."""
-        days = days_of(original, self.per_day, name=self.name)
+    def taken(self, panel: Panel) -> Taken:
+        """Peaks of days."""
+        days = days_of(panel, self.per_day, name=self.name)
         starts = np.flatnonzero(np.diff(days.day, prepend=-1))
-        changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
-        for before, after in side_by_side(original, published, self.of):
-            one, other = (np.fmax.reduceat(side, starts, axis=1) for side in (before, after))
-            changed += np.nansum(np.abs(one - other), axis=(0, 1))
-            total += np.nansum(np.abs(one), axis=(0, 1))
-        return Score(relative(changed, total), self.goal, self.range)
+        return lambda curves: np.fmax.reduceat(curves, starts, axis=1)

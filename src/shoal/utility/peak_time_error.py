@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from shoal.model import Panel, Score
-from shoal.utility.curves import Floats, Of, check_of, side_by_side
+from shoal.model import Panel, Score, Tally
+from shoal.utility.curves import CurveMeasure, Floats, Of, Taken, check_of, mean_change
 from shoal.utility.days import Days, check_per_day, days_of
 
 
 @dataclass(frozen=True)
-class PeakTimeError:
+class PeakTimeError(CurveMeasure):
     """Mean distance between the times of the daily peaks before and after, in hours.
 
     The time of a day's peak is the first instant at which its largest value is reached. The error is the mean over
@@ -40,8 +40,8 @@ class PeakTimeError:
 
     name: ClassVar[str] = "peak-time-error"
     meaning: ClassVar[str] = "mean distance between the times of daily peaks, in hours"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    purpose: ClassVar[str] = "peaks"
+    usual = ({}, {"of": "all"})
     range: ClassVar[tuple[float, float]] = (0.0, 24.0)
 
     of: Of = "series"
@@ -51,25 +51,14 @@ class PeakTimeError:
         check_of(self.of, Of)
         check_per_day(self.per_day)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"of": self.of, "per_day": self.per_day}
+    def taken(self, panel: Panel) -> Taken:
+        """Times of peaks."""
+        days = days_of(panel, self.per_day, name=self.name)
+        return lambda curves: peak_times(curves, days)
 
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the times of the peaks."""
-        days = days_of(original, self.per_day, name=self.name)
-        apart, n_peaks = 0.0, 0
-        for before, after in side_by_side(original, published, self.of):
-            one, other = peak_times(before, days), peak_times(after, days)
-            apart += float(np.nansum(np.abs(one - other)))
-            n_peaks += int(np.sum(~np.isnan(one)))
-        return Score(apart / max(n_peaks, 1), self.goal, self.range)
+    def score(self, tally: Tally) -> Score:
+        """The mean distance."""
+        return self.as_score(mean_change(self.of_curves(tally)))
 
 
 def peak_times(curves: Floats, days: Days) -> Floats:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.labelled import as_series
-from shoal.model import Panel, Score
+from shoal.model import Measure, Panel, Score
+from shoal.model.measure import Goal
 from shoal.utility.groups import published_labels
 from shoal.utility.interest_loss import complete_pair, refuse_above
 
@@ -29,7 +30,7 @@ class Accuracies(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Measure):
     """Accuracy on real days of a model of presence that learned from published ones.
 
     What is predicted is whether somebody is there at an instant t, x[t] > `above`, for every t of the day, from the
@@ -83,7 +84,13 @@ class Prediction:
 
     name: ClassVar[str] = "prediction"
     meaning: ClassVar[str] = "accuracy on real days of a model of presence learned from published ones"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "models"
+    judges: ClassVar[Literal["models"]] = "models"
+    purpose: ClassVar[str] = "presence and special interests"
+    goal: ClassVar[Goal] = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    why_whole: ClassVar[str] = "learns from some series and asks about others"
+    # Somebody must say from what value on somebody is there.
+    usual = ()
 
     learner: Learner = "knn"
     window: int = 8
@@ -103,16 +110,14 @@ class Prediction:
         refuse_above(self.above)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        counts = ("window", "neighbours", "folds", "sample", "seed")
-        return {"learner": self.learner, "above": float(self.above)} | {c: int(getattr(self, c)) for c in counts}
+    def sampled(self) -> int | None:
+        """As many as are used of any panel."""
+        return int(self.sample)
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Learn from published series, ask about original ones; rows are in the same order."""
         before, after = complete_pair(original, published)
-        value = self._over_folds(after, before, self.split(original, published))
-        return Score(value=value, goal="higher", range=(0.0, 1.0))
+        return self.as_score(self._over_folds(after, before, self.split(original, published)))
 
     def accuracies(self, original: Panel, published: Panel) -> Accuracies:
         """The score, and what learning from the originals gives under the same split."""

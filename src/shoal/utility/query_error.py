@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Envelopes, Panel, Score
+from shoal.model import Envelopes, Measure, Panel, Score
+from shoal.model.measure import Goal
 from shoal.queries import Kind, Query, prepare, random_queries
 from shoal.utility.pattern_loss import PatternLoss, kept_rows
 
@@ -42,7 +43,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class QueryError:
+class QueryError(Measure):
     """Mean relative error, or mean precision, of random queries asked of the originals and of the release.
 
     Of "range" and "combined" queries the mean of |actual - estimated| / actual, where lower is better; of
@@ -85,6 +86,9 @@ class QueryError:
     name: ClassVar[str] = "query-error"
     meaning: ClassVar[str] = "mean relative error of random counts, or mean precision of random pattern queries"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
+    purpose: ClassVar[str] = "ranges, shapes and queries"
+    takes_rows: ClassVar[bool] = True
+    why_whole: ClassVar[str] = "asks its queries of all series in one place"
 
     kind: Kind = "range"
     n_queries: int = 10_000
@@ -100,17 +104,19 @@ class QueryError:
             raise ParameterError("tolerance must be a distance of at least 0, such as 0.05.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        tolerance = None if self.tolerance is None else float(self.tolerance)
-        return {"kind": self.kind, "n_queries": int(self.n_queries), "seed": int(self.seed), "tolerance": tolerance}
+    def goal(self) -> Goal:
+        """Errors are better lower, precision higher."""
+        return "lower" if self.kind in ("range", "combined") else "higher"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """From 0; a precision ends at 1."""
+        return 0.0, float("inf") if self.goal == "lower" else 1.0
 
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
         """Ask both; `rows` says which original each published series is where some were suppressed."""
         found = self.answers(original, published, rows=rows)
-        if self.kind in ("range", "combined"):
-            return Score(float(found.relative_error.mean()), goal="lower", range=(0.0, float("inf")))
-        return Score(float(found.precision.mean()), goal="higher", range=(0.0, 1.0))
+        return self.as_score((found.relative_error if self.goal == "lower" else found.precision).mean())
 
     def answers(
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None

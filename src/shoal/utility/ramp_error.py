@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.curves import Floats, Spread, check_of
-from shoal.utility.spreads import relative_distance
+from shoal.model import Panel
+from shoal.utility.curves import Spread, Taken, check_of
+from shoal.utility.spreads import SpreadMeasure
 
 
 @dataclass(frozen=True)
-class RampError:
+class RampError(SpreadMeasure):
     """Distance between the distributions of ramps before and after, as a share of the mean ramp.
 
     A ramp is the change from an instant to the next, x[t + 1] - x[t]. The error is Σ over ranks r of |u(r) - v(r)| /
@@ -42,34 +42,18 @@ class RampError:
 
     name: ClassVar[str] = "ramp-error"
     meaning: ClassVar[str] = "distance between the distributions of changes per step, as a share of the mean change"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    purpose: ClassVar[str] = "loads and ramps"
+    usual = ({}, {"of": "pooled"})
 
     of: Spread = "series"
 
     def __post_init__(self) -> None:
         check_of(self.of, Spread)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"of": self.of}
-
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the ramps."""
-        starts = ramp_starts(original.times)
-
-        def ramps(curves: Floats) -> Floats:
-            changes: Floats = curves[:, starts + 1] - curves[:, starts]
-            return changes
-
-        return Score(relative_distance(original, published, self.of, ramps), self.goal, self.range)
+    def taken(self, panel: Panel) -> Taken:
+        """Sorted ramps."""
+        starts = ramp_starts(panel.times)
+        return lambda curves: np.sort(curves[:, starts + 1] - curves[:, starts], axis=1)
 
 
 def ramp_starts(times: NDArray[Any]) -> NDArray[np.int64]:

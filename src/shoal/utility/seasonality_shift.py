@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.curves import Floats, Of, check_of, side_by_side
+from shoal.model import Panel, Score, Tally
+from shoal.utility.curves import CurveMeasure, Floats, Of, Taken, check_of, mean_change
 from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 Period = Literal["day", "week"]
@@ -19,7 +19,7 @@ _NOTHING = 1e-24  # of the squared size: what is left of a constant by rounding
 
 
 @dataclass(frozen=True)
-class SeasonalityShift:
+class SeasonalityShift(CurveMeasure):
     """Mean change of the share of the variance that the time of the day, or of the week, explains.
 
     The seasonality of a curve is s = 1 - Σ (x[t] - m[p(t)])² / Σ (x[t] - mean x)², where p(t) is the time of the day,
@@ -50,8 +50,8 @@ class SeasonalityShift:
 
     name: ClassVar[str] = "seasonality-shift"
     meaning: ClassVar[str] = "mean change of the share of variance that the time of the day or week explains"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "lower"
+    purpose: ClassVar[str] = "daily and weekly routine"
+    usual = ({}, {"of": "all"}, {"period": "week"})
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     period: Period = "day"
@@ -64,25 +64,15 @@ class SeasonalityShift:
         check_of(self.of, Of)
         check_per_day(self.per_day)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"period": self.period, "of": self.of, "per_day": self.per_day}
-
-    @property
-    def matched(self) -> bool:
-        """Whether rows must belong together."""
-        return self.of == "series"
-
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare the seasonality of the curves."""
-        days = days_of(original, self.per_day, name=self.name, least=2 if self.period == "day" else 14)
+    def taken(self, panel: Panel) -> Taken:
+        """The seasonality of each curve."""
+        days = days_of(panel, self.per_day, name=self.name, least=2 if self.period == "day" else 14)
         labels = season_labels(days, self.period)
-        shifts = [
-            np.abs(seasonality(before, labels) - seasonality(after, labels))
-            for before, after in side_by_side(original, published, self.of)
-        ]
-        return Score(float(np.concatenate(shifts).mean()), self.goal, self.range)
+        return lambda curves: seasonality(curves, labels)
+
+    def score(self, tally: Tally) -> Score:
+        """The mean shift."""
+        return self.as_score(mean_change(self.of_curves(tally)))
 
 
 def season_labels(days: Days, period: Period) -> NDArray[np.int64]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Score
-from shoal.utility.cells import paired_blocks
-from shoal.utility.curves import Floats
+from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.measure import Goal
+from shoal.utility.cells import Floats, by_channel, tally_pairs
 
 Per = Literal["panel", "series"]
 
@@ -20,7 +20,7 @@ MOST = 300.0
 
 
 @dataclass(frozen=True)
-class SignalToNoise:
+class SignalToNoise(Measure):
     """Signal-to-noise ratio in decibel: how much more the originals vary than was changed.
 
     10 log10(Σ (x - mean x)² / Σ (x - published x)²), sums over the cells observed in both. 20 dB: changes are a tenth
@@ -48,10 +48,9 @@ class SignalToNoise:
 
     name: ClassVar[str] = "signal-to-noise"
     meaning: ClassVar[str] = "how much more the originals vary than was changed, in decibel"
-    judges: ClassVar[Literal["values", "groups", "models"]] = "values"
-    goal: ClassVar[Literal["higher", "lower"]] = "higher"
+    purpose: ClassVar[str] = "single values"
+    goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (-MOST, MOST)
-    matched: ClassVar[bool] = True
 
     per: Per = "panel"
 
@@ -59,35 +58,21 @@ class SignalToNoise:
         if self.per not in get_args(Per):
             raise ParameterError(f"per must be one of: {', '.join(get_args(Per))}.")
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"per": self.per}
+    def tally(self, original: Panel, published: Panel) -> Tally:
+        """Originals and changes by channel, or the decibels of each series and channel."""
 
-    def measure(self, original: Panel, published: Panel) -> Score:
-        """Compare panels whose rows are in the same order."""
-        found = _of_panel(original, published) if self.per == "panel" else _of_series(original, published)
-        return Score(float(found.mean()), self.goal, self.range)
+        def figures(before: Floats, after: Floats) -> dict[str, Floats]:
+            if self.per == "series":
+                return {"decibels": series_decibels(before, after, ~np.isnan(before)).ravel()}
+            return {"signal": by_channel(before), "noise": by_channel(before - after)}
 
+        return tally_pairs(original, published, figures)
 
-def _of_panel(original: Panel, published: Panel) -> Floats:
-    """The decibels of each channel."""
-    counts, sums, signal, noise = (np.zeros(original.n_channels) for _ in range(4))
-    for before, after, both in paired_blocks(original, published):
-        counts += both.sum(axis=(0, 1))
-        sums += np.sum(before, axis=(0, 1), where=both)
-        noise += np.sum((before - after) ** 2, axis=(0, 1), where=both)
-    means = sums / np.maximum(counts, 1)
-    for before, _, both in paired_blocks(original, published):
-        signal += np.sum((before - means) ** 2, axis=(0, 1), where=both)
-    return decibel(signal, noise)
-
-
-def _of_series(original: Panel, published: Panel) -> Floats:
-    """The decibels of each series and channel."""
-    return np.concatenate(
-        [series_decibels(before, after, both) for before, after, both in paired_blocks(original, published)]
-    )
+    def score(self, tally: Tally) -> Score:
+        """Decibels in the mean."""
+        if self.per == "series":
+            return self.as_score(tally["decibels"].means)
+        return self.as_score(decibel(tally["signal"].deviations, tally["noise"].squares).mean())
 
 
 def series_decibels(before: Floats, after: Floats, both: NDArray[np.bool_]) -> Floats:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.features import FeatureName
-from shoal.model import Panel, Score
+from shoal.model import Measure, Panel, Score
+from shoal.model.measure import Goal
 from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series
 
 
 @dataclass(frozen=True)
-class Silhouette:
+class Silhouette(Measure):
     """Mean silhouette of the series: how much nearer each is to its own group than to the next one.
 
     s(i) = (b(i) - a(i)) / max(a(i), b(i)); a(i) = mean distance to the other series of its group, b(i) = the smallest
@@ -54,7 +55,11 @@ class Silhouette:
 
     name: ClassVar[str] = "silhouette"
     meaning: ClassVar[str] = "how much nearer series are to their own group than to the next one"
-    judges: ClassVar[Literal["values", "groups"]] = "groups"
+    judges: ClassVar[Literal["groups"]] = "groups"
+    purpose: ClassVar[str] = "what goes together"
+    goal: ClassVar[Goal] = "higher"
+    range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    why_whole: ClassVar[str] = "compares every series with all groups, and on a part of them it would flatter"
 
     features: FeatureName = "raw"
     sample: int = 5000
@@ -63,15 +68,10 @@ class Silhouette:
     def __post_init__(self) -> None:
         check_parameters(self.features, self.sample, self.seed)
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {"features": self.features, "sample": int(self.sample), "seed": int(self.seed)}
-
     def measure(self, original: Panel, published: Panel) -> Score:
         """Judge the groups of panels whose rows are in the same order."""
         values, _ = self.per_series(original, published)
-        return Score(value=float(values.mean()), goal="higher", range=(-1.0, 1.0))
+        return self.as_score(values.mean())
 
     def per_series(self, original: Panel, published: Panel) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The silhouette of each scored series and its position: all positions up to `sample`, else those drawn."""

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from shoal.model import Panel
-from shoal.utility.curves import Floats, blocks, refuse_other_instants, relative, side_by_side
-
-Taken = Callable[[Floats], Floats]
-"""From curves (curves, instants, channels) to the numbers of each (curves, numbers, channels)."""
+from shoal.model import Panel, Score
+from shoal.utility.cells import Floats, blocks, refuse_other_instants
+from shoal.utility.curves import CurveMeasure, Taken, relative
 
 
-def relative_distance(original: Panel, published: Panel, of: str, taken: Taken) -> float:
-    """Mean distance of the sorted numbers as a share of the mean absolute original one; the mean over channels."""
-    changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
-    if of == "pooled":
+class SpreadMeasure(CurveMeasure):
+    """A measure of how sorted numbers have changed: those of each curve, or "pooled" those of all series together.
+
+    What either curve lacks both lack, so that sorting puts as many missing numbers last in both. Pooled, each side
+    counts what it has.
+    """
+
+    @property
+    def why_whole(self) -> str:
+        """Pooled numbers have to be sorted together."""
+        return "with of='pooled' sorts the values of all series in one place" if self.of == "pooled" else ""
+
+    def measure(self, original: Panel, published: Panel) -> Score:
+        """Mean distance of the sorted numbers as a share of the mean absolute original one; the mean over channels."""
+        if self.of != "pooled":
+            return super().measure(original, published)
         refuse_other_instants(original, published)
+        taken = self.taken(original)
+        changed, total = np.zeros(original.n_channels), np.zeros(original.n_channels)
         for channel in range(original.n_channels):
             before, after = (_pooled(panel, channel, taken) for panel in (original, published))
             changed[channel] = sorted_distance(before, after)
             total[channel] = np.abs(before).mean() if len(before) else 0.0
-        return relative(changed, total)
-    for before, after in side_by_side(original, published, of):
-        # What either lacks both lack, so that sorting puts as many missing numbers last in both.
-        one, other = (np.sort(taken(side), axis=1) for side in (before, after))
-        changed += np.nansum(np.abs(one - other), axis=(0, 1))
-        total += np.nansum(np.abs(one), axis=(0, 1))
-    return relative(changed, total)
+        return self.as_score(relative(changed, total))
 
 
 def sorted_distance(before: Floats, after: Floats) -> float:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Envelopes, Panel, Score
+from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
 
 
 @dataclass(frozen=True)
-class ValueLoss:
+class ValueLoss(Measure):
     """Mean over the published series of the instant value loss, in the unit of the values.
 
     VL(Q) = sqrt(Σ over instants of (high - low)² / n), with n instants: the root of the mean squared width of the
@@ -35,15 +35,17 @@ class ValueLoss:
     name: ClassVar[str] = "value-loss"
     meaning: ClassVar[str] = "mean width of the published ranges, in the unit of the values"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
+    purpose: ClassVar[str] = "ranges, shapes and queries"
+    needs_envelopes: ClassVar[bool] = True
+    matched: ClassVar[bool] = False
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to measure it."""
-        return {}
+    def tally(self, original: Panel, published: Envelopes) -> Tally:
+        """The losses. Of the originals nothing is used: the ranges tell it all."""
+        return Tally({"loss": Moments.of(self.per_series(published))})
 
-    def measure(self, original: Panel, published: Envelopes) -> Score:
-        """The mean over the published series. Of the originals nothing is used: the ranges tell it all."""
-        return Score(float(self.per_series(published).mean()), goal="lower", range=(0.0, float("inf")))
+    def score(self, tally: Tally) -> Score:
+        """The mean over the published series."""
+        return self.as_score(tally["loss"].means)
 
     def per_series(self, published: Envelopes) -> NDArray[np.float64]:
         """The loss of each published series."""

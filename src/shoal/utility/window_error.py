@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Events, EventTables, Score
+from shoal.model import Events, EventTables, Measure, Score
 from shoal.queries import random_windows
 
 
 @dataclass(frozen=True)
-class WindowError:
+class WindowError(Measure):
     """Mean relative error of random window queries: |published - original| / original, which is never 0.
 
     Queries are those of `random_windows`: intervals of up to `longest` snapshots with a condition on each
@@ -46,7 +46,10 @@ class WindowError:
 
     name: ClassVar[str] = "window-error"
     meaning: ClassVar[str] = "mean relative error of counting events of a stretch of time"
-    judges: ClassVar[Literal["values", "groups", "envelopes", "events"]] = "events"
+    judges: ClassVar[Literal["events"]] = "events"
+    purpose: ClassVar[str] = "events"
+    matched: ClassVar[bool] = False
+    why_whole: ClassVar[str] = "is about events, which have no shards"
 
     n: int = 1000
     longest: int = 14
@@ -57,19 +60,9 @@ class WindowError:
         if self.n < 1 or self.longest < 1 or not 0.0 < self.selectivity <= 1.0:
             raise ParameterError("window-error needs n and longest of at least 1 and a selectivity in (0, 1].")
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to measure the same again."""
-        return {
-            "n": int(self.n),
-            "longest": int(self.longest),
-            "selectivity": float(self.selectivity),
-            "seed": int(self.seed),
-        }
-
     def measure(self, original: Events, published: EventTables) -> Score:
         """Ask both the same questions."""
         asked = random_windows(original, self.n, self.seed, longest=self.longest, selectivity=self.selectivity)
         true = np.array([query.count(original) for query in asked])
         estimated = np.array([query.count(published) for query in asked])
-        return Score(value=float(np.mean(np.abs(estimated - true) / true)), goal="lower", range=(0.0, float("inf")))
+        return self.as_score(np.mean(np.abs(estimated - true) / true))
