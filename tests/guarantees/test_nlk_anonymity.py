@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive.nlk import marks_of, naive_inferred, naive_most_inferred, naive_nlk_anonymous
+from nlk_paper_validation import passes_paper_validation
 from shoal import Panel
 from shoal.errors import ParameterError
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
-from shoal.guarantees.nlk_paper_validation import passes_paper_validation
 from strategies import panels_with_subjects, small_panels
 
 A, B, C, D, E, F = range(6)
@@ -95,7 +95,7 @@ def test_no_table_of_six_is_as_examples_4_and_6_say_together():
 
 
 def test_example_7_three_groups_of_two_give_three_candidate_sets_below_5():
-    from shoal.guarantees.nlk_paper_validation import _candidate_sets
+    from nlk_paper_validation import _candidate_sets
 
     groups = [[frozenset({A, B}), frozenset({C, D}), frozenset({E, F})]]
     pairs = {g for g in _candidate_sets(groups, 1, 4) if len(g) == 4}
