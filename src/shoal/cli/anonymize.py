@@ -72,6 +72,7 @@ def anonymize(
     conf: engines.Conf = None,
     memory: engines.Memory = None,
     processes: engines.Processes = None,
+    shard_size: engines.ShardSize = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Anonymize a table of series, check the guarantee, write a release folder.

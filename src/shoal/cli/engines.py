@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Engine = Annotated[
     str | None,
     typer.Option(
-        help="Where panels larger than memory are worked on: local (in blocks) or spark. Left out: in memory."
+        help="Where a panel in shards is worked on: memory, local (this machine, with scratch files) or spark."
     ),
 ]
 Master = Annotated[
@@ -22,6 +22,13 @@ Master = Annotated[
 ]
 Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")]
 Memory = Annotated[str | None, typer.Option(help="Bytes that --engine local may take, such as 2GB.")]
+ShardSize = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SUBJECTS",
+        help="Work in shards of at least so many subjects; with --engine a size follows from the data otherwise.",
+    ),
+]
 Processes = Annotated[int | None, typer.Option(help="How many processes --engine local works with.")]
 
 _LOCAL, _SPARK = ("memory", "processes"), ("master", "conf")
@@ -32,16 +39,20 @@ def engine_of(ctx: typer.Context) -> EnginePart | None:
     given = ctx.params
     name = given.get("engine")
     of_one = {option: given.get(option) for option in (*_LOCAL, *_SPARK) if given.get(option)}
+    if (size := given.get("shard_size")) is not None and size < 1:
+        raise ParameterError("--shard-size must be a whole number of subjects, at least 1.")
+    if name is None and size is not None:
+        name = "memory"
     if name is None:
         if of_one:
             wanted = "local" if next(iter(of_one)) in _LOCAL else "spark"
             raise ParameterError(f"--{next(iter(of_one))} is for an engine. Give --engine {wanted} with it.")
         return None
-    if name not in ("local", "spark"):
-        raise ParameterError(f"--engine is local or spark, got {name!r}.")
+    if name not in ("memory", "local", "spark"):
+        raise ParameterError(f"--engine is memory, local or spark, got {name!r}.")
     for option in of_one:
-        if option in (_SPARK if name == "local" else _LOCAL):
-            other = "spark" if name == "local" else "local"
+        other = "spark" if option in _SPARK else "local"
+        if name != other:
             raise ParameterError(f"--{option} is for --engine {other}, not for {name}.")
     from shoal.cli.spark import read_conf
     from shoal.process.policy import EnginePart
@@ -54,4 +65,5 @@ def engine_of(ctx: typer.Context) -> EnginePart | None:
         conf=dict(read_conf(given.get("conf") or ())),
         memory=given.get("memory"),
         processes=given.get("processes"),
+        shard_size=size,
     )

@@ -25,6 +25,7 @@ def run_policy_file(
     conf: engines.Conf = None,
     memory: engines.Memory = None,
     processes: engines.Processes = None,
+    shard_size: engines.ShardSize = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Search the policy's parameters until risk and utility are within its limits, then write the release.

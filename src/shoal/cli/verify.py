@@ -35,16 +35,16 @@ def verify(
     folder, such as differential privacy.
 
     Of a folder with the releases of a growing panel each is checked, and then all together. A release in parts is
-    checked in blocks on this machine, or where --engine says.
+    checked part by part on this machine, in --processes at once, or where --engine says.
     """
     from shoal.release import verify as verify_folder
     from shoal.release.sequence import releases_in
 
-    part = engines.engine_of(ctx)
+    part = None if engine is None and processes else engines.engine_of(ctx)
     if part is None:
-        outcome = verify_folder(folder)
+        outcome = verify_folder(folder, processes=processes or 1)
     else:
-        from shoal.process.blocks_engine import open_engine
+        from shoal.process.engine import open_engine
 
         with open_engine(part) as opened:
             outcome = verify_folder(folder, engine=opened)

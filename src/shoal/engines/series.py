@@ -16,7 +16,6 @@ from shoal.engines.rows import ID, ROW, SERIES, SUBJECT, pack, unpack
 from shoal.engines.store import EngineStore
 from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards, ShardPlan, Whole
-from shoal.model.shards import Store
 from shoal.read.series import as_array
 
 RESERVED = frozenset({ID, SUBJECT, ROW, "leaf"})
@@ -41,7 +40,7 @@ class SeriesTable:
     table: Table
     whole: Whole
 
-    def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
+    def split(self, plan: ShardPlan) -> tuple[EngineStore[Panel], tuple[int, ...]]:
         """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
         from shoal.engines.shard_plan import LEAF, assign_shards
 

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.work import each_key
-from shoal.model.shards import Store
+from shoal.engines.work import each_key, starts_of_keys, whole_keys
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -52,7 +51,7 @@ class EngineStore(Generic[T]):
         found = self.engine.collect(self.engine.map(self.table, _Map(work), _RESULTS))
         return _in_order(found)
 
-    def each(self, work: Callable[[int, T], U]) -> Store[U]:
+    def each(self, work: Callable[[int, T], U]) -> EngineStore[U]:
         """Large results, which stay on the engine."""
         return EngineStore(
             self.engine, self.engine.keep(self.engine.map(self.table, _Each(work), _PIECES)), self.n_shards
@@ -159,3 +158,54 @@ class _Gather:
             number = int(rows[_PART][0].as_py())
             del rows
             yield _result(number, self.work(number, items))
+
+
+def run_on(engine: Engine, items: Sequence[U], work: Callable[[int, U], R]) -> list[R]:
+    """The work on small items of the driver's, such as names of files; results in the order of the items."""
+    rows = [pickle.dumps(item, protocol=5) for item in items]
+    table = pa.table([pa.array(range(len(rows)), pa.int64()), pa.array(rows, pa.binary())], schema=_RESULTS)
+    return _in_order(engine.collect(engine.map(engine.scatter(table), _OnItems(work), _RESULTS)))
+
+
+@dataclass(frozen=True)
+class _OnItems:
+    work: Callable[[int, Any], Any]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            for number, item in zip(block[SHARD].to_pylist(), block[_BYTES].to_pylist(), strict=True):
+                yield _result(number, self.work(number, pickle.loads(item)))
+
+
+def count_repeated(engine: Engine, names: Callable[[int, U], Sequence[str]], items: Sequence[U]) -> int:
+    """How many names come more than once over all items, which are brought together by name."""
+    rows = [pickle.dumps(item, protocol=5) for item in items]
+    table = pa.table([pa.array(range(len(rows)), pa.int64()), pa.array(rows, pa.binary())], schema=_RESULTS)
+    listed = engine.map(engine.scatter(table), _Names(names), _NAMES)
+    found = engine.collect(engine.together(listed, [_NAME], _CountRepeated(), _COUNT))
+    return int(sum(found[_N].to_pylist()))
+
+
+_NAME, _N = "name", "n"
+_NAMES = pa.schema([(_NAME, pa.string())])
+_COUNT = pa.schema([(_N, pa.int64())])
+_ROWS = 1 << 14
+
+
+@dataclass(frozen=True)
+class _Names:
+    names: Callable[[int, Any], Sequence[str]]
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            for number, item in zip(block[SHARD].to_pylist(), block[_BYTES].to_pylist(), strict=True):
+                yield pa.record_batch([pa.array(self.names(number, pickle.loads(item)), pa.string())], schema=_NAMES)
+
+
+@dataclass(frozen=True)
+class _CountRepeated:
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for rows in whole_keys(blocks, [_NAME], rows=_ROWS):
+            n_again = rows.num_rows - int(np.count_nonzero(starts_of_keys(rows, [_NAME])))
+            if n_again:
+                yield pa.record_batch([pa.array([n_again], pa.int64())], schema=_COUNT)

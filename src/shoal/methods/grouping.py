@@ -22,7 +22,8 @@ from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
 from shoal.methods.threads import n_threads, on_threads
-from shoal.methods.watch import Progress, watched
+from shoal.methods.watch import watched
+from shoal.model import Progress
 
 Algorithm = Literal["auto", "mdav", "v-mdav", "k-ward", "optimal", "by-mean", "by-variance", "best"]
 Labels = NDArray[np.int64]

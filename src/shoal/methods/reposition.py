@@ -20,8 +20,7 @@ from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
 from shoal.methods.reposition_costs import delay_costs, suppression_costs
 from shoal.methods.repositioning import Eligible, Repositioning
-from shoal.methods.watch import Progress
-from shoal.model import Events, EventsCandidate, EventTables, PrivateEvents, Recipe
+from shoal.model import Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 

@@ -82,7 +82,7 @@ class Steps(Method):
     @property
     def shard_plan(self) -> ShardPlan:
         """What the steps ask for, all of it."""
-        plans = [step.shard_plan for step in self.steps]
+        plans: list[ShardPlan] = [step.shard_plan for step in self.steps]
         along = {plan.within for plan in plans if plan.within is not None}
         if len(along) > 1:
             raise ParameterError(

@@ -32,6 +32,9 @@ class Attack(Described):
     against: ClassVar[str]
     """What it works on: "values", "slices", "envelopes", "events", "releases" or "membership"."""
 
+    takes_targets: ClassVar[bool] = True
+    """Whether it can be asked about some of the originals."""
+
     @property
     def knows(self) -> str:
         """What the adversary holds."""
@@ -46,10 +49,13 @@ class Attack(Described):
         """
         return False
 
-    def find(self, original: Any, published: Any, *, rows: ArrayLike | None = None, targets: Any = None) -> Any:
+    def find(
+        self, original: Any, published: Any, *, rows: ArrayLike | None = None, targets: Any = None, first: int = 0
+    ) -> Any:
         """What is found of each target.
 
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals.
+        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals;
+        `first` is how many originals there are in the shards before.
         """
         raise NotImplementedError
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.model.attack import Attack
 from shoal.model.envelopes import Envelopes
 from shoal.model.guarantee import Guarantee
+from shoal.model.measure import Measure
 from shoal.model.panel import Panel
 from shoal.model.profiles import Profiles
+from shoal.model.risk import Risk
+from shoal.model.score import Score
+from shoal.model.tally import Tally
 from shoal.model.verdict import Verdict
 
 Published = Panel | Profiles | Envelopes
@@ -87,6 +92,20 @@ class Candidate:
     def values(self) -> NDArray[np.float64]:
         """The array that would be published, rows in the panel's order; of profiles, one row per group."""
         return self.published.values
+
+    @property
+    def has_profiles(self) -> bool:
+        """Whether groups are published as a profile each."""
+        return isinstance(self.published, Profiles)
+
+    @property
+    def has_envelopes(self) -> bool:
+        """Whether series are published as ranges and shapes."""
+        return isinstance(self.published, Envelopes)
+
+    def judge(self, guarantee: Guarantee) -> Verdict:
+        """The verdict on one guarantee."""
+        return guarantee.check(self)
 
     @property
     def originals(self) -> Panel:
@@ -178,6 +197,64 @@ class Candidate:
         verdict = self.guarantee.check(self)
         others = (guarantee.check(self) for guarantee in self.further)
         return next((found for found in others if not found.holds), verdict) if verdict.holds else verdict
+
+    def behind(
+        self, targets: NDArray[np.int64] | None = None
+    ) -> tuple[Panel, Published, dict[str, Any], NDArray[np.int64]]:
+        """What an attack gets: the originals behind the release, what is published, which original each row stands for
+        and the targets, and where the originals were before.
+
+        An adversary who has a profile and its count has as many curves like it.
+        """
+        original, there = self.attacked
+        place = np.full(self.private.original.n_series + 1, -1)  # the last one is for fictive rows, -1
+        place[there] = np.arange(len(there))
+        further: dict[str, Any] = {"rows": place[self.stands_for]}
+        if targets is not None:
+            further["targets"] = place[targets][place[targets] >= 0]
+        if isinstance(self.published, Profiles):
+            del further["rows"]
+            return original, self.curves.take(there), further, there
+        return original, self.published, further, there
+
+    def sides(self, measure: Measure) -> tuple[Panel, Published, dict[str, Any]]:
+        """What a measure compares: of envelopes what is published, else the curves that stand for the originals."""
+        if measure.judges != "envelopes":
+            return self.originals, self.curves, {}
+        if measure.takes_rows and self.private.rows is not None:
+            original, published, further, _ = self.behind()
+            return original, published, further
+        return self.originals, self.published, {}
+
+    def tally(self, measure: Measure) -> Tally:
+        """What a measure counts, to be added to that of other shards."""
+        original, published, further = self.sides(measure)
+        return measure.tally(original, published, **further)
+
+    def measure(self, measure: Measure) -> Score:
+        """What a measure finds."""
+        original, published, further = self.sides(measure)
+        return measure.measure(original, published, **further)
+
+    def find(self, attack: Attack, targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
+        """What an attack finds of each target, by position; `first` is the number of originals in shards before."""
+        original, published, further, _ = self.behind(targets)
+        return attack.find(original, published, first=first, **further)
+
+    def attack(self, attack: Attack, targets: NDArray[np.int64] | None = None) -> Risk:
+        """What an attack achieves, on some of the original series by position or on all."""
+        original, published, further, there = self.behind(targets)
+        if not attack.takes_targets:
+            further.pop("targets", None)
+        risk = attack.attack(original, published, **further)
+        n_series = self.private.original.n_series
+        if len(there) == n_series:
+            return risk
+        # Positions and counts are told of the panel as it was read.
+        counts: dict[str, Any] = {
+            name: n_series - len(there) for name in ("n_left_out", "n_suppressed") if hasattr(risk, name)
+        }
+        return replace(risk, worst=tuple(int(there[row]) for row in risk.worst), **counts)
 
     def __repr__(self) -> str:
         return f"Candidate({self.recipe.method}, {self.published!r})"

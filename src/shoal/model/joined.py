@@ -17,13 +17,13 @@ from shoal.model.profiles import Profiles
 Rows = NDArray[np.int64]
 
 
-def join_published(several: Sequence[Published]) -> Published:
-    """What is published of different people, together; rows of the first, then those of the next."""
+def join_published(several: Sequence[Published], *, names: bool = False) -> Published:
+    """What is published of different people, together; rows of the first, then those of the next. With their names?"""
     first = several[0]
     if len(several) == 1:
         return first
     if isinstance(first, Panel):
-        return join_panels([one for one in several if isinstance(one, Panel)])
+        return join_panels([one for one in several if isinstance(one, Panel)], names=names)
     if isinstance(first, Envelopes):
         envelopes = [one for one in several if isinstance(one, Envelopes)]
         return replace(
@@ -32,8 +32,8 @@ def join_published(several: Sequence[Published]) -> Published:
             high=np.concatenate([one.high for one in envelopes]),
             levels=np.concatenate([one.levels for one in envelopes]),
             patterns=tuple(word for one in envelopes for word in one.patterns),
-            subjects=_codes([one.subject_codes for one in envelopes]),
-            ids=None,
+            subjects=_codes([one.subject_codes for one in envelopes]).tolist(),
+            ids=[name for one in envelopes for name in one.ids or ()] if names else None,
             sensitive={name: np.concatenate([one.sensitive[name] for one in envelopes]) for name in first.sensitive},
         )
     profiles = [one for one in several if isinstance(one, Profiles)]
@@ -41,17 +41,23 @@ def join_published(several: Sequence[Published]) -> Published:
         first,
         values=np.concatenate([one.values for one in profiles]),
         counts=np.concatenate([one.counts for one in profiles]),
-        names=(),
+        names=tuple(name for one in profiles for name in one.names) if names else (),
     )
 
 
-def join_panels(several: Sequence[Panel]) -> Panel:
-    """Panels of different people, without their names; subjects are numbers."""
+def join_panels(several: Sequence[Panel], *, names: bool = False) -> Panel:
+    """Panels of different people; without their names subjects are numbers."""
     first = several[0]
+    named = names and all(one.subjects is not None for one in several)
     return Panel(
         np.concatenate([one.values for one in several]),
+        ids=np.concatenate([one.ids for one in several]) if names else None,
         times=first.times,
-        subjects=_codes([one.subject_codes for one in several]),
+        subjects=np.concatenate([one.subjects for one in several if one.subjects is not None])
+        if named
+        else None
+        if names
+        else _codes([one.subject_codes for one in several]),
         attributes={name: np.concatenate([one.attributes[name] for one in several]) for name in first.attributes},
         sensitive={name: np.concatenate([one.sensitive[name] for one in several]) for name in first.sensitive},
         channels=first.channels,
@@ -62,8 +68,8 @@ def join_panels(several: Sequence[Panel]) -> Panel:
     )
 
 
-def join_candidates(several: Sequence[Candidate]) -> Candidate:
-    """Candidates of different people as one, without their names: for attacks and measures, not for a release."""
+def join_candidates(several: Sequence[Candidate], *, names: bool = False) -> Candidate:
+    """Candidates of different people as one; with the names of the originals only where asked for."""
     first = several[0]
     if len(several) == 1:
         return first
@@ -71,7 +77,7 @@ def join_candidates(several: Sequence[Candidate]) -> Candidate:
     starts = _starts([private.original.n_series for private in kept])
     groups = _starts([int(private.groups.max(initial=-1)) + 1 for private in kept])
     private = Private(
-        original=join_panels([one.original for one in kept]),
+        original=join_panels([one.original for one in kept], names=names),
         groups=np.concatenate([_moved(one.groups, start) for one, start in zip(kept, groups, strict=True)]),
         curves=_all([one.curves for one in kept], join_panels),
         rows=_all_moved([one.rows for one in kept], starts, [one.original.n_series for one in kept]),
@@ -106,7 +112,7 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
             high=published.high[shown],
             levels=published.levels[shown],
             patterns=tuple(published.patterns[i] for i in shown),
-            subjects=published.subject_codes[shown],
+            subjects=published.subject_codes[shown].tolist(),
             ids=None,
             sensitive={name: column[shown] for name, column in published.sensitive.items()},
         )
@@ -125,6 +131,24 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
             secrets=private.secrets,
         ),
     )
+
+
+def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None:
+    """About a share of a candidate's series, in groups that are whole; None where nothing is drawn.
+
+    Drawn is what is published, by a hash of it, so that series that are published alike are drawn alike.
+    """
+    if share >= 1.0:
+        return candidate
+    private = candidate.private
+    rows = np.arange(private.original.n_series) if private.rows is None else private.rows
+    bits = np.ascontiguousarray(candidate.curves.rows).view(np.uint64)
+    mixed = np.full(len(bits), np.uint64(seed), dtype=np.uint64)
+    for column in range(bits.shape[1]):
+        mixed = (mixed ^ bits[:, column]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    drawn = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53 < share
+    return take_from(candidate, np.sort(rows[drawn])) if drawn.any() else None
 
 
 def _codes(several: Sequence[Rows]) -> Rows:

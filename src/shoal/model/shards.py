@@ -20,7 +20,7 @@ from shoal.errors import ParameterError
 from shoal.model.attack import Attack
 from shoal.model.candidate import Candidate, Recipe
 from shoal.model.guarantee import Guarantee
-from shoal.model.joined import join_candidates
+from shoal.model.joined import draw_from, join_candidates
 from shoal.model.measure import Measure
 from shoal.model.panel import Origin, Panel
 from shoal.model.risk import Risk
@@ -235,6 +235,7 @@ class ShardFacts:
     n_published: int
     n_subjects: int
     shows_everybody: bool
+    has_envelopes: bool
     guarantees: tuple[Guarantee, ...]
     recipe: Recipe
     secrets: Mapping[str, Any]
@@ -246,6 +247,7 @@ def _facts(number: int, candidate: Candidate) -> ShardFacts:
         len(candidate.published),
         candidate.private.original.n_subjects,
         candidate.shows_everybody,
+        candidate.has_envelopes,
         candidate.guarantees,
         candidate.recipe,
         dict(candidate.private.secrets),
@@ -311,6 +313,11 @@ class CandidateShards(Shards[Candidate]):
     def shows_everybody(self) -> bool:
         """Whether every original series and every reading of it has a part in what is published."""
         return all(fact.shows_everybody for fact in self.facts)
+
+    @property
+    def has_envelopes(self) -> bool:
+        """Whether series are published as ranges and shapes."""
+        return self.facts[0].has_envelopes
 
     @property
     def secrets(self) -> dict[str, Any]:
@@ -394,4 +401,4 @@ def _find(attack: Attack, starts: Any, targets: Any, number: int, candidate: Can
 
 
 def _draw(share: float, seed: int, number: int, candidate: Candidate) -> Candidate | None:
-    return candidate.draw(share, seed)
+    return draw_from(candidate, share, seed)

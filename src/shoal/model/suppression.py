@@ -53,6 +53,10 @@ class Suppression:
         order = sorted(range(len(self.values)), key=lambda place: (-self.values[place].after, place))
         return tuple(order.index(place) + 1 for place in range(len(order)))
 
+    def __add__(self, other: Suppression) -> Suppression:
+        """That of two shards of series."""
+        return Suppression(self.kept + other.kept, self.lost + other.lost, self.what)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain figures by rank; values are not named, because logs travel."""
         values = [

@@ -8,10 +8,11 @@ from typing import Any
 
 from shoal.errors import ParameterError
 from shoal.model import Events, Release
+from shoal.process.engine import panel_on
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
 from shoal.process.steps import Steps, silent, tell
-from shoal.read import read_events, read_panel
+from shoal.read import read_events
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
 
@@ -28,26 +29,32 @@ def anonymize_source(
 ) -> Release:
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
-    A method for events gets events: of the settings only those of `read_events` may be given. With an engine all of it
-    is done there, and the release is in parts.
+    A method for events gets events: of the settings only those of `read_events` may be given. With an engine the panel
+    is in shards, and all of it is done there.
     """
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
     aims_at = getattr(method, "aims_at", None)
     refuse_beside_noise((*([aims_at] if aims_at else []), *publishing.get("require", ())))
-    if engine is not None:
-        from shoal.process.blocks_running import anonymize_blocks
-
-        written: Release = anonymize_blocks(source, method, to, settings, engine, steps=steps, **publishing)
-        return written
     steps.start("reading")
-    of_events = getattr(method, "reads", "series") == "events"
-    data = _events(source, settings) if of_events else read_panel(source, **settings)
-    tell(steps, data)
-    steps.start("moving" if of_events else "grouping")
-    candidate = method.anonymize(data, progress=steps.advance)
-    steps.start("checking and writing")
-    return publish(candidate, to, **publishing)
+    if getattr(method, "reads", "series") == "events":
+        if engine is not None:
+            raise ParameterError(
+                f"{method.name} reads events, which are no series. Leave out --engine and --shard-size; streams of "
+                "events run on Spark with shoal stream --engine spark."
+            )
+        data = _events(source, settings)
+        tell(steps, data)
+        steps.start("moving")
+        moved = method.anonymize(data, progress=steps.advance)
+        steps.start("checking and writing")
+        return publish(moved, to, **publishing)
+    with panel_on(engine, source, settings) as panel:
+        tell(steps, panel)
+        steps.start("grouping")
+        candidate = method.anonymize(panel, progress=steps.advance)
+        steps.start("checking and writing")
+        return publish(candidate, to, **publishing)
 
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:

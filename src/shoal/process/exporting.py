@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ParameterError
-from shoal.model import Candidate
+from shoal.model import Candidate, CandidateShards
 from shoal.process.policy.schema import ReleasePart
 from shoal.release import check_target
 from shoal.release.agreement import Agreement
@@ -39,7 +39,7 @@ def agreement_of(part: ReleasePart) -> Agreement | None:
 
 
 @contextmanager
-def exporting(part: ReleasePart, to: Path, candidate: Candidate) -> Iterator[Path]:
+def exporting(part: ReleasePart, to: Path, candidate: Candidate | CandidateShards) -> Iterator[Path]:
     """Yield the folder for the release; for a closed folder, put around it what a service needs.
 
     The settings of a closed folder are written last: without them it is not served.
@@ -53,6 +53,7 @@ def exporting(part: ReleasePart, to: Path, candidate: Candidate) -> Iterator[Pat
     to.chmod(0o700)
     try:
         yield to / RELEASE
+        assert isinstance(candidate, Candidate)  # shards are refused before
         make_closed_folder(to, candidate, part.closed)
     finally:
         if not any(to.iterdir()):

@@ -10,11 +10,10 @@ from typing import Any
 
 from shoal import utility
 from shoal.errors import InputError, ParameterError
-from shoal.model import Candidate, Envelopes, Measure, Panel, Score
+from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Score
 from shoal.process.building import build
 from shoal.process.catalogue import find_in
 from shoal.process.comparing import Compared, compare
-from shoal.process.judging import measure_one
 from shoal.process.steps import Steps, silent, tell
 from shoal.release import load_release
 
@@ -140,16 +139,16 @@ def measure_release(
     return Usefulness(compared.form, paired, tuple(findings), compared.notes)
 
 
-def scores_by_purpose(candidate: Candidate) -> dict[str, dict[str, tuple[Score, str]]]:
+def scores_by_purpose(candidate: Candidate | CandidateShards) -> dict[str, dict[str, tuple[Score, str]]]:
     """What a candidate is still good for: by purpose, every usual measure that applies, with its meaning."""
     found: dict[str, dict[str, tuple[Score, str]]] = {}
-    of_envelopes = isinstance(candidate.published, Envelopes)
+    of_envelopes = candidate.has_envelopes
     for asked in usual_measures():
         measure = asked.measure
         if measure.judges == "events" or (measure.judges == "envelopes" and not of_envelopes):
             continue
         try:
-            score = measure_one(measure, candidate)
+            score = candidate.measure(measure)
         except (ParameterError, InputError):
             continue  # too short for a day, gaps, one group: `shoal utility` says which and why
         if math.isfinite(score.value):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Candidate, Panel, Release, Role, Roles
+from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release, Role, Roles
+from shoal.process.engine import panel_on
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
 from shoal.process.measuring import scores_by_purpose
@@ -19,13 +20,10 @@ from shoal.process.publishing import publish
 from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
 from shoal.process.steps import Steps, silent, tell
-from shoal.read import read_panel
 from shoal.read.columns import find_column
 from shoal.read.sources import open_table
-
-if TYPE_CHECKING:  # engines are loaded where something lies on one
-    from shoal.engines.blocks import BlockCandidate
-
+from shoal.release import ReleaseOptions
+from shoal.release.agreement import Agreement
 
 NOT_SHOWN = (
     "Other points that were tried are not listed: this release withholds readings or series, and their figures would "
@@ -69,56 +67,74 @@ def run_policy(
     insecure_seed
         Repeatable pseudonyms, for tests only.
     """
-    if policy.engine is not None:
-        from shoal.process.blocks_running import run_policy_in_blocks
-
-        return run_policy_in_blocks(policy, policy.engine, base=base, steps=steps, insecure_seed=insecure_seed)
     plan = plan_of(policy)
     if policy.data.path is None:
         raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
     agreement = agreement_of(policy.release)
     to = base / policy.release.to
     refuse_export(policy.release, to)
+    if policy.engine is not None and policy.release.model != "publish":
+        raise ParameterError(
+            f"release.model: {policy.release.model} is made in memory, not in shards. Use publish, or leave out engine."
+        )
     steps.start("reading")
     source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
-    panel = read_panel(source, **policy.settings)
-    tell(steps, panel)
-    refuse_roles(policy, panel.roles, source)
+    with panel_on(policy.engine, source, policy.settings) as panel:
+        tell(steps, panel)
+        refuse_roles(policy, panel.roles, source)
+        return _search_and_publish(plan, panel, to, base, agreement, steps, insecure_seed)
+
+
+def _search_and_publish(
+    plan: Plan,
+    panel: Panel | PanelShards,
+    to: Path,
+    base: Path,
+    agreement: Agreement | None,
+    steps: Steps,
+    insecure_seed: int | None,
+) -> Outcome:
+    release, require = plan.policy.release, plan.policy.require
     found = search(plan, panel, steps=steps)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
         raise ParameterError(str(found.frontier.points[0].refused))
     if found.candidate is None or found.frontier.chosen is None:
         raise NothingMeetsBothError(found.frontier.sentence, describe(plan, found.frontier))
-    process = describe(plan, found.frontier) | {"curves": curves_of(plan, panel, found.candidate)}
+    process = describe(plan, found.frontier)
+    if isinstance(found.candidate, Candidate):
+        process["curves"] = curves_of(plan, found.candidate)
     steps.start("measuring")
     purposes = {} if plan.by_mechanism else scores_by_purpose(found.candidate)
     limited = {name: (score, plan.measures[name].meaning) for name, score in found.frontier.chosen.scores.items()}
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
+    options = ReleaseOptions(
+        require=plan.require,
+        format=release.format,
+        pseudonyms=release.pseudonyms,
+        private=None if release.private is None else base / release.private,
+        overwrite=release.overwrite,
+        insecure_seed=insecure_seed,
+        accept=tuple(release.accept),
+        risk_limit=require.risk.at_most,
+        suppression_limit=require.suppression.at_most,
+        agreement=agreement,
+    )
     steps.start("checking and writing")
-    with exporting(policy.release, to, found.candidate) as folder:
-        release = publish(
+    with exporting(release, to, found.candidate) as folder:
+        written = publish(
             found.candidate,
             folder,
-            require=plan.require,
-            format=policy.release.format,
-            pseudonyms=policy.release.pseudonyms,
-            private=None if policy.release.private is None else base / policy.release.private,
-            overwrite=policy.release.overwrite,
-            insecure_seed=insecure_seed,
-            ledger=None if policy.release.ledger is None else base / policy.release.ledger,
-            accept=tuple(policy.release.accept),
+            ledger=None if release.ledger is None else base / release.ledger,
             risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
-            risk_limit=policy.require.risk.at_most,
-            suppression_limit=policy.require.suppression.at_most,
             # Those with a limit first: of a small release the last ones may have to give way.
             scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
-            agreement=agreement,
+            options=options,
         )
-    return Outcome(found.frontier, release, process)
+    return Outcome(found.frontier, written, process)
 
 
-def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate | BlockCandidate) -> dict[str, Any]:
+def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate | CandidateShards) -> dict[str, Any]:
     """As much of what was tried as the certificate may have.
 
     Other points show readings that the chosen one withholds, and series that it suppresses. Their figures would tell
@@ -170,10 +186,11 @@ def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
     }
 
 
-def curves_of(plan: Plan, panel: Panel, candidate: Candidate) -> dict[str, dict[str, Any]]:
+def curves_of(plan: Plan, candidate: Candidate) -> dict[str, dict[str, Any]]:
     """How far each attack on the chosen point gets with more or with worse knowledge."""
     if plan.by_mechanism:
         return {}
+    panel = candidate.private.original
     _, subjects = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
     targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
     found = {name: curve_of(attack, candidate, targets) for name, attack in plan.attacks.items()}

@@ -243,8 +243,8 @@ def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
         draft.told += () if column.spellings is None else column.spellings.told()
     draft.attributes = {c.name: by_name[c.name].array() for c in (*plan.quasi, *plan.other)}
     draft.sensitive = {c.name: by_name[c.name].array() for c in plan.sensitive}
-    for name, column in draft.sensitive.items():
-        if column.dtype == object and all(entry is None or isinstance(entry, str) for entry in column):
-            read, told = read_values(pa.array(column, pa.large_string()), name)
-            column[:] = read.to_pylist()
+    for name, entries in draft.sensitive.items():
+        if entries.dtype == object and all(entry is None or isinstance(entry, str) for entry in entries):
+            read, told = read_values(pa.array(entries, pa.large_string()), name)
+            entries[:] = read.to_pylist()
             draft.told += told

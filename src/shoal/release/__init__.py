@@ -4,7 +4,15 @@ from shoal.release.certificate import Certificate
 from shoal.release.folder import check_target
 from shoal.release.gate import release_candidate
 from shoal.release.loading import load_release
-from shoal.release.pseudonyms import Pseudonyms
+from shoal.release.options import ReleaseOptions
 from shoal.release.verification import Verification, verify
 
-__all__ = ["Certificate", "Pseudonyms", "Verification", "check_target", "load_release", "release_candidate", "verify"]
+__all__ = [
+    "Certificate",
+    "ReleaseOptions",
+    "Verification",
+    "check_target",
+    "load_release",
+    "release_candidate",
+    "verify",
+]

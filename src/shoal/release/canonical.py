@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ReleaseError
 from shoal.model.keyed_names import NAME_LENGTH
-from shoal.release.files import NotAPanelError, column_times, csv_frame, files_of, parse_times, unreadable
+from shoal.release.files import NotAPanelError, column_times, csv_frame, parse_times, unreadable
 
 BLOCK_ROWS = 1 << 17
 _CSV_BLOCK = 1 << 22
@@ -65,25 +65,22 @@ def read_long(
     or not a whole panel: every label one run, in their order, all of the same length and at the same instants. `what`
     is a row in words; without `most_rows` the memory of this machine is the limit.
     """
-    files = files_of(path)
     types = [(label, label_type or pa.string()), *((name, pa.int64()) for name in whole)]
-    schema = pa.schema([*types, ("time", _time_type(files, path, timezone)), *((n, pa.float64()) for n in figures)])
-    n_rows = [_count_rows(file, path) for file in files]
-    if most_rows is not None and sum(n_rows) > most_rows:
-        raise NotAPanelError(f"{path.name} has {sum(n_rows)} rows, release.json counts {most_rows}")
-    _refuse_too_large(path, 8 * sum(n_rows) * (len(figures) + len(whole)))
-    table = _Rows.empty(sum(n_rows), len(whole), len(figures))
-    for file in files:
-        for block in _blocks(file, path, schema, table.n_read):
-            table.add(block, label, whole, figures)
+    schema = pa.schema([*types, ("time", _time_type(path, timezone)), *((n, pa.float64()) for n in figures)])
+    n_rows = _count_rows(path)
+    if most_rows is not None and n_rows > most_rows:
+        raise NotAPanelError(f"{path.name} has {n_rows} rows, release.json counts {most_rows}")
+    _refuse_too_large(path, 8 * n_rows * (len(figures) + len(whole)))
+    table = _Rows.empty(n_rows, len(whole), len(figures))
+    for block in _blocks(path, schema):
+        table.add(block, label, whole, figures)
     return table.shaped(path, what)
 
 
 def read_labels(path: Path, columns: Mapping[str, pa.DataType], *, most_rows: int) -> pl.DataFrame:
     """Read a table without instants back, its columns of the given types and without gaps; errors as of `read_long`."""
     schema = pa.schema(list(columns.items()))
-    files = files_of(path)
-    n_rows = sum(_count_rows(file, path) for file in files if file.suffix != ".csv")
+    n_rows = 0 if path.suffix == ".csv" else _count_rows(path)
     if n_rows > most_rows:
         raise NotAPanelError(f"{path.name} has {n_rows} rows, release.json counts {most_rows}")
     try:
@@ -91,7 +88,7 @@ def read_labels(path: Path, columns: Mapping[str, pa.DataType], *, most_rows: in
             frame = pl.read_csv(path, schema_overrides=pl.DataFrame(schema.empty_table()).schema, glob=False)
             refuse_other_text(path, csv_frame(frame.to_arrow()))
         else:
-            blocks = [block for file in files for block in parquet_blocks(file, schema)]
+            blocks = list(parquet_blocks(path, schema))
             frame = pl.DataFrame(pa.concat_tables([schema.empty_table(), *blocks]))
         if frame.columns != schema.names or any(frame[name].null_count() for name in columns):
             raise KeyError
@@ -111,15 +108,15 @@ def refuse_other_text(path: Path, frame: pl.DataFrame) -> None:
         raise RowError(row, "is not written as Shoal writes it: one entry has one text")
 
 
-def _blocks(file: Path, path: Path, schema: pa.Schema, n_before: int) -> Iterator[pa.Table]:
+def _blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
     """The rows of a file, some at a time."""
-    blocks = csv_blocks(file, schema) if file.suffix == ".csv" else parquet_blocks(file, schema)
-    n_read = n_before
+    blocks = csv_blocks(path, schema) if path.suffix == ".csv" else parquet_blocks(path, schema)
+    n_read = 0
     while True:
         try:
             block = next(blocks, None)
         except NotAPanelError as error:
-            raise NotAPanelError(f"{path.name} {_placed(error, n_before)}") from None
+            raise NotAPanelError(f"{path.name} {_placed(error, 0)}") from None
         except _BROKEN:
             raise unreadable(path) from None
         if block is None:
@@ -300,15 +297,15 @@ def _first_difference(one: bytes, other: bytes) -> int:
     return next((row for row, (a, b) in enumerate(lines) if a != b), 0)
 
 
-def _time_type(files: Sequence[Path], path: Path, timezone: str | None) -> pa.DataType:
+def _time_type(path: Path, timezone: str | None) -> pa.DataType:
     """The one type that instants may have: whole numbers, or microseconds, in the zone that the certificate names."""
     try:
-        if files[0].suffix == ".csv":
-            with files[0].open("rb") as file:
+        if path.suffix == ".csv":
+            with path.open("rb") as file:
                 names, first = (file.readline(_LONGEST_LINE).decode().rstrip("\n").split(",") for _ in range(2))
             is_whole = dict(zip(names, first, strict=False))["time"].lstrip("-").isdigit()
         else:
-            is_whole = pa.types.is_integer(pq.read_schema(files[0]).field("time").type)
+            is_whole = pa.types.is_integer(pq.read_schema(path).field("time").type)
     except (*_BROKEN, IndexError):
         raise unreadable(path) from None
     return pa.int64() if is_whole and timezone is None else pa.timestamp("us", tz=timezone)
@@ -320,12 +317,12 @@ def count_odd_names(names: pa.Array) -> int:
     return len(names) - int(pc.sum(matched).as_py() or 0)
 
 
-def _count_rows(file: Path, path: Path) -> int:
+def _count_rows(path: Path) -> int:
     """Rows by the footer, or lines after the first."""
     try:
-        if file.suffix != ".csv":
-            return int(pq.read_metadata(file).num_rows)
-        with file.open("rb") as stream:
+        if path.suffix != ".csv":
+            return int(pq.read_metadata(path).num_rows)
+        with path.open("rb") as stream:
             return max(0, sum(chunk.count(b"\n") for chunk in iter(lambda: stream.read(_CSV_BLOCK), b"")) - 1)
     except _BROKEN:
         raise unreadable(path) from None

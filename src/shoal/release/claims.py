@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
 import pyarrow as pa
 
 from shoal.model import EventTables, Profiles, Published
@@ -11,15 +9,10 @@ from shoal.model.keyed_names import NAME_LENGTH
 from shoal.release.canonical import count_odd_names
 from shoal.release.certificate import FILE_NAME, Certificate
 from shoal.release.certifying import time_part
-from shoal.release.values import value_columns
-
-if TYPE_CHECKING:
-    from shoal.release.form import Form
-    from shoal.release.parts_form import PartsForm
-    from shoal.release.parts_reading import PartsPublished
+from shoal.release.form import Form
 
 
-def name_findings(published: Published | EventTables | PartsPublished) -> list[str]:
+def name_findings(published: Published | EventTables) -> list[str]:
     """Names that are no pseudonyms."""
     n_names, n_odd = _names(published)
     if not n_odd:
@@ -30,26 +23,19 @@ def name_findings(published: Published | EventTables | PartsPublished) -> list[s
     ]
 
 
-def time_findings(published: Published | EventTables | PartsPublished, certificate: Certificate) -> list[str]:
+def time_findings(published: Published | EventTables, certificate: Certificate) -> list[str]:
     """Instants, step or zone that are not those of the data."""
-    clock = published if isinstance(published, Published | EventTables) else published.clock
     zoned = certificate.time.timezone != ""
-    if not len(clock.times) or (zoned and time_part(clock.times, clock.timezone) == certificate.time):
+    if not len(published.times) or (zoned and time_part(published.times, published.timezone) == certificate.time):
         return []
     return [f"{FILE_NAME} says other instants, step or time zone than the data has"]
 
 
-def column_findings(
-    form: Form | PartsForm, published: Published | EventTables | PartsPublished, certificate: Certificate
-) -> list[str]:
+def column_findings(form: Form, published: Published | EventTables, certificate: Certificate) -> list[str]:
     """Columns, channels or bands that are not those of the data."""
     said = certificate.columns
-    if isinstance(published, Published | EventTables):
-        found = cast("Form", form).columns(published, 0)
-        same = found.model_copy(update={"withheld": said.withheld}) == said and said.withheld >= 0
-    else:
-        figures = ["low", "high", "level", "pattern"] if published.form == "envelopes" else value_columns(said.channels)
-        same = said.published == ("id", "time", *figures) and not said.bands
+    found = form.columns(published, 0)
+    same = found.model_copy(update={"withheld": said.withheld}) == said and said.withheld >= 0
     return [] if same else [f"{FILE_NAME} says other columns than the data has"]
 
 
@@ -75,12 +61,10 @@ def pseudonym_notes(certificate: Certificate) -> list[str]:
     ]
 
 
-def _names(published: Published | EventTables | PartsPublished) -> tuple[int, int]:
+def _names(published: Published | EventTables) -> tuple[int, int]:
     """How many names there are, and how many of them are not written as pseudonyms are; events have none."""
     if isinstance(published, EventTables):
         return 0, 0
-    if not isinstance(published, Published):
-        return published.n_series, published.n_odd_names
     names = published.names if isinstance(published, Profiles) else published.ids
     listed = [str(name) for name in (() if names is None else names)]
     return len(listed), count_odd_names(pa.array(listed, pa.string()))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ReleaseError
 from shoal.read.zones import time_texts
-from shoal.release.parts_names import parts_of
+from shoal.release.part_names import table_of
 
 FileFormat = Literal["parquet", "csv"]
 
@@ -68,11 +68,6 @@ def parse_times(texts: pl.Series, *, zoned: bool) -> pl.Series:
     return instants.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
 
 
-def files_of(path: Path) -> list[Path]:
-    """A file, or the parts in a folder in their order."""
-    return sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
-
-
 def unreadable(path: Path) -> ReleaseError:
     """What is said of a table that is none."""
     return ReleaseError(
@@ -81,13 +76,11 @@ def unreadable(path: Path) -> ReleaseError:
 
 
 def find_data(folder: Path, files: Mapping[str, Any], name: str = "data") -> Path:
-    """The data file, or another table, among the files a certificate names; of a table in parts their folder."""
-    for suffix in ("parquet", "csv"):
-        if f"{name}.{suffix}" in files:
-            return folder / f"{name}.{suffix}"
-    if parts_of(files, f"{name}.parquet"):
-        return folder / f"{name}.parquet"
-    raise ReleaseError(f"release.json names no {name} file.")
+    """The data file, or another table, among the files of a release in one part, or of one part."""
+    found = sorted(file for file in files if table_of(file) == name and file.endswith((".csv", ".parquet")))
+    if not found:
+        raise ReleaseError(f"release.json names no {name} file.")
+    return folder / found[-1]
 
 
 def column_times(table: pa.Table) -> NDArray[Any]:

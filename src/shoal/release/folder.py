@@ -13,7 +13,7 @@ from pathlib import Path
 from shoal.errors import ReleaseError
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.leftovers import abandoned, alone_in, hold, remove
-from shoal.release.parts_names import files_in
+from shoal.release.part_names import files_in
 from shoal.streams.durable import sync
 
 

@@ -1,12 +1,18 @@
-"""The only door out. What does not check on the published values does not pass, and nothing is left half-written."""
+"""The only door out. What does not check on the published values does not pass, and nothing is left half-written.
+
+There is one way, for a candidate in memory and for one in ten thousand shards: look at every shard, check, write, read
+back, lint, certify, verify what was written, rename.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,40 +21,45 @@ from shoal.guarantees import NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import (
     Candidate,
+    CandidateShards,
     Events,
     EventsCandidate,
-    EventTables,
     Guarantee,
     Panel,
-    Published,
     Release,
     Risk,
     Role,
     Score,
+    Suppression,
     Verdict,
 )
+from shoal.model.joined import draw_from
 from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.release import certificate as cert
-from shoal.release.agreement import Agreement, new_salt, recipient_key, write_agreement
+from shoal.release.agreement import new_salt, recipient_key, write_agreement
 from shoal.release.certifying import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
-from shoal.release.files import FileFormat
-from shoal.release.folder import check_target, whole_folder
-from shoal.release.form import Form
+from shoal.release.folder import check_target, folder_beside, whole_folder
 from shoal.release.forms import form_of
-from shoal.release.lint import Written, check_accepted, lint, settle
+from shoal.release.lint import settle
+from shoal.release.lint.file_metadata import judge_files, odd_dates
+from shoal.release.loading import ShardedRelease
 from shoal.release.openness import EVENTS, affordable, open_bits, tell_what_may_be_told
+from shoal.release.options import ReleaseOptions
 from shoal.release.private import (
+    data_digest,
+    finish_map,
     input_key,
     kept_with,
     load_or_make_key,
     map_aside,
     open_private,
+    who_is_who,
     write_map,
     write_privately,
 )
-from shoal.release.pseudonyms import Pseudonyms
+from shoal.release.pseudonyms import name_key, names_of
 from shoal.release.publishers_word import (
     is_by_mechanism,
     judge,
@@ -56,35 +67,29 @@ from shoal.release.publishers_word import (
     refuse_unjudged,
     tells_exact_figures,
 )
-from shoal.release.suppression import (
-    LIMIT,
-    readers_figures,
-    refuse_suppression,
-    suppression_of,
-    table_by_value,
-)
+from shoal.release.suppression import readers_figures, refuse_suppression, suppression_of, table_by_value
 from shoal.release.verification import examine, positions
+from shoal.release.written_parts import WritePart, WrittenPart, deal, merge_counts
+
+Proposed = Candidate | EventsCandidate | CandidateShards
+R = TypeVar("R")
+
+OPEN_SAMPLE = 2_000
+"""Series of which it is counted how much stays open: what is open in some groups is open in all."""
 
 
 def release_candidate(
-    candidate: Candidate | EventsCandidate,
+    candidate: Proposed,
     to: str | Path,
     *,
     summary: str,
-    require: Sequence[Guarantee] = (),
     scores: Mapping[str, tuple[Score, str]] | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
-    risk_limit: float | None = None,
-    suppression_limit: float = LIMIT,
     figures: Mapping[str, Any] | None = None,
+    measured: Callable[[], Figures] | None = None,
     page: Callable[[Mapping[str, Any]], str] | None = None,
-    file_format: FileFormat = "parquet",
-    pseudonyms: Literal["random", "keyed"] = "random",
-    private: str | Path | None = None,
-    overwrite: bool = False,
-    insecure_seed: int | None = None,
-    accept: Sequence[str] = (),
-    agreement: Agreement | None = None,
+    options: ReleaseOptions | None = None,
+    **given: Any,
 ) -> Release:
     """Check a candidate and write it as a release folder.
 
@@ -93,144 +98,257 @@ def release_candidate(
     Parameters
     ----------
     candidate
-        What a method proposes.
+        What a method proposes, in memory or in shards.
     to
-        The folder to write.
+        The folder to write. Of a candidate in shards it must lie on a file system that all workers share.
     summary
         The method in one sentence, for the certificate.
-    require
-        Guarantees asked for beyond those the method aims at.
     scores
         Utility figures for the certificate, each with its meaning in words.
     risks
         What attacks achieved, likewise.
-    risk_limit
-        What the upper end of no attack's interval may exceed. A candidate that aims at no guarantee is refused without
-        risks, without a limit, and above it; for others what they aim at decides.
-    suppression_limit
-        The largest share of the originals that the method may have left out.
     figures
         Aggregates for the report.
+    measured
+        Takes all three once everything is checked, in their place.
     page
         Makes the report from the certificate.
-    file_format
-        "parquet", or "csv" for readers without a Parquet library.
-    pseudonyms
-        "random", or "keyed" with the key in `private`: anyone can join releases made with one key.
-    private
-        Where the map of pseudonyms, the group labels and the key go. Without it they are forgotten.
-    overwrite
-        Replace an earlier release there.
-    insecure_seed
-        Repeatable pseudonyms, for tests only; the certificate says so.
-    accept
-        Names of findings of the side-channel lint that do not stop the release; the certificate says which there were.
-    agreement
-        For whom the release is: adds the text of the agreement, and names and an order of rows of this recipient's own.
+    options, given
+        `ReleaseOptions`, or its fields by name.
     """
-    target = Path(os.path.abspath(to))  # noqa: PTH100 - "." must get a name, links must stay links
-    if file_format not in ("parquet", "csv"):
-        raise ParameterError("format must be 'parquet' or 'csv'.")
-    if pseudonyms == "keyed" and private is None:
-        raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
-    if agreement is not None and private is None:
-        raise ParameterError("A copy for one recipient needs a private folder to know it again: give --private DIR.")
-    if agreement is not None and isinstance(candidate, EventsCandidate):
-        raise ParameterError(
-            "An agreement marks the copy by names and order of rows, and events have neither. Publish them without."
-        )
-    check_accepted(accept)
-    guarantees = (*candidate.guarantees, *require)
+    options = options or ReleaseOptions(**given)
+    target = local_path(to, "The release")
+    private = None if options.private is None else local_path(options.private, "The private folder")
+    _refuse_options(candidate, options)
+    guarantees = (*candidate.guarantees, *options.require)
     refuse_beside_noise(guarantees)
-    check_target(target, overwrite=overwrite)
+    check_target(target, overwrite=options.overwrite)
+    of_events = isinstance(candidate, EventsCandidate)
+    looked = _each(candidate, partial(_look_at, guarantees))
+    if why := next((one.why for one in looked if one.why), None):
+        raise GuaranteeNotMetError(f"{why} Nothing was written.")
+    achieved = {name: risk for name, (risk, _) in (risks or {}).items()}
+    if unjudged := refuse_unjudged(guarantees, achieved, options.risk_limit):
+        raise GuaranteeNotMetError(unjudged)
+    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
+    verdicts = [judge(guarantee, found.__getitem__, achieved, options.risk_limit) for guarantee in guarantees]
+    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
+        if not verdict.holds:
+            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=of_events))
+    suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
+    if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
+        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    # Nothing is measured before it is checked.
+    wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured()
+    told = _told(candidate, guarantees, wanted, suppression, looked[0].open_bits)
+    key = _name_key(candidate, target, private, options)
+    digest_key = None
+    if private is not None:
+        keyed = load_or_make_key(private) if options.pseudonyms == "keyed" else None
+        digest_key = input_key(options.insecure_seed, keyed)
+    parts = deal(candidate, key) if isinstance(candidate, CandidateShards) else [[0]]
+    in_parts = len(parts) > 1
+    began = time.time()
+    with (
+        map_aside(private, in_parts=in_parts) as map_place,
+        folder_beside(target) as aside,
+        whole_folder(target, overwrite=options.overwrite) as folder,
+    ):
+        work = WritePart(
+            folder=str(folder),
+            aside=str(aside),
+            map_folder=str(map_place) if map_place is not None and in_parts else None,
+            key=key,
+            file_format=options.format,
+            guarantees=guarantees,
+            began=began,
+            in_parts=in_parts,
+        )
+        written = _gather(candidate, parts, work)
+        files = {name: part for one in written for name, part in one.files.items()}
+        draft = certify(
+            recipe=candidate.recipe,
+            summary=summary,
+            guarantees=tuple(zip(guarantees, verdicts, strict=True)),
+            scores=told.scores,
+            risks=told.risks,
+            figures=told.figures,
+            form=written[0].form,
+            counts=merge_counts([one.counts for one in written]),
+            time=time_part(written[0].times, written[0].timezone),
+            input=_input(candidate, guarantees, digest_key),
+            columns=written[0].columns.model_copy(update={"withheld": _n_withheld(candidate, written[0])}),
+            pseudonyms="insecure" if options.insecure_seed is not None else options.pseudonyms,
+            files=dict(sorted(files.items())),
+        )
+        if options.agreement is not None:
+            part = cert.AgreementPart(expires=options.agreement.expires)
+            text = write_agreement(options.agreement, draft, folder)
+            note = JOINABLE_COPIES if draft.pseudonyms == "keyed" else ""
+            more = {"files": draft.files | {text.name: cert.digest_file(text)}, "pseudonyms_note": note}
+            draft = draft.model_copy(update={"agreement": part, **more})
+        final = write_certificate(draft, folder, page)
+        # What was meant to be written was checked above; this checks what was written.
+        engine = getattr(candidate.store, "engine", None) if isinstance(candidate, CandidateShards) else None
+        outcome, _ = examine(folder, engine=engine, lint_follows=True)
+        if outcome.findings:
+            raise GuaranteeNotMetError(
+                f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
+            )
+        findings = {finding.name: finding for one in reversed(written) for finding in one.findings}
+        if dates := judge_files(0, odd_dates(folder, list(folder.iterdir()), began)):
+            findings.setdefault(dates.name, dates)
+        if accepted := settle(list(findings.values()), options.accept):
+            # Once more, so that the report names them too.
+            final = write_certificate(draft.model_copy(update={"accepted": accepted}), folder, page)
+        data_sha256 = data_digest(final.as_dict()["files"])
+        if options.agreement is not None and private is not None:
+            # Before it is in place: a copy that cannot be known again must not leave.
+            keep_copy(private, folder, options.agreement, data_sha256)
+        if map_place is not None:
+            # Before the release is in place, and put in its own place after it: a kill between leaves both to be found.
+            kept = kept_with(target, data_sha256, digest_key)
+            _keep_map(map_place, candidate, key, kept, in_parts=in_parts)
+    if suppression.values and private is not None:
+        write_privately(private / f"suppression-{data_sha256[:16]}.csv", table_by_value(suppression))
+    return _release(Path(to), final, candidate, key, suppression, told.measured)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What there is to know of one shard before anything is written."""
+
+    why: str | None
+    verdicts: tuple[Verdict, ...]
+    suppression: Suppression
+    open_bits: float
+
+
+def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> _Looked:
     form = form_of(candidate.published)
     # What a mechanism publishes may have noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
     why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
     if isinstance(candidate, EventsCandidate):
         why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
-    if why:
-        raise GuaranteeNotMetError(f"{why} Nothing was written.")
-    achieved = {name: risk for name, (risk, _) in (risks or {}).items()}
-    if unjudged := refuse_unjudged(guarantees, achieved, risk_limit):
-        raise GuaranteeNotMetError(unjudged)
-    verdicts = [judge(guarantee, lambda g: g.check(candidate), achieved, risk_limit) for guarantee in guarantees]
-    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
-        if not verdict.holds:
-            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
-    suppression = suppression_of(candidate)
-    if too_much := refuse_suppression(suppression, suppression_limit, candidate.recipe):
-        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
-    measured: dict[str, Any] = {}
+    verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
+    bits = 0.0
+    if number == 0 and isinstance(candidate, Candidate) and why is None:
+        drawn = draw_from(candidate, OPEN_SAMPLE / max(1, candidate.private.original.n_series), seed=2)
+        # Which may err: fewer series leave less open.
+        bits = open_bits(candidate if drawn is None or candidate.private.original.n_series <= OPEN_SAMPLE else drawn)
+    return _Looked(why, verdicts, suppression_of(candidate), bits)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Scores and risks, each with its meaning in words, and aggregates for the report."""
+
+    scores: Mapping[str, tuple[Score, str]]
+    risks: Mapping[str, tuple[Risk, str]]
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Told(Figures):
+    """Figures for the certificate, and those that are for the publisher alone."""
+
+    measured: Mapping[str, Any]
+
+
+def _told(
+    candidate: Proposed, guarantees: Sequence[Guarantee], wanted: Figures, suppression: Suppression, bits: float
+) -> _Told:
+    """What may be told without telling about the originals."""
+    scores, risks, figures = wanted.scores, wanted.risks, wanted.figures
     if not tells_exact_figures(guarantees):
-        scores = risks = figures = None
-    elif isinstance(candidate, EventsCandidate):
+        return _Told({}, {}, {}, {})
+    everything = certified_figures(scores, risks)
+    if isinstance(candidate, EventsCandidate):
         missing = readers_figures(candidate.published, suppression)
-        measured, scores, risks = certified_figures(scores or {}, risks or {}), None, None
-        figures = {**(figures or {}), **({"suppression": missing} if missing else {}), "left_out": EVENTS}
+        shown = {**figures, **({"suppression": missing} if missing else {}), "left_out": EVENTS}
+        return _Told({}, {}, shown, everything)
+    most = affordable(lambda: bits, guarantees)
+    told = tell_what_may_be_told(most, everything["utility"], everything["risk"], figures)
+    return _Told(
+        {name: pair for name, pair in scores.items() if name in told[0]},
+        {name: pair for name, pair in risks.items() if name in told[1]},
+        told[2],
+        everything if "left_out" in told[2] else {},
+    )
+
+
+def _each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
+    return candidate.map(work) if isinstance(candidate, CandidateShards) else [work(0, candidate)]
+
+
+def _gather(candidate: Proposed, parts: Sequence[Sequence[int]], work: WritePart) -> list[WrittenPart]:
+    if isinstance(candidate, CandidateShards):
+        return candidate.store.gather(parts, work)
+    return [work(0, [(0, candidate)])]
+
+
+def _keep_map(place: Path, candidate: Proposed, key: bytes, kept: Mapping[str, Any], *, in_parts: bool) -> None:
+    if in_parts:
+        finish_map(place, {**_secrets(candidate), **kept})
+    elif isinstance(candidate, CandidateShards):
+        tables = candidate.map(partial(who_is_who, key))
+        write_map(place, tables, {**_secrets(candidate), **kept})
     else:
-        all_of_them = certified_figures(scores or {}, risks or {})
-        most = affordable(lambda: open_bits(candidate), guarantees)
-        told = tell_what_may_be_told(most, all_of_them["utility"], all_of_them["risk"], figures or {})
-        if "left_out" in told[2]:
-            measured = all_of_them
-        scores = {name: pair for name, pair in (scores or {}).items() if name in told[0]}
-        risks = {name: pair for name, pair in (risks or {}).items() if name in told[1]}
-        figures = told[2]
-    names = _names(form, candidate, target, pseudonyms, private, insecure_seed, agreement)
-    key = None
-    if private is not None:
-        key = input_key(insecure_seed, load_or_make_key(Path(private)) if pseudonyms == "keyed" else None)
-    began = time.time()
-    with (
-        map_aside(None if private is None else Path(private)) as aside,
-        whole_folder(target, overwrite=overwrite) as partial,
-    ):
-        tables = form.write(candidate.published, names, partial, file_format)
-        published = candidate.published
-        draft = certify(
-            recipe=candidate.recipe,
-            summary=summary,
-            guarantees=tuple(zip(guarantees, verdicts, strict=True)),
-            scores=scores or {},
-            risks=risks or {},
-            figures=figures or {},
-            form=form.name,
-            counts=form.counts(published, candidate.private),
-            time=time_part(published.times, published.timezone),
-            input=_input(candidate, guarantees, key),
-            columns=form.columns(published, _withheld(candidate.private.original)),
-            pseudonyms="insecure" if insecure_seed is not None else pseudonyms,
-            files={table.name: cert.digest_file(table) for table in tables},
+        write_map(place, [who_is_who(key, 0, candidate)], {**_secrets(candidate), **kept})
+
+
+def _release(
+    path: Path,
+    final: cert.Certificate,
+    candidate: Proposed,
+    key: bytes,
+    suppression: Suppression,
+    measured: Mapping[str, Any],
+) -> Release:
+    if isinstance(candidate, CandidateShards):
+        return ShardedRelease(path, final.as_dict(), suppression, measured)
+    form = form_of(candidate.published)
+    published = form.renamed(candidate.published, names_of(key, 0, candidate))
+    return Release(path, final.as_dict(), published, suppression, measured)
+
+
+def local_path(to: str | Path, what: str) -> Path:
+    """The path, absolute; an address of a store is refused."""
+    if "://" in str(to):
+        raise ParameterError(
+            f"{what} is written to a folder, not to an address. Name a folder on a file system that this machine and "
+            "all workers share (local, NFS, or a store that is mounted), and copy it from there."
         )
-        if agreement is not None:
-            part = cert.AgreementPart(expires=agreement.expires)
-            text = write_agreement(agreement, draft, partial)
-            files = draft.files | {text.name: cert.digest_file(text)}
-            note = JOINABLE_COPIES if draft.pseudonyms == "keyed" else ""
-            draft = draft.model_copy(update={"agreement": part, "files": files, "pseudonyms_note": note})
-        final = write_certificate(draft, partial, page)
-        # What was meant to be written was checked above; this checks what was written.
-        outcome, found = examine(partial, lint_follows=True)
-        if outcome.findings or not isinstance(found, Published | EventTables):
-            raise GuaranteeNotMetError(
-                f"The written release does not verify: {outcome.findings[-1]}. Nothing was published."
-            )
-        findings = lint(Written(partial, candidate, found, guarantees, names, began))
-        if accepted := settle(findings, accept):
-            # Once more, so that the report names them too.
-            final = write_certificate(draft.model_copy(update={"accepted": accepted}), partial, page)
-        if agreement is not None and private is not None:
-            # Before it is in place: a copy that cannot be known again must not leave.
-            keep_copy(Path(private), partial, agreement, final.files[tables[0].name].sha256)
-        if aside is not None:
-            # Before the release is in place, and put in its own place after it: a kill between leaves both to be found.
-            kept = kept_with(target, final.files[tables[0].name].sha256, key)
-            write_map(aside, candidate, form.name_of_each_series(candidate.private, names), kept)
-    if suppression.values and private is not None:
-        name = f"suppression-{final.files[tables[0].name].sha256[:16]}.csv"
-        write_privately(Path(private) / name, table_by_value(suppression))
-    return Release(Path(to), final.as_dict(), form.renamed(candidate.published, names), suppression, measured)
+    return Path(os.path.abspath(to))  # noqa: PTH100 - "." must get a name, links must stay links
+
+
+def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
+    if options.agreement is not None and isinstance(candidate, EventsCandidate):
+        raise ParameterError(
+            "An agreement marks the copy by names and order of rows, and events have neither. Publish them without."
+        )
+    if options.agreement is not None and isinstance(candidate, CandidateShards):
+        raise ParameterError(
+            "An agreement marks the copy of one recipient, which is made in memory. Leave out the agreement, or the "
+            "shards."
+        )
+    if options.pseudonyms != "keyed" or isinstance(candidate, EventsCandidate):
+        return
+    if options.insecure_seed is not None:
+        raise ParameterError("Keyed pseudonyms take no seed: they are repeatable by their key.")
+    form, sliced = _each(candidate, _form_and_slices)[0]
+    if form != "values":
+        raise ParameterError(f"Keyed pseudonyms are for releases of values, this one is of {form}. Use random ones.")
+    if sliced:
+        raise ParameterError(
+            "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "
+            "of one series, or fictive series, apart. Use random ones."
+        )
+
+
+def _form_and_slices(number: int, candidate: Candidate) -> tuple[str, bool]:
+    return form_of(candidate.published).name, candidate.private.stands_for is not None
 
 
 def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
@@ -272,45 +390,42 @@ def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) 
     return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
 
 
-def _names(
-    form: Form,
-    candidate: Candidate | EventsCandidate,
-    target: Path,
-    kind: Literal["random", "keyed"],
-    private: str | Path | None,
-    insecure_seed: int | None,
-    agreement: Agreement | None,
-) -> list[str]:
-    ids = form.names_needed(candidate.published, candidate.private)
-    if kind == "keyed" and form.name != "values":
-        raise ParameterError(
-            f"Keyed pseudonyms are for releases of values, this one is of {form.name}. Use random ones."
-        )
-    if kind == "keyed" and isinstance(candidate, Candidate) and candidate.private.stands_for is not None:
-        raise ParameterError(
-            "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "
-            "of one series, or fictive series, apart. Use random ones."
-        )
-    if private is None:
-        return Pseudonyms(kind, insecure_seed=insecure_seed).of(ids)
-    folder = Path(private)
-    open_private(folder, target)
-    if agreement is not None:
-        salt = b"" if kind == "keyed" else new_salt(insecure_seed)
-        return Pseudonyms("keyed", key=recipient_key(load_or_make_key(folder), agreement.recipient, salt)).of(ids)
-    key = load_or_make_key(folder) if kind == "keyed" else None
-    return Pseudonyms(kind, key=key, insecure_seed=insecure_seed).of(ids)
+def _name_key(candidate: Proposed, target: Path, private: Path | None, options: ReleaseOptions) -> bytes:
+    """The secret of the names: the one that is kept, or one that is used once."""
+    if private is not None:
+        open_private(private, target)
+    if options.agreement is not None and private is not None:
+        salt = b"" if options.pseudonyms == "keyed" else new_salt(options.insecure_seed)
+        return recipient_key(load_or_make_key(private), options.agreement.recipient, salt)
+    if options.pseudonyms == "keyed" and private is not None:
+        return load_or_make_key(private)
+    return name_key(options.insecure_seed)
 
 
-def _input(
-    candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes | None
-) -> cert.InputPart:
+def _secrets(candidate: Proposed) -> dict[str, Any]:
+    if isinstance(candidate, EventsCandidate):
+        return {}
+    return candidate.secrets if isinstance(candidate, CandidateShards) else dict(candidate.private.secrets)
+
+
+def _input(candidate: Proposed, guarantees: Sequence[Guarantee], key: bytes | None) -> cert.InputPart:
     """What went in, and its digests under a key, if there is one."""
-    original = candidate.private.original
     exact = tells_exact_figures(guarantees)
     key = key if exact else None
+    if isinstance(candidate, CandidateShards):
+        return input_part(candidate.panel.origin, key=key, exact=exact)
+    original = candidate.private.original
     panel_sha256 = original.digest() if key and isinstance(original, Panel) else None
     return input_part(original.origin, key=key, panel_sha256=panel_sha256, exact=exact)
+
+
+def _n_withheld(candidate: Proposed, written: WrittenPart) -> int:
+    """How many columns stay behind: every one that is not a time or a value, without those that are published."""
+    if isinstance(candidate, CandidateShards):
+        whole = candidate.panel.whole
+        further = (not whole.one_series_per_subject) + len(whole.attributes) + len(whole.sensitive)
+        return withheld(whole.roles, further) + written.columns.withheld
+    return _withheld(candidate.private.original) + written.columns.withheld
 
 
 def _withheld(original: Panel | Events) -> int:

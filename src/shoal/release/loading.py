@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from shoal.errors import ReleaseError
-from shoal.model import Release
+from shoal.model import EventTables, Published, Release, Suppression
+from shoal.model.joined import join_published
 from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
 from shoal.release.file_findings import require_files
 from shoal.release.forms import form_named
-from shoal.release.parts_names import parts_of
+from shoal.release.part_names import files_of_part, part_numbers
 
 MOST_BYTES = 2**30
 """Bytes of values up to which a release in parts is loaded."""
@@ -33,10 +37,56 @@ def load_release(folder: str | Path) -> Release:
     if certificate is None:
         raise ReleaseError(f"{FILE_NAME} was changed after the release: its content and its seal do not agree.")
     require_files(path, certificate)
-    if parts_of(certificate.files):
+    return Release(path=path, certificate=certificate.as_dict(), published=read_published(path, certificate))
+
+
+def parts_of(certificate: Certificate) -> list[Certificate]:
+    """The certificate for each part, with the files of that part alone; itself for a release in one part."""
+    numbers = part_numbers(certificate.files)
+    if not numbers:
+        return [certificate]
+    return [certificate.model_copy(update={"files": files_of_part(certificate.files, n)}) for n in numbers]
+
+
+def read_published(path: Path, certificate: Certificate) -> Published | EventTables:
+    """What is published, in memory; of parts one after another."""
+    parts = parts_of(certificate)
+    if len(parts) > 1:
         _refuse_large(certificate)
-    published = form_named(certificate.form).read(path, certificate)
-    return Release(path=path, certificate=certificate.as_dict(), published=published)
+    form = form_named(certificate.form)
+    found = [form.read(path, part) for part in parts]
+    return found[0] if len(found) == 1 else join_published(found, names=True)
+
+
+class ShardedRelease(Release):
+    """A release made of shards. What is published is read from the folder when it is asked for, where it fits there.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    certificate
+        The content of `release.json`.
+    suppression, measured
+        As in `Release`.
+    """
+
+    def __init__(
+        self, path: Path, certificate: dict[str, Any], suppression: Suppression, measured: Mapping[str, Any]
+    ) -> None:
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "certificate", certificate)
+        object.__setattr__(self, "suppression", suppression)
+        object.__setattr__(self, "measured", measured)
+
+    @cached_property
+    def published(self) -> Published | EventTables:
+        """All of it in memory, as `load_release` does."""
+        return load_release(self.path).published
+
+    def __repr__(self) -> str:
+        counts, n_parts = self.certificate["counts"], len(part_numbers(self.certificate["files"]))
+        return f"Release({str(self.path)!r}, {counts['series']} series in {max(1, n_parts)} part(s))"
 
 
 def _refuse_large(certificate: Certificate) -> None:
@@ -45,6 +95,6 @@ def _refuse_large(certificate: Certificate) -> None:
     if n_bytes > MOST_BYTES:
         raise ReleaseError(
             f"The release has {n_bytes / 2**30:.1f} GiB of values in parts; up to {MOST_BYTES // 2**30} GiB are loaded "
-            "into memory. Read its data.parquet with Spark, DuckDB or Polars, which take parts one by one; shoal "
-            "verify checks a release of any size."
+            "into memory. Read data-*.parquet with Spark, DuckDB or Polars, which take parts one by one; shoal verify "
+            "checks a release of any size."
         )

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ from shoal.errors import ReleaseError
 from shoal.model import Candidate, EventsCandidate, Role
 from shoal.release.certificate import FILE_NAME
 from shoal.release.folder import refuse_inside_release
+from shoal.release.forms import form_of
 from shoal.release.leftovers import abandoned, alone_in, hold, remove
-from shoal.release.parts_names import parts_of
+from shoal.release.part_names import part_numbers, table_of
+from shoal.release.pseudonyms import names_of
 from shoal.streams.durable import sync
 
 _KEY = "pseudonym.key"
@@ -167,17 +169,35 @@ def _data_in(release: Path) -> str | None:
 
 def data_digest(files: Mapping[str, Any]) -> str:
     """One digest for the data of a release: that of its file, or of the digests of its parts in their order."""
-    if parts := parts_of(files):
-        return hashlib.sha256("\n".join(files[name]["sha256"] for name in parts).encode()).hexdigest()
-    return next((str(part["sha256"]) for name, part in files.items() if name.startswith("data.")), "")
+    data = sorted(name for name in files if table_of(name) == "data")
+    if part_numbers(files):
+        return hashlib.sha256("\n".join(files[name]["sha256"] for name in data).encode()).hexdigest()
+    return str(files[data[0]]["sha256"]) if data else ""
 
 
-def write_map(partial: Path, candidate: Candidate | EventsCandidate, names: list[str], kept: Mapping[str, Any]) -> None:
+def write_map(partial: Path, tables: Sequence[pl.DataFrame], kept: Mapping[str, Any]) -> None:
     """Write who is who, with what is kept, and wait until it is on disk."""
-    table = _whereabouts(candidate) if isinstance(candidate, EventsCandidate) else _who_is_who(candidate, names)
-    seeds = dict(candidate.private.secrets) if isinstance(candidate, Candidate) else {}
-    pq.write_table(table.to_arrow().replace_schema_metadata({SECRETS: json.dumps({**seeds, **kept})}), partial)
+    table = pl.concat(tables).to_arrow().replace_schema_metadata({SECRETS: json.dumps(dict(kept))})
+    pq.write_table(table, partial)
     sync(partial)
+
+
+def finish_map(partial: Path, kept: Mapping[str, Any]) -> None:
+    """Write what is kept with a map in parts, and wait until all of it is on disk."""
+    for path in partial.glob(".*"):
+        path.unlink()  # of work that was given up
+    write_privately(partial / SECRETS_FILE, json.dumps(dict(kept)).encode())
+    for path in partial.iterdir():
+        sync(path)
+    sync(partial)
+
+
+def who_is_who(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -> pl.DataFrame:
+    """The map of one shard: who is behind which name."""
+    if isinstance(candidate, EventsCandidate):
+        return _whereabouts(candidate)
+    names = form_of(candidate.published).name_of_each_series(candidate.private, names_of(key, shard, candidate))
+    return _who_is_who(candidate, names)
 
 
 def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:

@@ -1,58 +1,42 @@
 """New names for published series.
 
-Rows of a release are sorted by pseudonym. A random pseudonym therefore also gives the random order of rows, and a
-keyed one the same order whenever the same series are published under the same key.
+    name = the first 64 bits of HMAC-SHA256(key, what is named)
+
+Rows of a release are sorted by name. Under a key that is drawn from the operating system, used once and never written,
+names and the order of rows are random. Under a key that is kept, the same series has the same name in every release, so
+that anyone can join them; whoever has the key and a list of identifiers can undo the names.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from shoal.errors import ParameterError, ReleaseError
-from shoal.model.keyed_names import NAME_LENGTH, keyed_names
+from shoal.errors import ReleaseError
+from shoal.model import Candidate, EventsCandidate
+from shoal.model.keyed_names import keyed_names
+from shoal.release.forms import form_of
 
 
-@dataclass(frozen=True)
-class Pseudonyms:
-    """How series are renamed.
+def name_key(insecure_seed: int | None) -> bytes:
+    """A key that is used once; from a seed for tests alone, for whoever guesses that can undo names and order."""
+    if insecure_seed is not None:
+        return hashlib.sha256(f"shoal insecure seed {insecure_seed}".encode()).digest()
+    return secrets.token_bytes(32)
 
-    Parameters
-    ----------
-    kind
-        "random": fresh from the operating system each time. "keyed": HMAC-SHA256 of the identifier, so that anyone
-        can join two releases under one key; whoever has the key and a list of identifiers can undo it.
-    key
-        The secret of keyed pseudonyms, at least 16 bytes.
-    insecure_seed
-        Makes random pseudonyms repeatable, for tests. Whoever guesses the seed can undo the order of rows.
-    """
 
-    kind: Literal["random", "keyed"] = "random"
-    key: bytes | None = field(default=None, repr=False)
-    insecure_seed: int | None = None
+def names_of(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -> list[str]:
+    """A name for each row or profile of a candidate, all different; events have none."""
+    needed: list[Any] = form_of(candidate.published).names_needed(candidate.published, candidate.private)
+    by_id = isinstance(candidate, Candidate) and candidate.private.stands_for is None and not candidate.has_profiles
+    # Slices, fictive series and groups have no identifier: their place stands for one.
+    names = keyed_names(key, needed if by_id else (f"{shard}:{place}" for place in range(len(needed))))
+    refuse_repeated(names)
+    return names
 
-    def __post_init__(self) -> None:
-        if self.kind not in ("random", "keyed"):
-            raise ParameterError("pseudonyms must be 'random' or 'keyed'.")
-        if self.kind == "keyed" and (self.key is None or len(self.key) < 16):
-            raise ParameterError("Keyed pseudonyms need a key of at least 16 bytes; it is kept in the private folder.")
-        if self.kind == "keyed" and self.insecure_seed is not None:
-            raise ParameterError("Keyed pseudonyms take no seed: they are repeatable by their key.")
 
-    def of(self, ids: Iterable[Any]) -> list[str]:
-        """One pseudonym per identifier, all different."""
-        if self.key is not None:
-            names = keyed_names(self.key, ids)
-        elif self.insecure_seed is not None:
-            stream = np.random.default_rng(self.insecure_seed)
-            names = [stream.bytes(NAME_LENGTH // 2).hex() for _ in ids]
-        else:
-            names = [secrets.token_hex(NAME_LENGTH // 2) for _ in ids]
-        if len(set(names)) != len(names):
-            raise ReleaseError("Two series got the same pseudonym. Run again, or use another key.")
-        return names
+def refuse_repeated(names: list[str]) -> None:
+    """Two series under one name could not be told apart, and nobody could check them."""
+    if len(set(names)) != len(names):
+        raise ReleaseError("Two series got the same pseudonym. Run again, or use another key.")

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError
-from shoal.model import Candidate, EventsCandidate, EventTables, Profiles, Recipe, Suppression
+from shoal.model import Candidate, CandidateShards, EventsCandidate, EventTables, Profiles, Recipe, Suppression
 from shoal.model.event_tables import COUNT
-
-if TYPE_CHECKING:
-    from shoal.engines.blocks import BlockCandidate
 
 LIMIT = 0.25
 """The largest share that may be suppressed where nobody sets another."""
@@ -33,18 +31,23 @@ _SHOWN = 5
 _IN_A_POLICY = ", in a policy require: {suppression: {at_most: 0.5}}"  # policies are about series
 
 
-def suppression_of(candidate: Candidate | EventsCandidate | BlockCandidate) -> Suppression:
+def suppression_of(candidate: Candidate | EventsCandidate | CandidateShards) -> Suppression:
     """What a candidate leaves out of its originals; series drawn as a sample are not left out but chosen."""
+    if isinstance(candidate, CandidateShards):
+        return reduce(Suppression.__add__, candidate.map(_of_shard))
     if isinstance(candidate, EventsCandidate):
         return candidate.suppression
     figures = candidate.recipe.figures
     last = figures["steps"][-1] if candidate.recipe.method == "steps" else figures
     lost = int(last.get("series_suppressed", 0)) + int(last.get("series_withheld", 0))
     published = candidate.published
-    if isinstance(candidate, Candidate) and isinstance(published, Profiles):
+    if isinstance(published, Profiles):
         return Suppression(int((candidate.private.groups >= 0).sum()), lost, "series")
-    assert not isinstance(published, Profiles)
     return Suppression(published.n_series, lost, "series")
+
+
+def _of_shard(number: int, candidate: Candidate) -> Suppression:
+    return suppression_of(candidate)
 
 
 def check_suppression_limit(limit: float) -> None:

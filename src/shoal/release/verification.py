@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Engine
+from shoal.engines.local import Local
+from shoal.engines.store import count_repeated, run_on
 from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, build_guarantee
-from shoal.model import EventTables, Guarantee, Published, Verdict
+from shoal.model import EventTables, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
 from shoal.release.claims import column_findings, count_findings, name_findings, pseudonym_notes, time_findings
-from shoal.release.file_findings import file_findings, metadata_findings, part_findings
+from shoal.release.file_findings import digest_findings, file_findings, metadata_findings
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
 from shoal.release.forms import form_named
 from shoal.release.lint import file_metadata, identifiers
 from shoal.release.lint.linting import RULES
-from shoal.release.parts_names import parts_of
+from shoal.release.loading import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 
-if TYPE_CHECKING:  # on an engine only where a release is in parts
-    from shoal.engines.blocks import BlockPublished
-    from shoal.engines.contract import Engine
-    from shoal.release.parts_form import PartsForm
+_MOST_NAMED = 3
+"""Parts whose findings are listed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,9 @@ class Verification:
         return self.holds
 
 
-def verify(folder: str | Path, *, today: date | None = None, engine: Engine | None = None) -> Verification:
+def verify(
+    folder: str | Path, *, today: date | None = None, engine: Engine | None = None, processes: int = 1
+) -> Verification:
     """Check hashes, then guarantees, on the published files alone.
 
     Raises ReleaseError where there is no readable release; everything else that is wrong is a finding.
@@ -87,19 +99,26 @@ def verify(folder: str | Path, *, today: date | None = None, engine: Engine | No
         The day for which an agreement is judged; by default that of the clock. An expired one is noted: the data is
         what it was, and should have been deleted.
     engine
-        Where a release in parts is checked; by default on this machine, in blocks.
+        Where a release in parts is checked, part by part; by default on this machine.
+    processes
+        How many parts are checked at once where there is no engine.
     """
     from shoal.release.sequence import releases_in, verify_sequence
 
     if releases_in(Path(folder)):
         return verify_sequence(folder, today=today)
-    return examine(Path(folder), today=today, engine=engine)[0]
+    return examine(Path(folder), today=today, engine=engine, processes=processes)[0]
 
 
 def examine(
-    path: Path, *, today: date | None = None, engine: Engine | None = None, lint_follows: bool = False
-) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
-    """The same, and what is published, if it can be read; of parts only where the engine is given, and stays open.
+    path: Path,
+    *,
+    today: date | None = None,
+    engine: Engine | None = None,
+    processes: int = 1,
+    lint_follows: bool = False,
+) -> tuple[Verification, Published | EventTables | None]:
+    """The same, and what is published, if it can be read and is in one part.
 
     `lint_follows`: names, and what files carry beside their rows, are left to the lint, which a publisher may overrule.
     """
@@ -109,78 +128,175 @@ def examine(
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(findings=(finding,), verdicts=(), notes=()), None
-    if not parts_of(certificate.files):
-        return _examine(path, certificate, form_named(certificate.form), today, lint_follows)
-    from shoal.engines.local import Local
-    from shoal.release.parts_form import PartsForm
+    findings = file_findings(path, certificate)
+    parts = parts_of(certificate)
+    published: Published | EventTables | None = None
+    if len(parts) == 1:
+        seen, published = _look_at(path, parts[0], lint_follows)
+        looked = [seen]
+    else:
+        with Local(processes=processes) if engine is None else nullcontext(engine) as used:
+            looked = run_on(used, parts, partial(_see, path, lint_follows))
+            findings += _over_all(used, path, certificate, parts, looked)
+    return _concluded(certificate, findings, looked, today or date.today()), published
 
-    if engine is not None:
-        return _examine(path, certificate, PartsForm(engine), today, lint_follows)
-    with Local() as own:
-        return _examine(path, certificate, PartsForm(own), today, lint_follows)[0], None
+
+@dataclass(frozen=True)
+class Seen:
+    """What one part of a release shows: findings in it, counts, and a verdict on each promise that anyone can check."""
+
+    findings: tuple[str, ...]
+    totals: Totals | None = None
+    verdicts: tuple[Verdict | None, ...] = ()
+    sizes: Mapping[str, int] | None = None
+    times: tuple[Any, ...] = ()
+    """Instants, channels and types: the same in all parts."""
 
 
-def _examine(
-    path: Path, certificate: Certificate, form: Form | PartsForm, today: date | None, lint_follows: bool
-) -> tuple[Verification, Published | EventTables | BlockPublished | None]:
-    engine = getattr(form, "engine", None)
-    findings = file_findings(path, certificate) if engine is None else part_findings(path, certificate, engine)
-    verdicts: list[tuple[str, Verdict]] = []
+@dataclass(frozen=True)
+class Totals:
+    """Counts of what is published, of one part or of all."""
+
+    n_series: int
+    n_instants: int
+    n_missing: int
+    n_members: int
+
+    @property
+    def n_groups(self) -> int:
+        """Of profiles, how many there are."""
+        return self.n_series
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Of profiles, how many subjects they have in all."""
+        return np.array([self.n_members])
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.n_series + other.n_series,
+            self.n_instants,
+            self.n_missing + other.n_missing,
+            self.n_members + other.n_members,
+        )
+
+
+def _see(path: Path, lint_follows: bool, number: int, certificate: Certificate) -> Seen:
+    """A part among others: its findings say which it is."""
+    seen, _ = _look_at(path, certificate, lint_follows)
+    name = find_data(Path(), certificate.files).name
+    named = tuple(found if name in found else f"{name}: {found}" for found in seen.findings)
+    return replace(seen, findings=named)
+
+
+def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[Seen, Published | EventTables | None]:
+    """Digests, what files carry beside their rows, and everything that can be judged from one part alone."""
+    form = form_named(certificate.form)
+    tables = [name for name in certificate.files if name.endswith((".csv", ".parquet"))]
+    findings = digest_findings(path, certificate, tables)
     if not lint_follows and file_metadata.NAME not in certificate.accepted:
         findings += metadata_findings(path, certificate)
-    not_judged: list[str] = []
-    notes = [*pseudonym_notes(certificate), *_agreement_notes(certificate, today or date.today())]
-    published: Published | EventTables | BlockPublished | None = None
     try:
         published = form.read(path, certificate)
     except NotAPanelError as error:
-        findings.append(str(error))
-    else:
+        return Seen((*findings, str(error))), None
+    findings += [*time_findings(published, certificate), *column_findings(form, published, certificate)]
+    if not lint_follows and identifiers.NAME not in certificate.accepted:
+        findings += name_findings(published)
+    if isinstance(published, EventTables):
         findings += form.findings(published, certificate)
-        findings += [*time_findings(published, certificate), *column_findings(form, published, certificate)]
+    verdicts: list[Verdict | None] = []
+    for part in certificate.guarantees:
+        guarantee = build_guarantee(part.name, part.parameters)
+        # The definition says who can check it; the certificate is only asked for what it claims.
+        if guarantee.needs_originals:
+            verdicts.append(None)
+            findings += contradictions(part, guarantee, certificate, published)
+            continue
+        verdict = guarantee.check(published)
+        verdicts.append(verdict)
+        if not verdict.holds:
+            findings.append(_describe(part.name, verdict, published, certificate, form))
+    sizes = form.sizes(published, certificate)
+    return Seen(tuple(findings), _totals(published), tuple(verdicts), sizes, _frame_of(published)), published
+
+
+def _totals(published: Published | EventTables) -> Totals | None:
+    if isinstance(published, EventTables):
+        return None
+    members = int(published.counts.sum()) if isinstance(published, Profiles) else 0
+    return Totals(len(published), published.n_instants, getattr(published, "n_missing", 0), members)
+
+
+def _frame_of(published: Published | EventTables) -> tuple[Any, ...]:
+    """What must be the same in all parts."""
+    if isinstance(published, EventTables):
+        return ()
+    columns = (getattr(published, "channels", ()), getattr(published, "bands", ()))
+    words = (getattr(published, "word_instants", None), str(getattr(published, "pattern_times", "")))
+    return (published.times.tobytes(), published.times.dtype.str, published.timezone, *columns, *words)
+
+
+def _over_all(
+    engine: Engine, path: Path, certificate: Certificate, parts: Sequence[Certificate], looked: Sequence[Seen]
+) -> list[str]:
+    """What no part shows by itself: names that come twice, and instants that are not the same."""
+    findings = []
+    if len({seen.times for seen in looked if seen.totals is not None}) > 1:
+        findings.append("the parts do not have the same instants and columns")
+    if all(seen.totals is not None for seen in looked):
+        key = "group" if certificate.form == "profiles" else "id"
+        if n := count_repeated(engine, partial(_names_in, path, key), [find_data(Path(), p.files).name for p in parts]):
+            findings.append(f"{n} name(s) come in more than one part: parts must be of different people")
+    return findings
+
+
+def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
+    """The different names in the data of a part."""
+    if name.endswith(".csv"):
+        found = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
+    else:
+        found = pl.Series(pl.from_arrow(pq.read_table(path / name, columns=[key], partitioning=None)[key]))
+    return list(found.unique().cast(pl.String))
+
+
+def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[Seen], today: date) -> Verification:
+    """What all parts amount to, beside what the certificate says of them."""
+    wrong = [seen for seen in looked if seen.findings]
+    findings += [found for seen in wrong[:_MOST_NAMED] for found in seen.findings]
+    if wrong[_MOST_NAMED:]:
+        findings.append(f"{len(wrong) - _MOST_NAMED} more part(s) are wrong")
+    verdicts: list[tuple[str, Verdict]] = []
+    not_judged: list[str] = []
+    notes = [*pseudonym_notes(certificate), *_agreement_notes(certificate, today)]
+    readable = all(seen.verdicts or not certificate.guarantees for seen in looked)
+    if readable:
+        form, counts = form_named(certificate.form), certificate.counts
+        if looked[0].totals is not None:
+            whole: Any = reduce(Totals.__add__, [seen.totals for seen in looked if seen.totals is not None])
+            findings += form.findings(whole, certificate)
         findings += count_findings(certificate)
-        if not lint_follows and identifiers.NAME not in certificate.accepted:
-            findings += name_findings(published)
         resting = False
-        for part in certificate.guarantees:
+        for at, part in enumerate(certificate.guarantees):
             guarantee = build_guarantee(part.name, part.parameters)
             if not part.verdict.holds:
                 findings.append(f"{FILE_NAME} itself says that {part.name} does not hold")
             if part.statement != guarantee.statement or (part.checked_by == "publisher") != guarantee.needs_originals:
                 findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
-            # The definition says who can check it; the certificate is only asked for what it claims.
             if guarantee.needs_originals:
                 is_named = part.name != NoGuarantee.name  # which is "none"
                 not_judged.append(part.name if is_named else "what attacks achieve, as no guarantee is promised")
                 notes.append(word_of(part, guarantee))
-                findings += contradictions(part, guarantee, certificate, published)
                 resting = resting or stands_without_check(guarantee)
                 continue
-            verdict = _check(guarantee, published)
+            verdict = guarantee.merge([found for seen in looked if (found := seen.verdicts[at]) is not None])
             if part.verdict.required != verdict.required:
                 findings.append(f"{FILE_NAME} says that {part.name} requires something else than it does")
-            if not verdict.holds:
-                findings.append(_describe(part.name, verdict, published, certificate, form))
-            elif counts_unseen_subjects(part, certificate):
+            if verdict.holds and counts_unseen_subjects(part, certificate):
                 verdict = in_series(verdict)
                 not_judged.append(f"{part.name} in subjects")
             verdicts.append((part.name, verdict))
-        sizes = form.sizes(published, certificate)
-        if not findings and sizes is not None and sizes != certificate.counts.group_sizes:
-            # Where a guarantee fails, other sizes are no news.
-            findings.append(f"the groups in the data are not those that {FILE_NAME} counts")
-        counted = certificate.counts
-        if (
-            not findings
-            and sizes
-            and (counted.groups, counted.smallest_group, counted.largest_group)
-            != (
-                sum(sizes.values()),
-                min(map(int, sizes)),
-                max(map(int, sizes)),
-            )
-        ):
-            findings.append(f"{FILE_NAME} does not sum up its own group sizes rightly")
+        findings += _size_findings(certificate, looked) if not findings else []
         if not verdicts and not resting:
             findings.append(f"{FILE_NAME} names no guarantee that can be checked from here")
         if unknown := sum(name not in RULES for name in certificate.accepted):
@@ -189,15 +305,30 @@ def _examine(
             notes.append(f"the publisher accepted what the lint found: {', '.join(certificate.accepted)}")
         if any(counts_unseen_subjects(part, certificate) for part in certificate.guarantees):
             notes.append(
-                f"{certificate.counts.series} series are of {certificate.counts.subjects} subjects, and the folder "
-                "does not say which belong together: that crowds are as large in subjects is the publisher's word"
+                f"{counts.series} series are of {counts.subjects} subjects, and the folder does not say which belong "
+                "together: that crowds are as large in subjects is the publisher's word"
             )
-        if certificate.counts.subjects < certificate.counts.series and any(
+        if counts.subjects < counts.series and any(
             part.parameters.get("per") == "series" for part in certificate.guarantees
         ):
             notes.append("the promise counts series, of which subjects have several: a crowd may be one subject's")
-    outcome = Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
-    return outcome, published
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+
+
+def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
+    """Groups that are not those the certificate counts. Where a guarantee fails, other sizes are no news."""
+    if any(seen.sizes is None for seen in looked):
+        return []
+    sizes: Counter[str] = Counter()
+    for seen in looked:
+        sizes.update(seen.sizes or {})
+    counted = certificate.counts
+    if dict(sizes) != counted.group_sizes:
+        return [f"the groups in the data are not those that {FILE_NAME} counts"]
+    summed = (sum(sizes.values()), min(map(int, sizes)), max(map(int, sizes))) if sizes else None
+    if summed and (counted.groups, counted.smallest_group, counted.largest_group) != summed:
+        return [f"{FILE_NAME} does not sum up its own group sizes rightly"]
+    return []
 
 
 def counts_unseen_subjects(part: GuaranteePart, certificate: Certificate) -> bool:
@@ -216,15 +347,6 @@ def in_series(verdict: Verdict) -> Verdict:
     return replace(verdict, outcome="not judged", note=note)
 
 
-def _check(guarantee: Guarantee, published: Published | EventTables | BlockPublished) -> Verdict:
-    """In memory, or where the blocks are."""
-    if isinstance(published, Published | EventTables):
-        return guarantee.check(published)
-    from shoal.engines.checks import check
-
-    return check(guarantee, published)
-
-
 def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
     if certificate.agreement is None:
         return []
@@ -235,15 +357,9 @@ def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
 
 
 def _describe(
-    name: str,
-    verdict: Verdict,
-    published: Published | EventTables | BlockPublished,
-    certificate: Certificate,
-    form: Form | PartsForm,
+    name: str, verdict: Verdict, published: Published | EventTables, certificate: Certificate, form: Form
 ) -> str:
     text = f"{name} {verdict.words}"
-    if not isinstance(published, Published | EventTables):
-        return text + (f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else "")
     if isinstance(verdict.witness, int):
         data_file = find_data(Path(), certificate.files).name
         return f"{text}; {form.describe(published, verdict.witness, data_file)}"

@@ -124,9 +124,16 @@ class Search(Part):
 
 
 class EnginePart(Part):
-    """Where the work runs, for panels larger than memory; its name alone is enough."""
+    """Where the work runs, for panels in shards; its name alone is enough."""
 
-    name: Literal["local", "spark"] = Field(description="local: this machine, in blocks. spark: Apache Spark.")
+    name: Literal["memory", "local", "spark"] = Field(
+        description="memory: in this process. local: this machine, with scratch files. spark: Apache Spark."
+    )
+    shard_size: int | None = Field(
+        default=None,
+        ge=1,
+        description="Fewest subjects of a shard, up to twice as many. Unset: a size that follows from the data.",
+    )
     master: str | None = Field(
         default=None, description="spark: where it runs, such as local[4] or spark://host:7077. Unset: all cores here."
     )
@@ -141,13 +148,13 @@ class EnginePart(Part):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        return {"anyOf": [{"enum": ["local", "spark"]}, handler(core_schema)]}
+        return {"anyOf": [{"enum": ["memory", "local", "spark"]}, handler(core_schema)]}
 
     @model_validator(mode="after")
     def _of_one_engine(self) -> EnginePart:
-        if self.name == "local" and (self.master is not None or self.conf):
+        if self.name != "spark" and (self.master is not None or self.conf):
             raise ValueError("master and conf are for spark; local takes memory and processes")
-        if self.name == "spark" and (self.memory is not None or self.processes is not None):
+        if self.name != "local" and (self.memory is not None or self.processes is not None):
             raise ValueError("memory and processes are for local; spark takes master and conf")
         return self
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import NoGuarantee
-from shoal.model import Candidate, Guarantee, Panel, Risk, Verdict
-from shoal.process.judging import attack_all, bound_of, measure_all, view
+from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
+from shoal.process.judging import attack_all, bound_of, view
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
 from shoal.process.search.points import Choices
@@ -23,6 +23,12 @@ from shoal.release.suppression import refuse_suppression, suppression_of
 
 SAMPLE = 2_000
 """Subjects that are tried first where the policy does not say how many."""
+
+TARGETS = 1_000
+"""Subjects that are attacked in shards where a policy does not say how many; candidates are always all."""
+
+MOST_SAMPLED = 256 * 2**20
+"""Bytes of a sample of a panel in shards."""
 
 FEWEST_IN_SAMPLE = 100
 """Subjects below which a sample says nothing about the whole."""
@@ -49,21 +55,29 @@ class Found:
 
     frontier: Frontier
     candidate: Any | None
-    """A `Candidate`, or one in blocks where the panel is."""
+    """In memory, or in shards where the panel is."""
     method: Any | None
 
 
-def search(plan: Plan, panel: Panel, *, steps: Steps = silent) -> Found:
-    """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before."""
+def search(plan: Plan, panel: Panel | PanelShards, *, steps: Steps = silent) -> Found:
+    """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before.
+
+    Of a panel in shards a sample is searched in memory, and the point that is chosen there is made, checked, attacked
+    and measured on everything; where it does not meet both limits there, the next one is tried.
+    """
     if plan.by_mechanism:
         return _draw_once(plan, panel, steps)
-    tuning, confirming = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
+    n_targets = plan.policy.adversary.targets
+    if isinstance(panel, PanelShards):
+        n_targets = 2 * min(n_targets or TARGETS, panel.n_subjects // 2 or 1)
+    tuning, confirming = halves(panel.n_subjects, n_targets, plan.policy.seed)
     sample = draw_sample(panel, plan.policy)
-    on = "all subjects" if sample is panel else f"a sample of {sample.n_subjects} subjects"
+    whole = sample.n_subjects >= panel.n_subjects
+    on = "all subjects" if whole else f"a sample of {sample.n_subjects} subjects"
     # Targets of a sample are its own subjects: half of them, by the same rule.
     sample_targets = tuning if sample is panel else halves(sample.n_subjects, None, plan.policy.seed)[0]
 
-    def confirm(values: tuple[Any, ...]) -> tuple[Any, Candidate | None, Point]:
+    def confirm(values: tuple[Any, ...]) -> tuple[Any, Candidate | CandidateShards | None, Point]:
         return evaluate(plan, values, panel, confirming, f"all {panel.n_subjects} subjects")
 
     return choose(plan, sample, sample_targets, on, confirm, steps=steps)
@@ -94,11 +108,11 @@ def choose(
     return Found(Frontier(plan.limits, frontier.points, None, tuple(turned_down)), None, None)
 
 
-def _draw_once(plan: Plan, panel: Panel, steps: Steps) -> Found:
+def _draw_once(plan: Plan, panel: Panel | PanelShards, steps: Steps) -> Found:
     """The one point there is, drawn once and judged by its guarantees alone."""
     steps.start("drawing")
     method = plan.method_at(())
-    candidate: Candidate = method.anonymize(panel)
+    candidate = method.anonymize(panel)
     refused = _not_held(candidate, plan.require)
     point = Point(plan.choices.described(()), refused=refused, risk=0.0, on=f"all {panel.n_subjects} subjects")
     if refused is not None:
@@ -114,11 +128,21 @@ def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[n
     return np.sort(order[:half]), np.sort(order[half:] if len(order) > half else order[:half])
 
 
-def draw_sample(panel: Panel, policy: Policy) -> Panel:
+def draw_sample(panel: Panel | PanelShards, policy: Policy) -> Panel:
     """All series of some subjects, or the panel itself where it is small enough."""
     share = policy.search.sample
     wanted = SAMPLE if share is None else int(np.ceil(share * panel.n_subjects))
     wanted = max(wanted, FEWEST_IN_SAMPLE)
+    if isinstance(panel, PanelShards):
+        wanted = min(wanted, panel.n_subjects)
+        n_series = int(np.ceil(wanted * panel.n_series / panel.n_subjects))
+        n_bytes = 8 * n_series * panel.whole.n_instants * panel.whole.n_channels
+        if n_bytes > MOST_SAMPLED:
+            raise ParameterError(
+                f"search.sample: {wanted} subjects have {n_bytes / 2**20:.0f} MiB of values; a sample is searched in "
+                f"memory, with {MOST_SAMPLED // 2**20} MiB at most. Give a smaller share, or a method without search."
+            )
+        return panel.sample(n_series, seed=policy.seed)
     if wanted >= panel.n_subjects:
         return panel
     drawn = np.random.default_rng(np.random.SeedSequence([policy.seed, 2])).permutation(panel.n_subjects)[:wanted]
@@ -157,14 +181,14 @@ def _crossing(tried: Mapping[tuple[Any, ...], Point], limits: Limits) -> tuple[A
 
 
 def evaluate(
-    plan: Plan, values: tuple[Any, ...], panel: Panel, targets: NDArray[np.int64], on: str
-) -> tuple[Any, Candidate | None, Point]:
+    plan: Plan, values: tuple[Any, ...], panel: Panel | PanelShards, targets: NDArray[np.int64], on: str
+) -> tuple[Any, Candidate | CandidateShards | None, Point]:
     """One point: anonymize, check, attack, measure. What the data cannot bear is a point that was refused."""
     parameters = plan.choices.described(values)
     began = time.perf_counter()
     method = plan.method_at(values)
     try:
-        candidate: Candidate = method.anonymize(panel)
+        candidate = method.anonymize(panel)
         refused = _not_held(candidate, plan.require) or suppresses_too_much(plan, candidate)
     except ParameterError as error:
         return method, None, Point(parameters, refused=str(error), on=on, impossible=True)
@@ -172,8 +196,9 @@ def evaluate(
         return method, None, Point(parameters, refused=str(error), on=on)
     if refused is not None:
         return method, None, Point(parameters, refused=refused, on=on)
-    risks = attack_all(plan.attacks, candidate, targets)
-    scores = measure_all(plan.measures, candidate)
+    # Another draw than that of the sample, so that hardly a target was attacked before.
+    risks = attack_all(plan.attacks, candidate, targets, plan.policy.seed + 1)
+    scores = {name: candidate.measure(measure) for name, measure in plan.measures.items()}
     seconds = time.perf_counter() - began
     risk = worst_of(plan, risks, bound_of(candidate), candidate.guarantees)
     return method, candidate, Point(parameters, None, risk, risks, scores, seconds, on)
@@ -189,22 +214,18 @@ def worst_of(plan: Plan, risks: Mapping[str, Risk], bound: float, guarantees: Se
     return risk
 
 
-def _not_held(candidate: Candidate, require: Sequence[Guarantee]) -> str | None:
-    return not_held((*candidate.guarantees, *require), lambda guarantee: guarantee.check(candidate))
+def _not_held(candidate: Candidate | CandidateShards, require: Sequence[Guarantee]) -> str | None:
+    """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
+    for guarantee in (*candidate.guarantees, *require):
+        if isinstance(guarantee, NoGuarantee):
+            continue
+        verdict = candidate.judge(guarantee)
+        if not verdict.holds:
+            why = f" ({verdict.note})" if verdict.note and verdict.outcome == "does not hold" else ""
+            return f"{guarantee.name} {verdict.words}{why}."
+    return None
 
 
 def suppresses_too_much(plan: Plan, candidate: Any) -> str | None:
     """Why a point leaves out more than the policy allows, in words; None where it does not."""
     return refuse_suppression(suppression_of(candidate), plan.policy.require.suppression.at_most, candidate.recipe)
-
-
-def not_held(guarantees: Sequence[Guarantee], check: Callable[[Guarantee], Verdict]) -> str | None:
-    """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
-    for guarantee in guarantees:
-        if isinstance(guarantee, NoGuarantee):
-            continue
-        verdict = check(guarantee)
-        if not verdict.holds:
-            why = f" ({verdict.note})" if verdict.note and verdict.outcome == "does not hold" else ""
-            return f"{guarantee.name} {verdict.words}{why}."
-    return None

@@ -1,0 +1,70 @@
+"""How a release is written, apart from what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from shoal.errors import ParameterError
+from shoal.model import Guarantee
+from shoal.release.agreement import Agreement
+from shoal.release.files import FileFormat
+from shoal.release.lint import check_accepted
+from shoal.release.suppression import LIMIT, check_suppression_limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOptions:
+    """What a publisher decides about a release.
+
+    Parameters
+    ----------
+    require
+        Guarantees asked for beyond those the method aims at, for example `AggregateRule()`.
+    format
+        "parquet", or "csv" for readers without a Parquet library.
+    pseudonyms
+        "random": fresh names and a fresh order of rows each time. "keyed": the same series keeps its name in every
+        release made with the key kept in `private`; anyone can join such releases, so think before you use it.
+    private
+        A folder for what must stay with you: who is who, group labels, the key. Without it they are forgotten.
+    overwrite
+        Replace an earlier release in that folder.
+    insecure_seed
+        Repeatable pseudonyms, for tests only; the certificate says so.
+    risk_limit
+        What no attack may exceed. A candidate that aims at no guarantee is published only below it.
+    suppression_limit
+        The largest share of the events, or of the series, that the method may leave out; above it nothing is written.
+    accept
+        Names of findings of the side-channel lint that do not stop the release.
+    agreement
+        For whom it is: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
+    """
+
+    require: Sequence[Guarantee] = ()
+    format: FileFormat = "parquet"
+    pseudonyms: Literal["random", "keyed"] = "random"
+    private: str | Path | None = None
+    overwrite: bool = False
+    insecure_seed: int | None = None
+    risk_limit: float | None = None
+    suppression_limit: float = LIMIT
+    accept: Sequence[str] = ()
+    agreement: Agreement | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in ("parquet", "csv"):
+            raise ParameterError("format must be 'parquet' or 'csv'.")
+        if self.pseudonyms not in ("random", "keyed"):
+            raise ParameterError("pseudonyms must be 'random' or 'keyed'.")
+        if self.pseudonyms == "keyed" and self.private is None:
+            raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
+        if self.agreement is not None and self.private is None:
+            raise ParameterError(
+                "A copy for one recipient needs a private folder to know it again: give --private DIR."
+            )
+        check_accepted(self.accept)
+        check_suppression_limit(self.suppression_limit)
