@@ -31,6 +31,8 @@ class Measure(Described):
     """Whether it says nothing about published values."""
     takes_rows: ClassVar[bool] = False
     """Whether `measure` takes `rows`: which original each published series is, where some were suppressed."""
+    whole_groups: ClassVar[bool] = False
+    """Whether series published alike must be drawn together; else series are drawn one by one, which varies less."""
 
     @property
     def goal(self) -> Goal:
@@ -54,7 +56,7 @@ class Measure(Described):
 
     @property
     def sampled(self) -> int | None:
-        """Of a figure that is no sum: how many series, in whole groups, are enough; None where a sample would flatter.
+        """Of a figure that is no sum: how many series are enough; None where a sample would flatter.
 
         Where it is None, such a figure is refused for a panel in shards.
         """

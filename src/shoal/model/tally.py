@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class Tally:
     """What a measure counted, by names of its own; tallies of the same measure add up, in the order of the shards."""
 
     figures: Mapping[str, Moments]
-    times: NDArray[Any] | None = None
+    times: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
     """The instants, where the score depends on them."""
     timezone: str | None = None
 
@@ -99,7 +99,7 @@ class Tally:
         return self.figures[name]
 
     def __add__(self, other: Tally) -> Tally:
-        if self.timezone != other.timezone or not np.array_equal(self.times, other.times):  # type: ignore[arg-type]
+        if self.timezone != other.timezone or not np.array_equal(self.times, other.times):
             raise ParameterError("Figures of different instants do not add up.")
         figures = {name: figure + other.figures[name] for name, figure in self.figures.items()}
         return Tally(figures, self.times, self.timezone)
