@@ -15,7 +15,17 @@ from shoal import KP, Microaggregation, Panel, simulate, utility
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Measure, Moments
 from shoal.process.building import build
-from shoal.utility import CorrelationLoss, DeviationShift, InformationLoss, InterestLoss, Prediction, SignalToNoise
+from shoal.process.judging import measure_one, sides_of
+from shoal.utility import (
+    CorrelationLoss,
+    DeviationShift,
+    InformationLoss,
+    InterestLoss,
+    PatternLoss,
+    Prediction,
+    SignalToNoise,
+    ValueLoss,
+)
 
 SMALLER = {"query-error": {"n_queries": 50}, "prediction": {"window": 2}, "window-error": {"n": 20}}
 NO_GAPS = {"interest-loss", "occupancy-error", "prediction", "pattern-loss", "value-loss", "query-error"}
@@ -120,6 +130,21 @@ def test_a_mean_of_scores_would_not_do(measure):
     assert np.mean(parts) != as_exact(measure.measure(original, published).value, 0.0)
 
 
+@pytest.mark.parametrize("measure", [PatternLoss(), ValueLoss()], ids=label)
+def test_suppressed_series_are_left_out_of_every_shard(measure):
+    alike = np.array([[1.0, 2.0, 3.0, 4.0]] * 4 + [[4.0, 1.0, 3.5, 0.0]]) + np.arange(5)[:, None] / 8
+    candidates = [KP(k=4, p=2).anonymize(Panel(values)) for values in (alike, 3.0 * alike[::-1] + [0.0, 1.0, 0.0, 2.0])]
+    assert [candidate.private.rows.tolist() for candidate in candidates] == [[0, 1, 2, 3], [1, 2, 3, 4]]
+    tallies = []
+    for candidate in candidates:
+        original, published, further = sides_of(measure, candidate)
+        tallies.append(measure.tally(original, published, **further))
+        assert measure.score(tallies[-1]) == measure_one(measure, candidate)
+    both = [measure_one(measure, candidate).value for candidate in candidates]
+    assert both[0] != both[1]
+    assert measure.score(tallies[0] + tallies[1]).value == pytest.approx(np.mean(both))  # four series each
+
+
 class RawSums:
     """Moments as somebody might add them who has not heard of cancellation."""
 
@@ -145,7 +170,7 @@ class TestWhatIsNoSum:
     def test_it_says_why_and_tallies_nothing(self, measure):
         with pytest.raises(ParameterError) as caught:
             measure.tally(*compared(measure, 0.0))
-        assert str(caught.value).startswith(f"{measure.name} {measure.why_whole}: it is no sum over shards.")
+        assert str(caught.value) == f"{measure.name} {measure.why_whole}: measure everything in one piece."
 
     def test_a_sample_is_of_some_series_unless_it_would_flatter(self, measure):
         if measure.name in UNSEEN or measure.get_params().get("of") == "pooled":

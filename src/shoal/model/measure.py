@@ -64,7 +64,7 @@ class Measure(Described):
 
     def tally(self, original: Any, published: Any) -> Tally:
         """What is counted on some of the series, rows in the same order."""
-        raise ParameterError(f"{self.name} {self.why_whole}: it is no sum over shards. Measure a panel in one piece.")
+        raise ParameterError(f"{self.name} {self.why_whole}: measure everything in one piece.")
 
     def score(self, tally: Tally) -> Score:
         """The figure of everything that was counted."""

@@ -42,11 +42,11 @@ class CurveMeasure(Measure):
         """Changes, and what was changed, for each channel; of "all" what the mean curves are made of."""
         if self.why_whole:
             return super().tally(original, published)
+        taken = self.taken(original)  # refuses instants that it cannot be taken from, before anything is counted
         if self.of == "all":
             refuse_other_instants(original, published)
             sides = {"before": tally_instants(original), "after": tally_instants(published)}
             return Tally(sides, original.times, original.timezone)
-        taken = self.taken(original)
 
         def figures(before: Floats, after: Floats) -> dict[str, Floats]:
             one, other = taken(before), taken(after)
