@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
-from shoal.utility.cells import by_channel, refuse_other_instants, tally_instants, tally_pairs
+from shoal.utility.cells import Floats, by_channel, refuse_other_instants, tally_instants, tally_pairs
 
-Floats = NDArray[np.float64]
 Of = Literal["series", "all"]
 Spread = Literal["series", "pooled", "all"]
 Taken = Callable[[Floats], Floats]

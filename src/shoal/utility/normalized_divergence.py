@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Measure, Panel, Score, Tally
-from shoal.utility.cells import tally_pairs
-from shoal.utility.curves import Floats, relative
+from shoal.utility.cells import Floats, tally_pairs
+from shoal.utility.curves import relative
 
 
 @dataclass(frozen=True)

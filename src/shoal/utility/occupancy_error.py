@@ -9,7 +9,8 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
-from shoal.utility.curves import Floats, relative
+from shoal.utility.cells import Floats
+from shoal.utility.curves import relative
 from shoal.utility.interest_loss import TIMES, complete_pair, refuse_above
 
 Statistic = Literal["arrival", "departure", "occupied"]

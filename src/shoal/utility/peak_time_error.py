@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Panel, Score, Tally
-from shoal.utility.curves import CurveMeasure, Floats, Of, Taken, check_of, mean_change
+from shoal.utility.cells import Floats
+from shoal.utility.curves import CurveMeasure, Of, Taken, check_of, mean_change
 from shoal.utility.days import Days, check_per_day, days_of
 
 
