@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ class AggregateRule(Guarantee):
     of the absolute readings of its series in the aggregate; missing counts as nothing, and where the total is zero
     nobody has a share.
 
+    A disjoint union of subjects keeps it: every aggregate is judged by its own members alone, and those of two parts
+    stay two, by the method's labels, even where their means are the same by chance.
+
     Parameters
     ----------
     size
@@ -65,6 +68,7 @@ class AggregateRule(Guarantee):
     """
 
     name: ClassVar[str] = "aggregate-rule"
+    needs_originals: ClassVar[bool] = True  # shares cannot be seen in the release
 
     size: int = 15
     share: float = 0.15
@@ -78,11 +82,6 @@ class AggregateRule(Guarantee):
             raise ParameterError("per must be 'period' or 'instant'.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"size": int(self.size), "share": float(self.share), "per": self.per}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         when = " at any instant" if self.per == "instant" else ""
@@ -90,11 +89,6 @@ class AggregateRule(Guarantee):
             f"Each published aggregate covers at least {self.size} subjects, "
             f"none with more than {100 * self.share:g} % of its total{when}."
         )
-
-    @property
-    def needs_originals(self) -> bool:
-        """Shares cannot be seen in the release."""
-        return True
 
     def check(self, published: Judged) -> Verdict:
         """Judge the aggregates found in the published values; the witness is a series of the worst one."""
@@ -112,39 +106,38 @@ class AggregateRule(Guarantee):
             return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
         if not _row_by_row(published):
             return self._unknown(OTHER_ROWS)
-        original, within = published.private.original, rounding_of(published.recipe)
-        aggregates = _aggregates(published)
-        odd = [m for m, values in aggregates if not len(m) or not _are_means(original.values[m], values, within)]
-        if odd:
-            smallest_odd = min(odd, key=len)
-            return self._unknown(NOT_MEANS, int(smallest_odd[0]) if len(smallest_odd) else None)
-        worst_row, worst_share = 0, 0.0
-        for members, values in aggregates:
-            subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
-            amounts = _amounts(original, values, members)
-            smallest = fewest_subjects(amounts.reshape(len(members), 1, -1), numbers, len(subjects))
-            if smallest is not None and smallest < self.size:
-                return Verdict(
-                    "does not hold",
-                    measured=smallest,
-                    required=int(self.size),
-                    witness=int(members[0]),
-                    note="an aggregate has too few subjects",
-                )
-            totals = amounts if self.per == "period" else amounts.reshape(len(members), 1, -1)
-            largest = self.largest_share(totals, numbers, len(subjects))
-            if largest > worst_share:
-                worst_row, worst_share = int(members[0]), largest
-        holds = worst_share <= self.share
-        return Verdict.of(
-            holds,
-            measured=worst_share,
-            required=float(self.share),
-            witness=None if holds else worst_row,
-            note="largest share of one subject, at most"
-            if holds
-            else "one subject has too large a share of an aggregate",
-        )
+        within = rounding_of(published.recipe)
+        # The smallest first: of several that cannot be judged it is the witness.
+        aggregates = sorted(_aggregates(published), key=lambda aggregate: len(aggregate[0]))
+        verdicts = [self._judge(published.private.original, *aggregate, within) for aggregate in aggregates]
+        return verdicts[self._weakest(verdicts)]
+
+    def _judge(
+        self, original: Panel, members: NDArray[np.int64], values: NDArray[np.float64], within: float
+    ) -> Verdict:
+        """The verdict on one aggregate."""
+        if not len(members) or not _are_means(original.values[members], values, within):
+            return self._unknown(NOT_MEANS, int(members[0]) if len(members) else None)
+        subjects, numbers = np.unique(original.subject_codes[members], return_inverse=True)
+        amounts = _amounts(original, values, members)
+        by_instant = amounts.reshape(len(members), 1, -1)
+        n_subjects = fewest_subjects(by_instant, numbers, len(subjects))
+        witness = int(members[0])
+        if n_subjects is not None and n_subjects < self.size:
+            return Verdict(
+                "does not hold", n_subjects, int(self.size), witness, note="an aggregate has too few subjects"
+            )
+        share = self.largest_share(amounts if self.per == "period" else by_instant, numbers, len(subjects))
+        if share > self.share:
+            note = "one subject has too large a share of an aggregate"
+            return Verdict("does not hold", share, float(self.share), witness, note)
+        return Verdict("holds", share, float(self.share), note="largest share of one subject, at most")
+
+    def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
+        """Numbers of subjects come first, and few are worse; of shares the larger is."""
+        if verdict.measured is None:
+            return ()
+        return (0, verdict.measured) if verdict.required == self.size else (1, -verdict.measured)
 
     def _unknown(self, why: str, witness: int | None = None) -> Verdict:
         return Verdict("not judged", measured=None, required=int(self.size), witness=witness, note=why)
@@ -192,9 +185,8 @@ def _aggregates(candidate: Candidate) -> list[tuple[NDArray[np.int64], NDArray[n
     classes = published_classes(published)
     split = np.unique(groups, return_inverse=True)[1]
     labels = np.unique(classes * (int(split.max()) + 1) + split, return_inverse=True)[1]
-    order = np.argsort(labels, kind="stable")
-    found = sorted(np.split(order, np.cumsum(np.bincount(labels))[:-1]), key=lambda rows: int(rows[0]))
-    return [(members, published.values[members[0]]) for members in found]
+    parts = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
+    return [(members, published.values[members[0]]) for members in parts]
 
 
 def rounding_of(recipe: Recipe) -> float:

@@ -17,7 +17,7 @@ _WHOSE = {"subject": "The readings of any one subject", "reading": "Any one read
 
 
 @dataclass(frozen=True)
-class Spent(Guarantee):
+class Spent:
     """What one noisy query cost.
 
     Parameters
@@ -60,6 +60,10 @@ class DifferentialPrivacy(Guarantee):
     adds it up, and does not hold without one, where the sum is above epsilon, where a query cost more than it says, or
     where the noise can be drawn again.
 
+    It says nothing about a disjoint union of subjects: who is in which shard may itself follow from readings, and no
+    budget was spent on that. Noise is drawn and accounted for once, over all shards, and all of them carry that one
+    accounting; shards with different ones are not judged.
+
     Parameters
     ----------
     epsilon
@@ -84,6 +88,7 @@ class DifferentialPrivacy(Guarantee):
     """
 
     name: ClassVar[str] = "differential-privacy"
+    needs_originals: ClassVar[bool] = True  # that the mechanism was run is the publisher's word
 
     epsilon: float
     unit: Unit = "subject"
@@ -112,11 +117,6 @@ class DifferentialPrivacy(Guarantee):
         )
 
     @property
-    def needs_originals(self) -> bool:
-        """Nobody can see it in the values: that the mechanism was run is the publisher's word."""
-        return True
-
-    @property
     def total(self) -> float:
         """What all queries cost together, rounded up."""
         exact = self._exact_total()
@@ -126,6 +126,13 @@ class DifferentialPrivacy(Guarantee):
     def check(self, published: Judged) -> Verdict:
         """Add up the accounting; the values say nothing about it."""
         return self.audit()
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """The verdict on the one accounting that all shards carry."""
+        found = super().merge(verdicts)
+        if not found.holds or all(verdict == found for verdict in verdicts):
+            return found
+        return Verdict("not judged", None, float(self.epsilon), note="shards carry different accountings")
 
     def audit(self) -> Verdict:
         """Whether the accounting supports the promise."""

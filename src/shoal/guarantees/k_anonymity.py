@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -20,6 +20,8 @@ class KAnonymity(Guarantee):
     For every series f there are series of at least k different subjects, f included, that have the same value as f,
     bit for bit, at all instants and in all channels; missing equals only missing. A group profile stands for as many
     equal series as it counts subjects, so each must count at least k.
+
+    A disjoint union of subjects keeps it: the series equal to f are still there, so its crowd can only grow.
 
     Parameters
     ----------
@@ -51,20 +53,10 @@ class KAnonymity(Guarantee):
             raise ParameterError("per must be 'subject' or 'series'.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"k": int(self.k), "per": self.per}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         others = "series of at least {} other subjects" if self.per == "subject" else "at least {} other series"
         return f"Every published series is exactly the same as {others.format(self.k - 1)}, at all instants."
-
-    @property
-    def needs_originals(self) -> bool:
-        """Anyone who has the release can check it."""
-        return False
 
     def check(self, published: Judged) -> Verdict:
         """Count the crowd of every series or profile; the witness is the row of the smallest."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from shoal.guarantees.crowds import crowd_sizes, published_classes, what_is_publ
 from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Envelopes, Guarantee, Judged, Profiles, Verdict
+
+_SMALL_ENVELOPE = "an envelope has too few subjects"
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class KPAnonymity(Guarantee):
     have series of at least k different subjects; and in each group, those with the same word at the same level must be
     of at least P. Where values are published instead of envelopes, a series is its own envelope and pattern, and the
     series equal to it must be of max(k, P) subjects.
+
+    A disjoint union of subjects keeps it: groups of an envelope, and those of a pattern inside it, can only grow.
 
     Parameters
     ----------
@@ -59,22 +64,12 @@ class KPAnonymity(Guarantee):
             refuse_unless_whole(name, getattr(self, name), 2, "a crowd of one hides nobody.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"k": int(self.k), "p": int(self.p)}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         return (
             f"Every published envelope is shared by series of at least {self.k} subjects, "
             f"and every pattern inside it by at least {self.p}."
         )
-
-    @property
-    def needs_originals(self) -> bool:
-        """Anyone who has the release can check it."""
-        return False
 
     def check(self, published: Judged) -> Verdict:
         """Count both crowds of every series; the witness is the row of the smallest that is too small."""
@@ -89,7 +84,7 @@ class KPAnonymity(Guarantee):
             by_envelope = by_pattern = crowd_sizes(published_classes(found), found.subject_codes)
         row = int(by_envelope.argmin())
         if by_envelope[row] < self.k:
-            return Verdict("does not hold", int(by_envelope[row]), int(self.k), row, "an envelope has too few subjects")
+            return Verdict("does not hold", int(by_envelope[row]), int(self.k), row, _SMALL_ENVELOPE)
         row = int(by_pattern.argmin())
         holds = bool(by_pattern[row] >= self.p)
         note = (
@@ -98,6 +93,17 @@ class KPAnonymity(Guarantee):
             else "a pattern has too few subjects inside its envelope"
         )
         return Verdict.of(holds, int(by_pattern[row]), int(self.p), None if holds else row, note)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """The weakest verdict; where all hold, the smallest envelope of one shard is not that of the union."""
+        found = super().merge(verdicts)
+        if not found.holds or len(verdicts) == 1:
+            return found
+        return replace(found, note=f"smallest group of a pattern; of an envelope it is at least the {self.k} required")
+
+    def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
+        """Envelopes are judged before patterns."""
+        return (verdict.note != _SMALL_ENVELOPE, *super()._weakness(verdict))
 
 
 def envelope_classes(envelopes: Envelopes) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ _GREEDY_LIMIT = 50
 
 
 @dataclass(frozen=True)
-class InferenceSample(Guarantee):
+class InferenceSample:
     """What a sampled adversary inferred: a lower bound on what can be inferred, and never a proof that it is little.
 
     Parameters
@@ -58,6 +58,10 @@ class NLKAnonymity(Guarantee):
     In the worst case, n = T - 1 and l = T of T instants, it holds if every series has a crowd of k at every instant
     (paper, lemma 1). The converse, which section 3.5.1 suggests, is not true: the values of the other candidates count
     too, so groups below k can remain where the known instants leave candidates in several of them.
+
+    A disjoint union of subjects keeps it: candidates stay candidates, and the series that share a value with one can
+    only become more, so nothing is inferred that was not inferred in a part. Parts that hold decide for their union,
+    even where a search of the whole would run out of its limit.
 
     Parameters
     ----------
@@ -108,11 +112,6 @@ class NLKAnonymity(Guarantee):
             raise ParameterError("per must be 'subject' or 'series'.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"n": int(self.n), "l": int(self.l), "k": int(self.k), "per": self.per}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         known = f"{self.n} value{'s' if self.n > 1 else ''}"
@@ -122,11 +121,6 @@ class NLKAnonymity(Guarantee):
         return (
             f"Whoever knows {known} of a published series can narrow down {others} to fewer than {self.k} {crowd} each."
         )
-
-    @property
-    def needs_originals(self) -> bool:
-        """Anyone who has the release can check it."""
-        return False
 
     def check(self, published: Judged, limit: int = WORK_LIMIT) -> Verdict:
         """Search all series and all sets of n instants, exactly; at most `limit` sets are looked at one by one.
@@ -149,6 +143,10 @@ class NLKAnonymity(Guarantee):
             note=f"undecided: the search used up its limit of {limit} steps and found no breach; "
             "no more instants than this can be inferred",
         )
+
+    def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
+        """A breach that was found comes before a search that ran out; then more inferred instants are worse."""
+        return () if verdict.measured is None else (verdict.witness is None, -float(verdict.measured))
 
     def sample(self, published: Judged, draws: int = 20, seed: int = 0) -> InferenceSample:
         """What an adversary infers who knows n instants at random (`draws` times per series) or chosen greedily.

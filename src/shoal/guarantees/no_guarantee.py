@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,9 @@ class NoGuarantee(Guarantee):
     this. Its check never holds, because published values cannot show it; `judge` holds when at least one attack was
     run, a limit was given, and the upper end of the confidence interval of no attack's success is above it. What was
     not tried is not covered: another attack, or the same with more knowledge, may achieve more.
+
+    A disjoint union of subjects keeps nothing, as nothing is promised: risks below a limit in every shard do not bound
+    the risk in all of them, so attacks are concluded once, over everybody, and verdicts of shards never hold together.
 
     Examples
     --------
@@ -35,25 +38,21 @@ class NoGuarantee(Guarantee):
     """
 
     name: ClassVar[str] = "none"
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Nothing: there is one way to promise nothing."""
-        return {}
+    needs_originals: ClassVar[bool] = True  # attacks are scored against them
 
     @property
     def statement(self) -> str:
         """That there is no promise."""
         return "none: judged by attack only."
 
-    @property
-    def needs_originals(self) -> bool:
-        """Attacks are scored against the originals, which only the publisher has."""
-        return True
-
     def check(self, published: Judged) -> Verdict:
         """Never holds: values alone do not show what an attack would achieve."""
         return _unknown(0.0, "nothing is promised; attack it and give the risks with a limit")
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Never holds: what attacks achieve in the union is not known from its parts."""
+        found = super().merge(verdicts)
+        return _unknown(float(found.required), "risks are judged once, over all shards") if found.holds else found
 
     def judge(self, risks: Mapping[str, Risk], limit: float | None) -> Verdict:
         """Compare the upper end of each measured interval with the limit."""

@@ -101,6 +101,9 @@ class SequenceAnonymity(Guarantee):
     It then holds for every choice of releases as well, for somebody who has seen only some: series that are alike in
     all of them are alike in some of them, so that crowds only grow. A single release is a sequence of one.
 
+    A disjoint union of subjects keeps it, where no name is in two parts: series that were alike still are, so crowds
+    can only grow.
+
     Parameters
     ----------
     k
@@ -126,22 +129,12 @@ class SequenceAnonymity(Guarantee):
         refuse_unless_whole("k", self.k, 2, "a crowd of one hides nobody.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"k": int(self.k)}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         return (
             "Over all releases of the sequence, every published series is exactly the same as series of at least "
             f"{self.k - 1} other subjects, and absent where they are."
         )
-
-    @property
-    def needs_originals(self) -> bool:
-        """Anyone who has the releases can check it."""
-        return False
 
     def check(self, published: Judged | Sequence[Judged]) -> Verdict:
         """Count the crowd of every series over all releases, in any order; ids are the names.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.model.described import Described
 from shoal.model.verdict import Verdict
@@ -20,15 +20,13 @@ class Guarantee(Described):
     docstring, so a large panel is checked shard by shard.
     """
 
+    needs_originals: ClassVar[bool] = False
+    """Whether only the publisher can check it; otherwise anyone who has the release can."""
+
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         raise NotImplementedError
-
-    @property
-    def needs_originals(self) -> bool:
-        """Whether only the publisher can check it."""
-        return False
 
     def check(self, published: Judged) -> Verdict:
         """Judge published values, never group labels."""
@@ -37,15 +35,20 @@ class Guarantee(Described):
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """The verdict on the union of shards, from the verdicts on each, in their order.
 
-        One that does not hold comes first, then one that was not judged; of those that hold the weakest. A witness
-        then says in which shard it is.
+        One that does not hold comes first, then one that was not judged; of each kind the weakest. A witness then says
+        in which shard it is. Where no series of two shards are alike this is what the check of the union finds.
+        Otherwise the union may be better than its parts, and is never worse.
         """
-        at = min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
+        at = self._weakest(verdicts)
         found = verdicts[at]
         if len(verdicts) == 1 or found.witness is None:
             return found
         inside: dict[str, Any] = found.witness if isinstance(found.witness, dict) else {"series": found.witness}
         return Verdict(found.outcome, found.measured, found.required, {"shard": at, **inside}, found.note)
+
+    def _weakest(self, verdicts: Sequence[Verdict]) -> int:
+        """Which of several verdicts stands for all; the first among equals."""
+        return min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
         """The weakest is the smallest: by default what was measured. Where larger is worse, a class turns it round."""
