@@ -29,16 +29,16 @@ class LDiversity(Guarantee):
 
         l * #{ i in G : v is published with i }  <=  #G
 
-    in series, and where subjects have several series in different subjects as well. A missing entry may be any value,
-    so it counts towards all of them, unless the whole group has none. Columns are judged each on its own.
+    in series, and where subjects have several series in different subjects as well. Missing is a value like any other;
+    and because it may stand for any, it counts towards all of them too. Columns are judged each on its own.
 
-    Whoever knows values or shapes of a target is left with some of these groups, as a whole. The sums of both sides
-    over them keep the order, so that in series the share is at most 1/l in every such possible set as well, unless
-    groups without any entry are in it.
+    A disjoint union of subjects keeps it: where groups join, both sides add up, and the sums keep the order. For the
+    same reason the share is at most 1/l in every possible set, the groups as a whole with which somebody is left who
+    knows values or shapes of a target.
 
     Numbers are the same when they are equal; those that differ in the last digit are two values. Texts are one value
     also where they differ only in capitals, in spaces at the ends or in characters that nobody sees. Where no sensitive
-    value is published there is nothing to judge, and the guarantee does not hold.
+    column is published there is nothing to judge.
 
     Parameters
     ----------
@@ -68,19 +68,9 @@ class LDiversity(Guarantee):
         refuse_unless_whole("l", self.l, 2, "with 1 a group may have one value only.")
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same guarantee again."""
-        return {"l": int(self.l)}
-
-    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         return f"In every published group each sensitive value belongs to at most one in {self.l} members."
-
-    @property
-    def needs_originals(self) -> bool:
-        """Anyone who has the release can check it."""
-        return False
 
     def check(self, published: Judged) -> Verdict:
         """Count values in every group; measured is the size of a group over its most frequent value, at the least."""
@@ -93,12 +83,7 @@ class LDiversity(Guarantee):
             )
         classes = pattern_classes(found) if isinstance(found, Envelopes) else published_classes(found)
         verdicts = [self._judge(name, column, classes, found.subject_codes) for name, column in found.sensitive.items()]
-        judged = [verdict for verdict in verdicts if verdict is not None]
-        if not judged:
-            return Verdict(
-                "not judged", None, int(self.l), None, "no sensitive value is published, so there is none to judge"
-            )
-        return min(judged, key=lambda verdict: (verdict.holds, verdict.measured))
+        return verdicts[self._weakest(verdicts)]
 
     def _judge_events(self, tables: EventTables) -> Verdict:
         """The verdict on all groups of all snapshots; the witness is the first record of the worst."""
@@ -116,18 +101,15 @@ class LDiversity(Guarantee):
 
     def _judge(
         self, name: str, column: NDArray[Any], classes: NDArray[np.int64], subjects: NDArray[np.int64]
-    ) -> Verdict | None:
-        """The verdict on one column; None where all of it is missing."""
+    ) -> Verdict:
+        """The verdict on one column."""
         groups, values = np.unique(classes, return_inverse=True)[1].reshape(-1), value_codes(column)
         ways = [np.arange(len(groups))]
         if len(np.unique(subjects)) < len(subjects):
             ways.append(subjects)
         found = [largest_counts(groups, values, members) for members in ways]
         sizes, largest = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        at = np.flatnonzero(largest)
-        if not len(at):
-            return None
-        least = int(at[(sizes[at] / largest[at]).argmin()])
+        least = int((sizes / largest).argmin())
         size, most = int(sizes[least]), int(largest[least])
         holds = bool((largest * int(self.l) <= sizes).all())
         note = f"size of a group over its most frequent value, at the least; column {name!r}"
@@ -143,8 +125,7 @@ def largest_counts(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For each group its number of different members, and of those that carry its most frequent value.
 
-    Groups and members are numbers from 0, values too, or -1 where missing: such a member may carry any value of its
-    group. The count is 0 for a group where all are missing.
+    Groups and members are numbers from 0, values too, or -1 where missing, which is a value and may be any other.
     """
     n_groups = int(groups.max()) + 1
     pairs, pair = np.unique(groups * (int(members.max()) + 1) + members, return_inverse=True)
@@ -161,7 +142,6 @@ def largest_counts(
     largest = np.zeros(n_groups, dtype=np.int64)
     np.maximum.at(largest, counted // n_values, counts)
     largest += np.bincount(group_of[anything], minlength=n_groups)
-    largest[np.bincount(groups[known], minlength=n_groups) == 0] = 0
     return sizes.astype(np.int64), largest
 
 
@@ -181,6 +161,7 @@ def value_codes(column: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _first_carrier(inside: NDArray[np.bool_], values: NDArray[np.int64]) -> int:
-    """The first row of a group that carries its most frequent value."""
-    rows = np.flatnonzero(inside & (values >= 0))
-    return int(rows[(values[rows] == np.bincount(values[rows]).argmax()).argmax()])
+    """The first row of a group that carries its most frequent value, or of one where all are missing."""
+    rows = np.flatnonzero(inside)
+    often = np.bincount(values[rows] + 1, minlength=2)[1:]
+    return int(rows[(values[rows] == (often.argmax() if often.any() else -1)).argmax()])
