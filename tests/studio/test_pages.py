@@ -37,7 +37,7 @@ def test_the_start_page_lists_tables_tasks_and_releases(publisher, task):
 def test_a_task_says_what_it_promises_and_how_far_analysts_are(publisher, analyst, task):
     analyst.send("/label/api/answer", {"position": 0, "answer": "similar"})
     page = publisher.get(f"/tasks/{task}").text
-    assert "each the mean of at least 4 subjects: k-anonymity, checked" in page
+    assert "Each curve is the mean of the series of at least 4 people." in page
     assert "1 of 20" in page
     assert "no pair was decided by two analysts" in page
 
@@ -58,7 +58,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     assert (task.source, task.guarantee["statement"]) == ("public", "Simulated.")
     assert "“Simulated.”" in publisher.get("/tasks/open").text
     anna = open_link(studio, publisher.make_link("open", "anna"))
-    assert "The curves are public data." in anna.get("/label").text
+    assert "The publisher states that these series are public." in anna.get("/label").text
 
 
 def test_a_task_that_cannot_be_protected_is_refused_and_not_written(publisher, project):

@@ -20,14 +20,6 @@ label = typer.Typer(
     rich_markup_mode=None,
 )
 
-_TWO_RELEASES = (
-    "these curves are a release: later ones of the same subjects must stay within the groups shown, as those by a "
-    "metric learned from this task do"
-)
-_OF_A_RELEASE = (
-    "a later release of the same subjects and the one shown here are two; with --ledger at both, one that breaks the "
-    "promise is refused"
-)
 _OF_A_ROUND = {"source", "analyst", "next_", "as_json"}
 
 
@@ -95,12 +87,21 @@ def export_(
     the groups are recorded in a ledger, and releases by a metric learned from the task stay within them. With --public
     the series are shown as they are. One of the two must be given, unless SOURCE is a release.
     """
-    from shoal.process.labelling import DEFAULT_QUESTION, build_task, hand_out, is_task, refuse_folder, refuse_name
+    from shoal.model.sentence import said
+    from shoal.process.labelling import (
+        DEFAULT_QUESTION,
+        PAIRS,
+        build_task,
+        hand_out,
+        is_task,
+        refuse_folder,
+        refuse_name,
+    )
 
     refuse_name(analyst)
     if is_task(source):
         _refuse_options_of_a_new_task(ctx)
-        folder, said = Path(source), []
+        folder, rows = Path(source), []
     else:
         folder = out
         refuse_folder(out)  # before anything is recorded
@@ -126,7 +127,7 @@ def export_(
                 question=DEFAULT_QUESTION if question is None else question,
                 seed=seed,
             ).save(out)
-        said = progress.rows
+        rows = progress.rows
     handed = hand_out(folder, analyst, next_)
     task, guarantee = handed.task, handed.task.guarantee
     if as_json:
@@ -141,19 +142,20 @@ def export_(
                 "pairs": handed.n_pairs,
                 "left": handed.n_left,
                 "hand_over": str(handed.folder),
-                "mind": _mind(task.source, ledger),
+                "said": said(PAIRS, task),
+                "mind": _mind(task, ledger),
             }
         )
         return
     print_table(
         [
-            *said,
+            *rows,
             ("task", str(folder)),
             ("shown", f"{task.n_curves} curves of {len(task.times)} instants"),
             (guarantee["name"], _promise(guarantee)),
-            ("pairs", f"{handed.n_pairs} for {analyst}, {handed.n_left} to come"),
+            ("pairs", ". ".join([f"{handed.n_pairs} for {analyst}, {handed.n_left} to come", *said(PAIRS, task)])),
             ("hand over", f"{handed.folder} and nothing else"),
-            *([] if (mind := _mind(task.source, ledger)) is None else [("mind", mind)]),
+            *([] if (mind := _mind(task, ledger)) is None else [("mind", mind)]),
         ]
     )
 
@@ -209,18 +211,24 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
             )
 
 
-def _mind(source: str, ledger: Path | None) -> str | None:
+def _mind(task: Any, ledger: Path | None) -> str | None:
     """What to mind about the next release."""
-    if source == "presanitised":
-        return _TWO_RELEASES if ledger is None else f"{_TWO_RELEASES}; for others give --ledger {ledger}"
-    return _OF_A_RELEASE if source == "released" else None
+    from shoal.model.sentence import said
+    from shoal.process.labelling import NEXT_RELEASE
+
+    found = said(NEXT_RELEASE, task)
+    if ledger is not None:
+        found.append(f"for others give --ledger {ledger}")
+    return "; ".join(found) or None
 
 
 def _promise(guarantee: dict[str, Any]) -> str:
     if "measured" not in guarantee:
         return str(guarantee["statement"])
     share = f", none with more than {ceil(100 * guarantee['largest_share'])}%" if "largest_share" in guarantee else ""
-    return f"holds: {guarantee['measured']}, required {guarantee['required']} ({guarantee['counts']}{share})"
+    # Other guarantees do not measure a crowd.
+    counted = f" ({guarantee['counts']}{share})" if guarantee["name"] == "k-anonymity" else ""
+    return f"holds: {guarantee['measured']}, required {guarantee['required']}{counted}"
 
 
 def _consistency(share: Any) -> str:

@@ -14,7 +14,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from shoal.process.labelling import LabelTask
+from shoal.model.sentence import said
+from shoal.process.labelling import CURVES
 from shoal.studio.answers import Standing
 from shoal.studio.context import Analyst, InStudio, Studio
 from shoal.studio.drawing import axis_of, draw_pair
@@ -72,7 +73,7 @@ def show_label(studio: InStudio, session: Analyst) -> HTMLResponse:
         state=state,
         drawing=draw_pair(state.pair.left, state.pair.right, axis) if state.pair else "",
         start={"state": state.model_dump(), "axis": axis},
-        about=_about(task),
+        about=" ".join(said(CURVES, task)),
         csrf=session.csrf,
         until=session.link.expires if session.link else None,
     )
@@ -138,16 +139,6 @@ def _state(studio: Studio, task: str, standing: Standing) -> State:
         left, right = studio.answers.task(task).curves(question)
         pair = Pair(position=question.position, left=_plain(left), right=_plain(right))
     return State(pair=pair, done=standing.done, total=standing.total, last=standing.last)
-
-
-def _about(task: LabelTask) -> str:
-    """What the curves are, to whoever looks at them."""
-    if task.source == "presanitised":
-        crowd = "people" if task.guarantee.get("counts") == "subjects" else "series"
-        return (
-            f"Each curve is the mean of at least {task.guarantee['measured']} {crowd}; nobody’s own readings are shown."
-        )
-    return "The curves are public data." if task.source == "public" else "The curves are those of a published release."
 
 
 def _plain(values: NDArray[Any]) -> list[float | None]:

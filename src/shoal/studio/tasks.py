@@ -9,7 +9,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError
-from shoal.process.labelling import DEFAULT_QUESTION, MULTIPLE, Labels, LabelTask, agreement, consistency
+from shoal.model.sentence import said
+from shoal.process.labelling import (
+    CURVES,
+    DEFAULT_QUESTION,
+    MULTIPLE,
+    PAIRS,
+    Labels,
+    LabelTask,
+    agreement,
+    consistency,
+)
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_lines
 from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed
@@ -148,6 +158,8 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
         name=name,
         task=task,
         table=studio.project.table_of(name),
+        curves=" ".join(said(CURVES, task)),
+        pairs=" ".join(said(PAIRS, task)),
         closed=studio.project.closed_by(name),
         analysts=_analysts(labels, [link.analyst for link in links], task.n_pairs),
         counts=labels.counts(),

@@ -18,14 +18,18 @@ from shoal.process.labelling.labels import Answer, Label, Labels, labelled_pairs
 from shoal.process.labelling.learning import CurvePoint, curve, learn
 from shoal.process.labelling.questions import DEFAULT_QUESTION, Choice, Question
 from shoal.process.labelling.rounds import HandedOut, TakenIn, build_task, hand_out, is_task, learn_from, take_in
+from shoal.process.labelling.sentences import CURVES, NEXT_RELEASE, PAIRS
 from shoal.process.labelling.shown import MULTIPLE, copies
 from shoal.process.labelling.stopping import Advice, advice
 from shoal.process.labelling.storing import refuse_folder
 from shoal.process.labelling.task import LabelTask
 
 __all__ = [
+    "CURVES",
     "DEFAULT_QUESTION",
     "MULTIPLE",
+    "NEXT_RELEASE",
+    "PAIRS",
     "Advice",
     "Agreement",
     "Answer",

@@ -246,6 +246,11 @@ class LabelTask:
         return n_fresh + n_repeats
 
     @property
+    def n_pairs_wanted(self) -> int:
+        """How many questions were asked for, of which there may be fewer."""
+        return int(self._asking.n_pairs)
+
+    @property
     def choice(self) -> Choice:
         """How pairs are chosen."""
         return self._asking.choice
