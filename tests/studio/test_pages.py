@@ -172,7 +172,7 @@ class TestReleases:
         form = {"name": "out", "table": "days.csv", "k": "4", "metric": "generic"}
         assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
         page = publisher.get("/releases/out").text
-        assert "k-anonymity: measured 4, required 4" in page
+        assert "Holds, checked on the published data just now: k-anonymity, measured 4, required 4" in page
         assert f"shoal verify {project.folder / 'releases' / 'out'}" in page
         assert verify(project.folder / "releases" / "out").holds
         again = publisher.post("/releases", form)

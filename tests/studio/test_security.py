@@ -276,7 +276,7 @@ class TestFailures:
         monkeypatch.setattr(studio.project, "panel", fail)
         answer = publisher.done(publisher.post("/tasks", {"name": "a", "table": "days.csv"}))
         assert answer.status_code == 400
-        assert "An internal error. Nothing was written" in answer.text
+        assert "An internal error; its place is logged." in answer.text
         assert "31.4159" not in answer.text + "".join(capfd.readouterr())
 
     def test_a_wrong_field_is_named_and_not_quoted(self, publisher):

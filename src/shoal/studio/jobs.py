@@ -107,7 +107,7 @@ class Jobs:
         except Exception as error:
             # Its message may quote the data.
             tell_place(error)
-            self._change(name, status="failed", message="An internal error. Nothing was written; the place is logged.")
+            self._change(name, status="failed", message="An internal error; its place is logged.")
         else:
             self._change(name, status="done", leads_to=page)
 

@@ -10,13 +10,18 @@ from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError, ShoalError
 from shoal.methods import Microaggregation
+from shoal.model.sentence import said
 from shoal.process import publish
 from shoal.release import check_target, load_release, verify
+from shoal.release.facts import Facts
+from shoal.release.sentences import WHO_CAN_CHECK
+from shoal.report.words import marked
 from shoal.studio.context import InStudio, Publisher
 from shoal.studio.hidden import protecting, refuse_renamed
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.rendering import page
+from shoal.studio.sentences import FOLDER, GROUPED, VERDICT
 
 router = APIRouter()
 
@@ -102,11 +107,31 @@ def show_release(release: Name, studio: InStudio, session: Publisher) -> HTMLRes
         certificate = load_release(folder).certificate if not findings else None
     except ShoalError as error:
         findings = (str(error),)
+    facts = Facts(certificate or {})
     return page(
         "release.html.j2",
         name=release,
         folder=str(folder.resolve()),
         findings=findings,
         certificate=certificate,
+        guarantees=[
+            {
+                "verdict": " ".join(said(VERDICT, facts.about(part))),
+                "statement": part["statement"],
+                "checked": marked(" ".join(said(WHO_CAN_CHECK, facts.about(part)))),
+            }
+            for part in facts.guarantees
+        ],
+        counts=[(key, facts.counts[key]) for key in _COUNTS if facts.counts.get(key) and _is_meant(key, facts)],
+        grouped=said(GROUPED, facts),
+        about_folder=" ".join(said(FOLDER, facts)),
         session=session,
     )
+
+
+_COUNTS = ("series", "subjects", "instants", "events", "snapshots", "groups")
+
+
+def _is_meant(key: str, facts: Facts) -> bool:
+    """Whether a count says something: where nothing is promised, rows that happen to be equal are no groups."""
+    return key != "groups" or not facts.promises("none")
