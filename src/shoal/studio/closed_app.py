@@ -48,7 +48,7 @@ class ClosedSettings(Reached):
 
 
 class About(BaseModel):
-    """What can be asked for."""
+    """What can be asked for, and what answers are made of."""
 
     instants: int
     first: int | str
@@ -58,6 +58,7 @@ class About(BaseModel):
     minimum_group: int
     budget: int
     epsilon: float | None
+    answers: list[str]
 
 
 class Budget(BaseModel):

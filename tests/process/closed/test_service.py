@@ -163,6 +163,7 @@ class TestQuestions:
             "minimum_group",
             "budget",
             "epsilon",
+            "answers",
         }
 
 

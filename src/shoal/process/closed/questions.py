@@ -48,14 +48,14 @@ Where = Annotated[tuple[Condition, ...], Field(max_length=MOST_CONDITIONS)]
 
 
 class Count(_Part):
-    """How many series meet all conditions."""
+    """How many series meet all conditions, or with noise about how many subjects; `/about` says what is compared."""
 
     kind: Literal["count"] = "count"
     where: Where = ()
 
 
 class Mean(_Part):
-    """The mean, over the series that meet all conditions, of their mean value from `start` to `end`."""
+    """The mean, over those that `count` counts, of their mean value from `start` to `end`."""
 
     kind: Literal["mean"] = "mean"
     start: Moment | None = None
@@ -65,7 +65,7 @@ class Mean(_Part):
 
 
 class Quantile(_Part):
-    """The value that a share `q` of those series does not exceed in their mean value from `start` to `end`."""
+    """The value that a share `q` of those does not exceed in their mean value from `start` to `end`."""
 
     kind: Literal["quantile"] = "quantile"
     q: Annotated[float, Field(ge=0.0, le=1.0)]
@@ -93,7 +93,7 @@ class Answer(_Part):
     value
         What was asked for.
     reason
-        Why there is none: "below-minimum", too few series meet the conditions, or none does; "not-understood", the data
+        Why there is none: "below-minimum", too few meet the conditions, or none does; "not-understood", the data
         has no such instant or channel, or its clock shows that time twice; "budget", nothing is left.
     questions_left
         How many more this recipient may ask.

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.model.sentence import said
 from shoal.process.closed.cells import answer_from_cells
 from shoal.process.closed.folder import DATABASE, load_settings, load_table
 from shoal.process.closed.noisy import NoisyAnswers
 from shoal.process.closed.questions import QUESTION, Answer, Count, Mean, Quantile, Reason, Refused
 from shoal.process.closed.register import Register, Token, Used, note, still_opens, used_by
+from shoal.process.closed.sentences import ANSWERS, Answering
 from shoal.process.tokens import Clock
 from shoal.read.zones import time_texts
 
@@ -121,7 +123,7 @@ class Closed:
         return max(0, min(left))
 
     def about(self) -> dict[str, Any]:
-        """What a recipient is told about the data: what can be asked for, nothing of what it says."""
+        """What a recipient is told: what can be asked for and what answers are made of, nothing of what they say."""
         times, zone = self._table.times, self._table.timezone
         ends = times[[0, -1]]
         first, last = ends.tolist() if ends.dtype.kind == "i" else time_texts(ends, zone)
@@ -134,4 +136,5 @@ class Closed:
             "minimum_group": self.settings.minimum_group,
             "budget": self.settings.budget,
             "epsilon": self.settings.epsilon,
+            "answers": said(ANSWERS, Answering(self.settings, self._table)),
         }

@@ -169,7 +169,9 @@ class EnginePart(Part):
 class ClosedPart(Part):
     """What a closed service answers, and how much of it."""
 
-    minimum_group: int = Field(default=10, ge=2, description="No answer is about fewer subjects.")
+    minimum_group: int = Field(
+        default=10, ge=2, description="No answer is about fewer subjects; with epsilon, hardly ever one."
+    )
     budget: int = Field(default=1000, ge=1, description="Questions of each recipient, refused ones included.")
     budget_in_all: int = Field(default=10_000, ge=1, description="Questions of all recipients together.")
     epsilon: float | None = Field(
