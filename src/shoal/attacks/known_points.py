@@ -197,7 +197,8 @@ class KnownPoints:
         """The risk, from what each way to compare found; `guesses` are the chances without knowledge, if known."""
         at = better([view.found for view in views])
         taken = views[at]
-        holds = f"{self.knows[0].lower()}{self.knows[1:-1]}"
+        known = replace(self, n=self._n(scene)).knows  # no more than there are
+        holds = f"{known[0].lower()}{known[1:-1]}"
         others = max(scene.ground.n_instants - self._n(scene), 1)
         return KnownPointsRisk(
             **link_figures(taken.found, scene.truth, holds, guesses, [view.found for view in views]),

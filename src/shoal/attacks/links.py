@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.ground import Rows, Truth
-from shoal.attacks.words import between, percent
+from shoal.attacks.sentences import LINKED, Linked
 from shoal.model import Interval, Risk
+from shoal.model.sentence import said
 
 N_WORST = 10
 N_SURE = 20
@@ -157,12 +158,14 @@ def link_figures(
     holds: str,
     guesses: NDArray[np.float64] | None = None,
     views: Sequence[Chances] = (),
+    *,
+    slices: bool = False,
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
     `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
     series. `views` are the chances of other ways to compare, where an adversary may have taken any: `prosecutor`,
-    `highest` and `worst` are then of the way that is worst for the target.
+    `highest` and `worst` are then of the way that is worst for the target. `slices`: the targets are slices.
     """
     chance, n = found.chance, len(truth.targets)
     success = float(min(chance.mean(), chance.max()))
@@ -173,6 +176,17 @@ def link_figures(
     sole = found.sizes == 1
     interval = Interval.wilson(success, n)
     order = np.argsort(-at_most, kind="stable")[:N_WORST]
+    real = truth.owners[truth.owners >= 0]
+    linked = Linked(
+        holds=holds,
+        n=n,
+        success=success,
+        interval=interval,
+        prosecutor=prosecutor,
+        guess=guess,
+        several=len(np.unique(real)) < len(real),
+        slices=slices,
+    )
     return {
         "success": success,
         "interval": interval,
@@ -189,14 +203,5 @@ def link_figures(
         "sole": float(sole.mean()),
         "sole_right": float(chance[sole].mean()) if sole.any() else 0.0,
         "n_left_out": truth.n_left_out,
-        "sentence": link_sentence(holds, n, success, interval, guess, prosecutor),
+        "sentence": " ".join(said(LINKED, linked)),
     }
-
-
-def link_sentence(holds: str, n: int, success: float, interval: Interval, guess: float, prosecutor: float) -> str:
-    """What was achieved, for people."""
-    return (
-        f"Somebody who holds {holds} finds a target's own published series with a chance of {percent(success)} "
-        f"({between(interval)}; {n} targets), where it looks surest {percent(prosecutor)}; "
-        f"by guessing {percent(guess)}."
-    )

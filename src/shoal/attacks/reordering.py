@@ -116,15 +116,10 @@ class Reordering:
         links = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
         found = _count(links, truth.owners, wanted)
         cut = Truth(truth.rows, truth.owners, truth.owners, wanted, truth.n_left_out)
-        figures = link_figures(found, cut, "nothing but the release", kin[wanted] / rivals[wanted])
+        figures = link_figures(found, cut, "nothing but the release", kin[wanted] / rivals[wanted], slices=True)
         # Where an original has several slices among the worst it is named once.
         order = truth.rows[wanted[np.argsort(-found.chance, kind="stable")]]
         figures["worst"] = tuple(dict.fromkeys(order.tolist()))[: len(figures["worst"])]
-        figures["sentence"] = (
-            figures["sentence"]
-            .replace("a target's own published series", "another slice of a slice's subject")
-            .replace("targets)", "slices)")
-        )
         return ReorderingRisk(**figures, n_slices=published.n_series)
 
     def _habits(self, values: Floats, times: NDArray[Any]) -> Floats:

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.attacks.ground import Floats, Rows, Truth, find_classes, find_ground, find_truth, need_panel
 from shoal.attacks.links import N_WORST
+from shoal.attacks.sentences import SUMMED, Summed
 from shoal.attacks.subsets import Found, find_members
 from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
-from shoal.attacks.words import between, check_amount, check_count, percent
+from shoal.attacks.words import check_amount, check_count
 from shoal.errors import ParameterError
 from shoal.model import Interval, Panel, Risk
+from shoal.model.sentence import said
 
 MOST_SETS = 4  # sets that fit alike and are counted
 MOST_CONTROLS = 5
@@ -222,10 +224,15 @@ class SubsetSum:
             len(sets.sets) == 1 and sets.sets[0] == frozenset(members.tolist())
             for sets, members in zip(found, true, strict=True)
         ]
-        sentence = (
-            f"Somebody who holds {step_words(self.step)} of everybody tells a member of a published mean with a chance "
-            f"of {percent(success)} ({between(interval)}; {n} means), and all members of "
-            f"{percent(float(np.mean(very)))} of the means; by guessing {percent(guess)}."
+        n_open = sum(not sets.complete for sets in found)
+        summed = Summed(
+            holds=step_words(self.step),
+            n=n,
+            success=success,
+            interval=interval,
+            recovered=float(np.mean(very)),
+            guess=guess,
+            n_open=n_open,
         )
         return SubsetRisk(
             success=success,
@@ -239,10 +246,10 @@ class SubsetSum:
             control=float(np.mean(controls)) if controls else None,
             control_interval=Interval.wilson(float(np.mean(controls)), len(controls)) if controls else None,
             confidence=float(np.divide(1.0, n_sets, out=np.zeros(len(n_sets)), where=n_sets > 0).mean()),
-            sentence=sentence,
+            sentence=" ".join(said(SUMMED, summed)),
             n_means=n,
             recovered=float(np.mean(very)),
-            n_open=sum(not sets.complete for sets in found),
+            n_open=n_open,
             n_searched=sum(sets.searched for sets in found),
         )
 

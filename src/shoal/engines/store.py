@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ _RESULTS = pa.schema([(SHARD, pa.int64()), (_BYTES, pa.binary())])
 
 
 @dataclass(frozen=True, eq=False)
-class EngineStore(Generic[T]):
+class EngineStore(Store[T]):
     """Items of one kind on an engine, numbered from 0."""
 
     engine: Engine

@@ -6,6 +6,7 @@ work on them is an engine's business; here is what everybody else needs to know.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -33,29 +34,27 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 
-class Store(Protocol[T]):
+class Store(ABC, Generic[T]):
     """Items that lie somewhere, each small enough for one worker.
 
     Work gets the number of the shard and the item. It must survive pickling, and be a function of what it gets and of
     nothing else: what is lost with a worker is computed again.
     """
 
-    @property
-    def n_shards(self) -> int:
-        """How many there are."""
-        ...
+    n_shards: int
+    """How many there are."""
 
+    @abstractmethod
     def map(self, work: Callable[[int, T], R]) -> list[R]:
         """Small results of all shards, in their order."""
-        ...
 
+    @abstractmethod
     def each(self, work: Callable[[int, T], U]) -> Store[U]:
         """Large results, which stay where they are."""
-        ...
 
+    @abstractmethod
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
         """Some shards together in one place, in the order given; small results, in the order of the parts."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +147,7 @@ class Shards(Generic[T]):
         return self.store.map(work)
 
 
-class _Unsplit:
+class _Unsplit(Store[Any]):
     """Where there are no shards yet."""
 
     n_shards = 0
@@ -236,6 +235,7 @@ class ShardFacts:
     n_subjects: int
     shows_everybody: bool
     has_envelopes: bool
+    has_profiles: bool
     guarantees: tuple[Guarantee, ...]
     recipe: Recipe
     secrets: Mapping[str, Any]
@@ -248,6 +248,7 @@ def _facts(number: int, candidate: Candidate) -> ShardFacts:
         candidate.private.original.n_subjects,
         candidate.shows_everybody,
         candidate.has_envelopes,
+        candidate.has_profiles,
         candidate.guarantees,
         candidate.recipe,
         dict(candidate.private.secrets),
@@ -318,6 +319,11 @@ class CandidateShards(Shards[Candidate]):
     def has_envelopes(self) -> bool:
         """Whether series are published as ranges and shapes."""
         return self.facts[0].has_envelopes
+
+    @property
+    def has_profiles(self) -> bool:
+        """Whether groups are published as a profile each."""
+        return self.facts[0].has_profiles
 
     @property
     def secrets(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.attacks.links import LinkRisk
+from shoal.attacks.sentences import about_profiles
 from shoal.guarantees import KAnonymity
 from shoal.model import Attack, Candidate, CandidateShards, Panel, Profiles, Risk
 
@@ -36,9 +37,13 @@ def attack_all(
     In shards as many targets are drawn as there are subjects given.
     """
     if isinstance(candidate, CandidateShards):
-        return {name: candidate.attack(one, n_targets=len(subjects), seed=seed) for name, one in attacks.items()}
-    targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, subjects))
-    return {name: candidate.attack(attack, targets) for name, attack in attacks.items()}
+        found = {name: candidate.attack(one, n_targets=len(subjects), seed=seed) for name, one in attacks.items()}
+    else:
+        targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, subjects))
+        found = {name: candidate.attack(attack, targets) for name, attack in attacks.items()}
+    if not candidate.has_profiles:
+        return found
+    return {name: replace(risk, sentence=about_profiles(risk.sentence)) for name, risk in found.items()}
 
 
 def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:

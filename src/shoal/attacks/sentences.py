@@ -1,0 +1,99 @@
+"""What attacks that link targets or search for sums say about a release, beside the condition under which it is true.
+
+Of other attacks there is one sentence each, true of whatever they can attack; it stands where their figures are made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shoal.attacks.words import between, percent
+from shoal.model import Interval
+from shoal.model.sentence import Sentence
+
+OWN, OF_SUBJECT = "a target's own published series", "a published series of a target's subject"
+OF_PROFILES = "a target among as many curves as the profiles count"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linked:
+    """What was achieved by linking.
+
+    Parameters
+    ----------
+    holds
+        What finishes "Somebody who holds ...".
+    n, success, interval, prosecutor, guess
+        How many targets, the chance to link one with its interval, where it looks surest, and by guessing.
+    several
+        Whether a subject has several published rows: any of them counts as found.
+    slices
+        Whether targets are slices, for which another one of the same subject is wanted.
+    """
+
+    holds: str
+    n: int
+    success: float
+    interval: Interval
+    prosecutor: float
+    guess: float
+    several: bool = False
+    slices: bool = False
+
+
+LINKED: tuple[Sentence[Linked], ...] = (
+    Sentence("own series", lambda a: not a.several and not a.slices, lambda a: _linked(a, OWN, "targets")),
+    Sentence(
+        "series of the subject",
+        lambda a: a.several and not a.slices,
+        lambda a: _linked(a, OF_SUBJECT, "targets"),
+    ),
+    Sentence("slices", lambda a: a.slices, lambda a: _linked(a, "another slice of a slice's subject", "slices")),
+)
+
+
+def _linked(found: Linked, what: str, targets: str) -> str:
+    return (
+        f"Somebody who holds {found.holds} finds {what} with a chance of {percent(found.success)} "
+        f"({between(found.interval)}; {found.n} {targets}), where it looks surest {percent(found.prosecutor)}; "
+        f"by guessing {percent(found.guess)}."
+    )
+
+
+def about_profiles(sentence: str) -> str:
+    """The same where profiles were attacked: no row of them is a target's own, they stand for as many as they count."""
+    return sentence.replace(OWN, OF_PROFILES).replace(OF_SUBJECT, OF_PROFILES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summed:
+    """What was achieved by looking for the members of published means: see `SubsetRisk`."""
+
+    holds: str
+    n: int
+    success: float
+    interval: Interval
+    recovered: float
+    guess: float
+    n_open: int
+
+
+SUMMED: tuple[Sentence[Summed], ...] = (
+    Sentence(
+        "members",
+        lambda a: True,
+        lambda a: (
+            f"Somebody who holds {a.holds} of everybody tells a member of a published mean with a chance of "
+            f"{percent(a.success)} ({between(a.interval)}; {a.n} means), and all members of {percent(a.recovered)} of "
+            f"the means; by guessing {percent(a.guess)}."
+        ),
+    ),
+    Sentence(
+        "not proven",
+        lambda a: a.n_open > 0,
+        lambda a: (
+            f"For {a.n_open} of the means the search does not prove that no other members fit, so these chances may be "
+            "too high or too low."
+        ),
+    ),
+)
