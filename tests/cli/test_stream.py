@@ -532,3 +532,28 @@ def test_the_loss_by_value_of_a_stream_goes_on_after_a_stop(monkeypatch, capsys)
     capsys.readouterr()
     assert stream(monkeypatch, arriving, "--suppression-limit", "1", method=["--l", "2", "--window", "1"]) == 0
     assert "Loss by value: no. 1 of the originals 80 % -> 50 %" in capsys.readouterr().err
+
+
+def test_what_no_window_could_save_is_said_of_a_whole_stream_only(monkeypatch, capsys):
+    # What comes later may save with a wider window what is lost by now: here as many b as there were a.
+    arriving = [json.dumps({"time": t, "x": x, "age": 30}) for t in range(6) for x in ("aaaab" if t < 3 else "abbbb")]
+    method, allowed = ["--l", "2", "--window", "1"], ("--suppression-limit", "1")
+    assert stream(monkeypatch, arriving[:16], "--no-flush", *allowed, method=method) == 0
+    told = capsys.readouterr().err
+    assert "Loss by value so far: no. 1 of the originals 80 % -> 50 %" in told
+    assert "No window suppresses less" not in told
+    assert "This is about the events that have left the window; the stream can go on." in told
+    assert stream(monkeypatch, arriving, *allowed, method=method) == 0
+    told = capsys.readouterr().err
+    assert "at l = 2 all events in one window need 0 %" in told
+    assert "so far" not in told
+    assert "the stream can go on" not in told
+    assert stream(monkeypatch, arriving[:15], *allowed, out="short", private=None, method=method) == 0
+    assert "No window suppresses less at l = 2" in capsys.readouterr().err
+
+
+def test_a_stream_that_loses_little_is_not_warned_of(monkeypatch, capsys):
+    assert stream(monkeypatch, lines()) == 0
+    told = capsys.readouterr().err
+    assert "Loss by value" not in told
+    assert "suppressed" not in told

@@ -15,9 +15,10 @@ import polars as pl
 from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods.reposition import Reposition
 from shoal.model import Recipe
+from shoal.model.sentence import said
 from shoal.process.steps import Steps, silent
+from shoal.process.stream_sentences import LOSS, Streamed
 from shoal.release.private import open_private
-from shoal.release.suppression import loss_by_value, warning_of
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.checkpoint import Checkpoint, Kept, different, locked, read_checkpoints
 from shoal.streams.folder import Folder
@@ -273,13 +274,9 @@ class _Stream:
 
     def tell_of_suppression(self, tell: Callable[[str], None]) -> None:
         """Tell the publisher what was lost so far, by value; the summary beside the release says only how much."""
-        found = self._totals.suppression
-        if found.lost and found.kept and found.values:
-            tell(f"Loss by value: {loss_by_value(found)}.")
-        if not found.n_originals:
-            return
-        if told := warning_of(found, Recipe(self._method.name, self._method.parameters)):
-            tell(told)
+        recipe = Recipe(self._method.name, self._method.parameters)
+        for sentence in said(LOSS, Streamed(self._totals.suppression, recipe, self.finished)):
+            tell(sentence)
 
     def summary(self) -> dict[str, Any]:
         """The figures so far: counts only."""
