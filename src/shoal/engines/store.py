@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.work import each_key, starts_of_keys, whole_keys
+from shoal.model.shards import Store
 
 T = TypeVar("T")
 U = TypeVar("U")

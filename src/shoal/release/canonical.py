@@ -3,8 +3,8 @@
 Readers of a table see more than its numbers: types, texts, marks of what is missing. Two rows that look alike after a
 conversion may differ before it, so nothing is converted here:
 
-    Parquet  the very types that are written; missing is null and never NaN; the statistics in the footer are those of
-             the rows; no more rows than the certificate counts
+    Parquet  the very types that are written; missing is null and never NaN; the statistics in the footer and the
+             dictionaries are those of the rows; no more rows than the certificate counts
     CSV      writing what was read gives the same bytes
 
 Tables are read block by block, so that a small file that unpacks to a large one is refused before it fills the memory.
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from shoal.errors import ReleaseError
 from shoal.model.keyed_names import NAME_LENGTH
 from shoal.release.files import NotAPanelError, column_times, csv_frame, parse_times, unreadable
+from shoal.release.parquet_pages import Unused, refuse_overlaps
 
 BLOCK_ROWS = 1 << 17
 _CSV_BLOCK = 1 << 22
@@ -151,21 +152,28 @@ def parquet_blocks(path: Path, schema: pa.Schema, rows: int = BLOCK_ROWS) -> Ite
     """The rows of a Parquet file, so many at a time, if its columns are exactly these and its footer is true.
 
     Raises KeyError where it has other columns, NotAPanelError, without the name of the file, where these are not of the
-    types that are written, hold NaN, or have statistics that are not those of the rows.
+    types that are written, hold NaN, or have statistics or dictionaries that are not those of the rows.
     """
     with pq.ParquetFile(path, pre_buffer=False) as file:
         refuse_other_types(file, schema)
+        refuse_overlaps(file.metadata)
         n_seen = 0
         for group in range(file.metadata.num_row_groups):
             extremes = _Extremes(schema)
+            chunks = [file.metadata.row_group(group).column(place) for place in range(len(schema))]
+            unused = [Unused(path, chunk, field.type) for chunk, field in zip(chunks, schema, strict=True)]
             for batch in file.iter_batches(rows, row_groups=[group], use_threads=False):
                 # Texts of other libraries may be of 64 bits.
                 block = pa.Table.from_batches([batch]).cast(schema)
                 refuse_nan(block, n_seen)
                 extremes.add(block)
+                for column, left in zip(block.columns, unused, strict=True):
+                    left.see(column)
                 n_seen += block.num_rows
                 yield block
             extremes.compare(file.metadata.row_group(group))
+            for left in unused:
+                left.refuse()
 
 
 def refuse_other_types(file: pq.ParquetFile, schema: pa.Schema) -> None:
