@@ -78,11 +78,11 @@ def test_a_subject_is_found_by_any_of_its_series():
 
 def test_targets_are_those_who_are_published():
     original, published = Panel([[1.0], [2.0], [3.0], [4.0]]), Panel([[3.0], [7.0], [1.0]])
-    truth = find_truth(original, published, [2, -1, 0], None, None, 0)
+    truth = find_truth(original, published, [2, -1, 0], None)
     assert truth.targets.tolist() == [0, 2]
     assert truth.owners.tolist() == [2, -1, 0]
     assert truth.n_left_out == 2
-    assert find_truth(original, published, [2, -1, 0], [3, 2, 2], None, 0).targets.tolist() == [2]
+    assert find_truth(original, published, [2, -1, 0], [3, 2, 2]).targets.tolist() == [2]
     assert KnownPoints(1).attack(original, published, rows=[2, -1, 0]).n_left_out == 2
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shoal.attacks.ground import Truth
-from shoal.attacks.links import Carried, Chances, Links, baseline_chances, count_links, link_figures, surest
+from shoal.attacks.ground import NO_LEVELS, Truth
+from shoal.attacks.links import Carried, Chances, LinkFindings, Links, count_links, link_figures, surest
 
 
 def chances(own, sizes, nearest, following):
@@ -39,7 +39,8 @@ def test_a_mean_of_equal_chances_does_not_exceed_them_by_rounding():
     found = chances([1] * 1000, [12] * 1000, np.ones(1000), np.full(1000, 2.0))
     assert surest(found) == 1 / 12
     truth = Truth(np.arange(1000), np.arange(1000), np.arange(1000), np.arange(1000), 0)
-    assert link_figures(found, truth, "nothing")["success"] <= 1 / 12
+    findings = LinkFindings.of(truth, [(found,)], NO_LEVELS)
+    assert link_figures(findings, "nothing")["success"] <= 1 / 12
 
 
 def test_rows_of_a_subject_are_counted_class_by_class():
@@ -58,5 +59,7 @@ def test_candidates_are_counted_as_rows_and_fictive_ones_count():
     assert found.sizes.tolist() == [2, 3]
     assert found.own.tolist() == [1, 1]
     assert found.chance.tolist() == pytest.approx([1 / 2, 1 / 3])
-    assert baseline_chances(truth).tolist() == pytest.approx([1 / 3, 1 / 3])
+    findings = LinkFindings.of(truth, [(found,)], NO_LEVELS)
+    assert findings.own_rows.tolist() == [1, 1]
+    assert link_figures(findings, "nothing")["baseline"] == pytest.approx(1 / 3)
     assert links.target().tolist() == [0, 1, 1]

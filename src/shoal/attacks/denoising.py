@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shoal.attacks.components import denoise
-from shoal.attacks.ground import need_panel
+from shoal.attacks.ground import SeriesAttack, Truth
 from shoal.attacks.known_points import KnownPoints
-from shoal.attacks.links import LinkRisk
+from shoal.attacks.links import LinkFindings, LinkRisk
 from shoal.attacks.words import check_amount, check_count, check_targets, percent
 from shoal.errors import ParameterError
-from shoal.model import Interval, Panel
+from shoal.model import Findings, Interval, Panel
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class DenoisingRisk(LinkRisk):
 
 
 @dataclass(frozen=True)
-class Denoising:
+class Denoising(SeriesAttack[DenoisingRisk]):
     """The chance to find a target's published series by a few readings, after noise was filtered out of the release.
 
     Series have much in common that noise has not. The adversary splits the release into principal components, keeps
@@ -88,25 +87,8 @@ class Denoising:
         """What the adversary holds."""
         return f"Exact readings at {self.n} instants drawn at random, and that noise was added to the release."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {
-            "n": int(self.n),
-            "snr": None if self.snr is None else float(self.snr),
-            "n_targets": None if self.n_targets is None else int(self.n_targets),
-            "seed": int(self.seed),
-        }
-
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> DenoisingRisk:
-        """Attack published series.
-
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
-        all that are published by default.
-        """
-        need_panel("Denoising", published)
+    def look(self, original: Panel, published: Panel, truth: Truth) -> DenoisingFindings:
+        """The filtered series nearest to the known readings, and the published ones."""
         values = published.values.reshape(published.n_series, published.n_instants, -1)
         if np.isnan(values).all():
             raise ParameterError("Denoising needs published readings; there are none.")
@@ -118,12 +100,30 @@ class Denoising:
             timezone=published.timezone,
             copy=False,
         )
-        # Filtering is about noise; on another scale `KnownPoints` alone says more than a filter adds.
-        link = KnownPoints(int(self.n), scale="same", n_targets=self.n_targets, seed=self.seed)
-        after = link.attack(original, clean, rows=rows, targets=targets)
-        before = link.attack(original, published, rows=rows, targets=targets)
+        after, before = (self._link.look(original, series, truth) for series in (clean, published))
+        return DenoisingFindings(after, before, n_components)
+
+    def risk(self, findings: DenoisingFindings) -> DenoisingRisk:
+        """The chance to find a target's own published series, and what filtering adds to it."""
+        after, before = self._link.risk(findings.after), self._link.risk(findings.before)
         figures = {field.name: getattr(after, field.name) for field in fields(LinkRisk)}
         figures["sentence"] = after.sentence.replace(
             "; by guessing", f", without filtering {percent(before.success)}; by guessing"
         )
-        return DenoisingRisk(**figures, plain=before.success, plain_interval=before.interval, n_components=n_components)
+        return DenoisingRisk(
+            **figures, plain=before.success, plain_interval=before.interval, n_components=findings.n_components
+        )
+
+    @property
+    def _link(self) -> KnownPoints:
+        # Filtering is about noise; on another scale `KnownPoints` alone says more than a filter adds.
+        return KnownPoints(int(self.n), scale="same", seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DenoisingFindings(Findings):
+    """Links to filtered series and to those published. Which components stand out depends on everybody."""
+
+    after: LinkFindings
+    before: LinkFindings
+    n_components: int

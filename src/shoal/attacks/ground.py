@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import ParameterError
 from shoal.kernels.equal_rows import row_classes
-from shoal.model import Panel
+from shoal.model import Attack, Moments, Panel
+from shoal.model.attack import R_co
 from shoal.read.zones import local_times
 
 Floats = NDArray[np.float64]
@@ -25,6 +26,9 @@ NOBODY = -1
 
 OFF_SCALE = 0.5
 """A mean over the whole release that is off by more than this share is that of another scale."""
+
+NO_LEVELS = Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
+"""Of a release that is as fine as the original: there is one way to show it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,28 +81,16 @@ class Alignment:
     """Positions of these instants in the release."""
     cells: tuple[slice, ...] = ()
     """Where the release is coarser, the stretch of the original that each instant stands for."""
-    way: int = 0
-    """What it shows of a stretch: the first reading, the mean or the sum."""
 
     def ways(self, x: Floats) -> list[Floats]:
-        """Originals (series, instants, channels) as a coarser release may show them."""
+        """Originals (series, instants, channels) as the release may show them: of a coarser one there are several."""
+        if not self.cells:
+            return [x[:, self.common]]
         return [
             np.stack([x[:, cell][:, 0] for cell in self.cells], axis=1),
             np.stack([x[:, cell].mean(axis=1) for cell in self.cells], axis=1),
             np.stack([x[:, cell].sum(axis=1) for cell in self.cells], axis=1),
         ]
-
-    def chosen(self, levels: Sequence[float], level: float) -> Alignment:
-        """The way whose level over all originals is nearest to that of the release."""
-        off = [abs(one - level) for one in levels]
-        nearest = int(np.argmin(off))
-        if off[nearest] > OFF_SCALE * abs(levels[nearest]):
-            nearest = 1  # up to a factor the mean is the sum as well
-        return replace(self, way=nearest)
-
-    def original(self, x: Floats) -> Floats:
-        """Originals at the common instants."""
-        return self.ways(x)[self.way] if self.cells else x[:, self.common]
 
     def published(self, p: Floats) -> Floats:
         """Published series at the common instants."""
@@ -119,11 +111,54 @@ class Truth:
     """Positions of the originals under attack. All of them are published: the adversary is taken to know that."""
     n_left_out: int
     """Originals that were not published."""
+    first: int = 0
+    """Originals in the shards before: draws go by positions in the whole."""
 
     @property
     def of_targets(self) -> Rows:
         """The subject of each target."""
         return self.subjects[self.targets]
+
+
+class SeriesAttack(Attack[R_co]):
+    """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
+
+    seed: int
+
+    def find(
+        self,
+        original: Panel,
+        published: Panel,
+        *,
+        rows: ArrayLike | None = None,
+        targets: ArrayLike | None = None,
+        first: int = 0,
+        **further: Any,
+    ) -> Any:
+        """What is found of each target.
+
+        `rows` says which original each published row stands for, -1 for none. `targets` are positions of originals, by
+        default all that are published, or `n_targets` of them. `first` is the number of originals in the shards before:
+        what is drawn for a target depends on its position in the whole.
+        """
+        return self.look(original, published, self.truth(original, published, rows, targets, first), **further)
+
+    def truth(
+        self,
+        original: Panel,
+        published: Panel,
+        rows: ArrayLike | None,
+        targets: ArrayLike | None,
+        first: int = 0,
+    ) -> Truth:
+        """Who is behind the published rows, and whom the attack is after."""
+        need_panel(type(self).__name__, published)
+        truth = find_truth(original, published, rows, targets, first)
+        return truth if targets is not None else replace(truth, targets=self.draw(truth.targets))
+
+    def look(self, original: Panel, published: Panel, truth: Truth) -> Any:
+        """The same, by the truth."""
+        raise NotImplementedError
 
 
 def need_panel(name: str, published: object) -> Panel:
@@ -137,14 +172,9 @@ def need_panel(name: str, published: object) -> Panel:
 
 
 def find_truth(
-    original: Panel,
-    published: Panel,
-    rows: ArrayLike | None,
-    targets: ArrayLike | None,
-    n_targets: int | None,
-    seed: int,
+    original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None, first: int = 0
 ) -> Truth:
-    """Read who is behind each published row, and draw targets among the originals that are published."""
+    """Read who is behind each published row; targets are those that are published."""
     n = original.n_series
     if rows is None:
         if published.n_series != n:
@@ -154,23 +184,25 @@ def find_truth(
             )
         stands_for = np.arange(n)
     else:
-        stands_for = _positions("rows", rows, n, least=NOBODY)
+        stands_for = read_positions("rows", rows, n, least=NOBODY)
         if stands_for.shape != (published.n_series,):
             raise ParameterError(f"rows needs {published.n_series} positions, one for each published series.")
     subjects = original.subject_codes
     owners = np.where(stands_for < 0, NOBODY, subjects[stands_for])
     there = np.isin(subjects, owners)
-    wanted = np.arange(n) if targets is None else np.unique(_positions("targets", targets, n, least=0))
-    wanted = wanted[there[wanted]]
-    if not len(wanted):
+    wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
+    return Truth(stands_for, owners, subjects, wanted[there[wanted]], int(np.count_nonzero(~there)), first)
+
+
+def need_targets(targets: Rows) -> Rows:
+    """Refuse to attack nobody."""
+    if not len(targets):
         raise ParameterError("None of the targets is in the release: there is nothing to attack.")
-    if n_targets is not None and n_targets < len(wanted):
-        drawn = np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(len(wanted))[:n_targets]
-        wanted = np.sort(wanted[drawn])
-    return Truth(stands_for, owners, subjects, wanted, int(np.count_nonzero(~there)))
+    return targets
 
 
-def _positions(name: str, given: ArrayLike, n: int, least: int) -> Rows:
+def read_positions(name: str, given: ArrayLike, n: int, least: int = 0) -> Rows:
+    """Positions among n originals."""
     array = np.asarray(given)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ParameterError(f"{name} must be positions in the original, whole numbers in one row.")
@@ -188,16 +220,32 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
     the mean or the sum of the stretch, and treats what it knows alike; where the level is none of these, the release is
     on another scale, and it takes the mean.
     """
-    found = align(name, original, published)
-    x, p = _deep(original), found.published(_deep(published))
-    if not found.cells:
-        return Ground(found.original(x), p, found.times)
-    ways = found.ways(x)
-    return Ground(ways[found.chosen([_level(way) for way in ways], _level(p)).way], p, found.times)
+    grounds, levels = find_grounds(name, original, published)
+    return grounds[shown_way(levels)]
+
+
+def find_grounds(name: str, original: Panel, published: Panel) -> tuple[list[Ground], Moments]:
+    """The same by each way a release may show the originals, and the levels by which one of them is chosen."""
+    both = align(name, original, published)
+    p = both.published(_deep(published))
+    ways = both.ways(_deep(original))
+    levels = _levels([*ways, p]) if both.cells else NO_LEVELS
+    return [Ground(way, p, both.times) for way in ways], levels
+
+
+def shown_way(levels: Moments) -> int:
+    """The way whose level over all originals is nearest to that of the release, whose level is the last."""
+    if not len(levels.means):
+        return 0
+    off = np.abs(levels.means[:-1] - levels.means[-1])
+    nearest = int(np.argmin(off))
+    if off[nearest] > OFF_SCALE * abs(levels.means[nearest]):
+        return 1  # up to a factor the mean is the sum as well
+    return nearest
 
 
 def align(name: str, original: Clocked, published: Clocked) -> Alignment:
-    """The instants both share; where the release is coarser, which way is still to be chosen."""
+    """The instants both share."""
     if original.n_channels != published.n_channels:
         raise ParameterError(
             f"{name} needs the same channels on both sides; the original has {original.n_channels}, the release "
@@ -250,9 +298,11 @@ def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
     return Alignment(coarse[full], np.zeros(0, dtype=np.int64), np.flatnonzero(full), cells)
 
 
-def _level(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else 0.0
+def _levels(several: Sequence[Floats]) -> Moments:
+    """Number and mean of all readings of each; nobody asks how far they spread."""
+    known = [values[~np.isnan(values)] for values in several]
+    means = np.array([float(one.mean()) if one.size else 0.0 for one in known])
+    return Moments(np.array([one.size for one in known], dtype=np.int64), means, np.zeros(len(known)))
 
 
 def _nothing_shared(name: str) -> ParameterError:

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
 from shoal.errors import ParameterError
-from shoal.model import Events, EventTables, Interval, Risk
+from shoal.model import Attack, Events, EventTables, Findings, Interval, Risk
 from shoal.model.event_kinds import as_text
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
-N_WORST = 10
 _CLASS, _HITS = "__class", "__hits"
 
 
@@ -44,7 +44,7 @@ class HomogeneityRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Homogeneity:
+class Homogeneity(Attack[HomogeneityRisk]):
     """The chance to tell the sensitive value of an event, for somebody who knows its quasi-identifiers and its time.
 
     The adversary collects the published events that the target could be: those of the target's snapshot and of the
@@ -79,6 +79,8 @@ class Homogeneity:
     name: ClassVar[str] = "homogeneity"
     meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
     against: ClassVar[str] = "events"
+    draws_targets: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it attacks events, and a policy is about series"
 
     window: int = 1
 
@@ -91,13 +93,8 @@ class Homogeneity:
         """What the adversary holds."""
         return "Of every target the quasi-identifiers and the time of the event."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {"window": int(self.window)}
-
-    def attack(self, original: Events, published: EventTables) -> HomogeneityRisk:
-        """Attack every original event, and the same events published as they are."""
+    def find(self, original: Events, published: EventTables) -> HomogeneityFindings:  # type: ignore[override]
+        """The chances of every original event, and of the same events published as they are."""
         frame = original.frame
         instants = frame[original.time].unique().sort()
         values = frame[original.sensitive]
@@ -106,23 +103,28 @@ class Homogeneity:
         baseline = np.array([guess[value] for value in values.to_list()])
         after, matched = self._chances(original, published, int(self.window), instants)
         before, _ = self._chances(original, _as_they_are(original), 1, instants)
-        chances = np.where(matched, after, self._chances_of_suppressed(original, published, baseline, instants))
-        mean, chance = float(chances.mean()), float(baseline.mean())
+        suppressed = self._chances_of_suppressed(original, published, baseline, instants)
+        return HomogeneityFindings(after, np.where(matched, after, suppressed), matched, before, baseline)
+
+    def risk(self, findings: HomogeneityFindings) -> HomogeneityRisk:
+        """The chance to tell a sensitive value, on the average and at most."""
+        chances, matched, before = findings.chances, findings.matched, findings.before
+        mean, chance = float(chances.mean()), float(findings.baseline.mean())
         return HomogeneityRisk(
             success=mean,
-            interval=Interval(mean, mean, level=1.0),
+            interval=Interval.exactly(mean),
             baseline=chance,
-            baseline_interval=Interval(chance, chance, level=1.0),
-            n_targets=len(frame),
+            baseline_interval=Interval.exactly(chance),
+            n_targets=len(chances),
             worst=tuple(int(row) for row in np.argsort(-chances, kind="stable")[:N_WORST]),
             prosecutor=float(chances.max()),
             sentence=(
                 "Somebody who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
-                f"chance of {percent(mean)} ({len(frame)} events); "
+                f"chance of {percent(mean)} ({len(chances)} events); "
                 f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}. "
                 f"{_at_worst(chances, matched)}"
             ),
-            highest=float(after.max()),
+            highest=float(findings.after.max()),
             before=float(before.mean()),
             before_highest=float(before.max()),
             n_unmatched=int(np.count_nonzero(~matched)),
@@ -179,6 +181,21 @@ class Homogeneity:
         joined = targets.join(best, on=["__home", sensitive], how="left", maintain_order="left")
         told = homes.is_in(best["__home"].implode()).to_numpy()
         return np.where(told, joined["__chance"].fill_null(0.0).to_numpy(), baseline)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HomogeneityFindings(Findings):
+    """Of every event the chance to tell its value. Events are not sharded."""
+
+    after: NDArray[np.float64]
+    """By published events that it could be; 0 where there is none."""
+    chances: NDArray[np.float64]
+    """By what the adversary makes of everything, missing events included."""
+    matched: NDArray[np.bool_]
+    """Whether it could be any published event."""
+    before: NDArray[np.float64]
+    """Published as they are."""
+    baseline: NDArray[np.float64]
 
 
 def _at_worst(chances: NDArray[np.float64], matched: NDArray[np.bool_]) -> str:

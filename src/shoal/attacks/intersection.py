@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.ground import Rows, Truth, find_classes, find_ground, find_truth, need_panel, need_targets
 from shoal.attacks.links import N_WORST, Links
-from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import between, check_choice, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Interval, Panel, Risk
+from shoal.model import Attack, Findings, Interval, Panel, Risk
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class IntersectionRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Intersection:
+class Intersection(Attack[IntersectionRisk]):
     """The chance to tell a subject from others by what several releases say together.
 
     In every release a target has candidates, the subjects whose published series it cannot be told from. Who is behind
@@ -87,6 +87,7 @@ class Intersection:
     name: ClassVar[str] = "intersection"
     meaning: ClassVar[str] = "chance to tell a subject from others by several releases together"
     against: ClassVar[str] = "releases"
+    unfit: ClassVar[str] = "it needs several releases; give release.ledger, which tries them together"
 
     link: Literal["told", "totals"] = "told"
     names: Literal["fresh", "keyed"] = "fresh"
@@ -107,31 +108,55 @@ class Intersection:
         told = f"Which series is the target's in {where}" if self.link == "told" else step_words(self.step)
         return f"{told[0].upper()}{told[1:]}, and who is behind the others."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        n_targets = None if self.n_targets is None else int(self.n_targets)
-        settings = {"link": self.link, "names": self.names, "step": plain_step(self.step)}
-        return settings | {"n_targets": n_targets, "seed": int(self.seed)}
-
-    def attack(
+    def find(
         self,
         original: Panel,
         published: Sequence[Panel] | Panel,
         *,
         rows: Sequence[ArrayLike | None] | None = None,
         targets: ArrayLike | None = None,
-    ) -> IntersectionRisk:
-        """Attack several releases of the same originals.
+        first: int = 0,
+    ) -> IntersectionFindings:
+        """The subjects left to each target by several releases of the same originals.
 
         `rows` has for each release which original each published row stands for, -1 for none; `targets` are positions
         of originals, by default all whose subjects are in every release, and with keyed names all that are themselves.
         """
-        left, own, alone, truth = self._left(original, published, rows, targets)
+        releases = [published] if isinstance(published, Panel) else list(published)
+        if not releases:
+            raise ParameterError("Intersection needs at least one release.")
+        stands_for = [None] * len(releases) if rows is None else list(rows)
+        if len(stands_for) != len(releases):
+            raise ParameterError(f"rows needs one entry for each of the {len(releases)} releases, or None.")
+        truths, wanted = [], targets
+        for release, own_rows in zip(releases, stands_for, strict=True):
+            need_panel("Intersection", release)
+            truth = find_truth(original, release, own_rows, wanted)
+            wanted = need_targets(truth.targets)  # in the next one only those who are in all so far
+            truths.append(truth)
+        joined = _join(releases, truths) if self.names == "keyed" else None
+        everywhere = truth.targets
+        if joined is not None:
+            everywhere = need_targets(everywhere[joined.is_everywhere[everywhere]])
+        truth = replace(truth, targets=self.draw(everywhere) if targets is None else everywhere)
+        left = np.ones((len(truth.targets), original.n_subjects), dtype=np.bool_)
+        mine = np.arange(len(truth.targets)), truth.of_targets
+        alone = []
+        for release, known in zip(releases, truths, strict=True):
+            here = self._candidates(original, release, known, truth)
+            alone.append(float(np.where(here[mine], 1.0 / np.maximum(here.sum(axis=1), 1), 0.0).mean()))
+            left &= here
+        if joined is not None:
+            left = self._candidates_by_name(original, releases, joined, truth)
+        return IntersectionFindings(truth.targets, left.sum(axis=1), left[mine], tuple(alone), original.n_subjects)
+
+    def risk(self, findings: IntersectionFindings) -> IntersectionRisk:
+        """The chance to tell a target from all others."""
+        left, own, alone = findings.left, findings.own, findings.alone
         chance = np.where(own, 1.0 / np.maximum(left, 1), 0.0)
         n, success = len(chance), float(chance.mean())
         interval = Interval.wilson(success, n)
-        guess = 1.0 / original.n_subjects
+        guess = 1.0 / findings.n_subjects
         best = max(alone)
         verb = "joins" if self.names == "keyed" else "compares"
         sentence = (
@@ -145,7 +170,7 @@ class Intersection:
             baseline=guess,
             baseline_interval=Interval.exactly(guess),
             n_targets=n,
-            worst=tuple(int(row) for row in truth.targets[np.argsort(-chance, kind="stable")[:N_WORST]]),
+            worst=tuple(int(row) for row in findings.targets[np.argsort(-chance, kind="stable")[:N_WORST]]),
             prosecutor=max(float(chance[left == size].mean()) for size in np.unique(left)),
             control=best,
             control_interval=Interval.wilson(best, n),
@@ -163,44 +188,8 @@ class Intersection:
         rows: Sequence[ArrayLike | None] | None = None,
     ) -> tuple[Rows, Rows]:
         """Positions of the targets, and to how many subjects all releases together narrow each down."""
-        left, _, _, truth = self._left(original, published, rows, None)
-        return truth.targets, left
-
-    def _left(
-        self,
-        original: Panel,
-        published: Sequence[Panel] | Panel,
-        rows: Sequence[ArrayLike | None] | None,
-        targets: ArrayLike | None,
-    ) -> tuple[Rows, NDArray[np.bool_], tuple[float, ...], Truth]:
-        """Subjects left to each target, whether it is among them, and the success of each release alone."""
-        releases = [published] if isinstance(published, Panel) else list(published)
-        if not releases:
-            raise ParameterError("Intersection needs at least one release.")
-        stands_for = [None] * len(releases) if rows is None else list(rows)
-        if len(stands_for) != len(releases):
-            raise ParameterError(f"rows needs one entry for each of the {len(releases)} releases, or None.")
-        truths = []
-        for release, own_rows in zip(releases, stands_for, strict=True):
-            need_panel("Intersection", release)
-            truth = find_truth(original, release, own_rows, targets, None, self.seed)
-            targets = truth.targets  # in the next one only those who are in all so far
-            truths.append(truth)
-        joined = _join(releases, truths) if self.names == "keyed" else None
-        if joined is not None and targets is not None:
-            everywhere = np.flatnonzero(joined.is_everywhere)
-            targets = everywhere[np.isin(everywhere, targets)]
-        truth = find_truth(original, releases[-1], stands_for[-1], targets, self.n_targets, self.seed)
-        left = np.ones((len(truth.targets), original.n_subjects), dtype=np.bool_)
-        mine = np.arange(len(truth.targets)), truth.of_targets
-        alone = []
-        for release, known in zip(releases, truths, strict=True):
-            here = self._candidates(original, release, known, truth)
-            alone.append(float(np.where(here[mine], 1.0 / np.maximum(here.sum(axis=1), 1), 0.0).mean()))
-            left &= here
-        if joined is not None:
-            left = self._candidates_by_name(original, releases, joined, truth)
-        return left.sum(axis=1), left[mine], tuple(alone), truth
+        found = self.find(original, published, rows=rows)
+        return found.targets, found.left
 
     def _candidates(self, original: Panel, release: Panel, known: Truth, truth: Truth) -> NDArray[np.bool_]:
         """Which subjects each target cannot be told from in one release: (targets, subjects)."""
@@ -241,6 +230,20 @@ class Intersection:
         links = Links(*nearest_rows(np.concatenate(known, axis=1), np.concatenate(shown, axis=1)))
         which[links.target(), joined.classes[everywhere[links.which]]] = True
         return _behind(which, carries)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntersectionFindings(Findings):
+    """Subjects left to each target. Another release may have grouped the same people in other shards."""
+
+    targets: Rows
+    left: Rows
+    """How many."""
+    own: NDArray[np.bool_]
+    """Whether the target is among them."""
+    alone: tuple[float, ...]
+    """The success of each release by itself."""
+    n_subjects: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Floats, Ground, Rows, Truth, find_classes, find_ground, find_truth, need_panel
-from shoal.attacks.links import Chances, LinkRisk, Links, better, count_links, link_figures
-from shoal.attacks.slices import find_slices, has_slices
+from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes
+from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, better, count_links, link_figures
+from shoal.attacks.slices import find_scenes
 from shoal.attacks.words import Scale, check_amount, check_choice, check_count, check_scale, check_targets
 from shoal.attacks.worst_instants import worst_by_fit, worst_instants
 from shoal.errors import ParameterError
 from shoal.kernels.known_instants import nearest_at, told_instants
 from shoal.kernels.likeness import LEAST, most_alike, told_by_fit
-from shoal.model import Panel
+from shoal.model import Moments, Panel
 
 CELLS = 20_000_000  # pairs of target and different series worked on at a time
 
@@ -49,7 +50,7 @@ class KnownPointsRisk(LinkRisk):
 
 
 @dataclass(frozen=True)
-class KnownPoints:
+class KnownPoints(SeriesAttack[KnownPointsRisk]):
     """The chance to find a target's published series by a few of its readings.
 
     Of each target the readings at n instants are known. The candidates are the published series nearest to them (least
@@ -111,6 +112,7 @@ class KnownPoints:
     name: ClassVar[str] = "known-points"
     meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
     against: ClassVar[str] = "values"
+    short: ClassVar[tuple[str, str]] = ("points", "n")
 
     n: int
     _: KW_ONLY
@@ -140,28 +142,13 @@ class KnownPoints:
         return f"{readings} at {self.n} instant{'s' if self.n > 1 else ''} {which[self.choose]}{clock}."
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {
-            "n": int(self.n),
-            "choose": self.choose,
-            "noise": float(self.noise),
-            "shift": int(self.shift),
-            "within": float(self.within),
-            "scale": self.scale,
-            "n_targets": None if self.n_targets is None else int(self.n_targets),
-            "seed": int(self.seed),
-        }
+    def bounded_by_shard(self) -> bool:
+        """Errors are a share of the spread of everybody's readings, and the worst instants are not always found."""
+        return not self.noise and self.choose != "worst"
 
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> KnownPointsRisk:
-        """Attack published series.
-
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
-        all that are published by default.
-        """
-        return self.curve(original, published, [self.n], rows=rows, targets=targets)[0]
+    def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
+        """The published series nearest to the known readings, and what these tell."""
+        return self._look(*self._scenes(original, published, truth))
 
     def curve(
         self,
@@ -175,75 +162,70 @@ class KnownPoints:
         """The same for several numbers of known readings; those of a smaller number are among those of a larger."""
         for n in ns:
             check_count("ns", n, 1)
-        scene = self._scene(original, published, rows, targets)
-        return tuple(replace(self, n=int(n))._attack(scene) for n in ns)
+        scenes = self._scenes(original, published, self.truth(original, published, rows, targets))
+        several = [replace(self, n=int(n)) for n in ns]
+        return tuple(one.risk(one._look(*scenes)) for one in several)
 
     def candidates(self, original: Panel, published: Panel, *, rows: ArrayLike | None = None) -> Chances:
         """For every target how many published series fit alike, and how many of these are its own."""
-        views = self._views(self._scene(original, published, rows, None))
-        return views[better([view.found for view in views])].found
+        findings: LinkFindings = self.find(original, published, rows=rows)
+        return findings.taken[better(findings.taken)]
 
-    def _scene(self, original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None) -> Scene:
-        need_panel("KnownPoints", published)
-        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
-        if has_slices(original, published):
-            return Scene.of(*find_slices("KnownPoints", original, published, truth, self.seed))
-        return Scene.of(find_ground("KnownPoints", original, published), truth)
-
-    def _attack(self, scene: Scene) -> KnownPointsRisk:
-        return self.conclude(self._views(scene), scene)
-
-    def conclude(self, views: Sequence[View], scene: Scene, guesses: Floats | None = None) -> KnownPointsRisk:
-        """The risk, from what each way to compare found; `guesses` are the chances without knowledge, if known."""
-        at = better([view.found for view in views])
+    def risk(self, findings: LinkFindings) -> KnownPointsRisk:
+        """The chance to find a target's own published series, and the share of its other readings that are told."""
+        views = findings.taken
+        at = better(views)
         taken = views[at]
-        known = replace(self, n=self._n(scene)).knows  # no more than there are
+        assert isinstance(taken, View)
+        known = replace(self, n=max(1, int(taken.known.max()))).knows  # no more than there are
         holds = f"{known[0].lower()}{known[1:-1]}"
-        others = max(scene.ground.n_instants - self._n(scene), 1)
         return KnownPointsRisk(
-            **link_figures(taken.found, scene.truth, holds, guesses, [view.found for view in views]),
+            **link_figures(findings, holds),
             n_points=int(self.n),
-            inferred=float(np.minimum(taken.told / others, 1.0).mean()),
-            inferred_baseline=float(np.minimum(taken.guessed / others, 1.0).mean()),
+            inferred=float(taken.told.mean()),
+            inferred_baseline=float(taken.guessed.mean()),
             proven=float(taken.proven.mean()) if self.choose == "worst" else None,
             fitted=at == 1,
         )
 
-    def ways(self, scene: Scene) -> tuple[bool, ...]:
-        """Whether candidates are compared up to level and unit: both where enough is known for that."""
-        return (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
+    def _scenes(self, original: Panel, published: Panel, truth: Truth) -> tuple[list[Scene], Moments]:
+        """What does not depend on how much is known, by each way the release may show the originals; and its levels."""
+        grounds, levels, truth = find_scenes("KnownPoints", original, published, truth, self.seed)
+        scene = Scene.of(grounds[0], truth)
+        return [replace(scene, ground=ground) for ground in grounds], levels
+
+    def _look(self, scenes: list[Scene], levels: Moments) -> LinkFindings:
+        return LinkFindings.of(scenes[0].truth, (self._views(scene) for scene in scenes), levels)
 
     def _n(self, scene: Scene) -> int:
         return min(int(self.n), scene.ground.n_instants)
 
-    def _views(self, scene: Scene) -> list[View]:
+    def _views(self, scene: Scene) -> tuple[View, ...]:
         """What is found by the values as they stand; and up to level and unit, where enough is known for that."""
-        return [self._link(scene, scene.truth, fitted) for fitted in self.ways(scene)]
+        ways = (False, True) if self.scale == "any" and self._n(scene) >= LEAST else (False,)
+        height = max(1, CELLS // scene.series.shape[2])
+        targets = scene.truth.targets
+        parts = [replace(scene.truth, targets=targets[at : at + height]) for at in range(0, len(targets), height)]
+        return tuple(View.joined([self._link(scene, part, fitted) for part in parts]) for fitted in ways)
 
     def _link(self, scene: Scene, truth: Truth, fitted: bool) -> View:
-        n = len(truth.targets)
-        sizes, own, told, guessed = (np.zeros(n, dtype=np.int64) for _ in range(4))
-        distances, proven = np.empty((n, 2)), np.zeros(n, dtype=np.bool_)
-        height = max(1, CELLS // scene.series.shape[2])
-        shift, within = int(self.shift), float(self.within)
-        for first in range(0, n, height):
-            block = slice(first, min(first + height, n))
-            part = replace(truth, targets=truth.targets[block])
-            true = scene.ground.original[part.targets]
-            places, proven[block] = self.places(scene, part, true, fitted)
-            known = readings_at(true, places)
-            seen, believed = self.as_known(scene, part, known, places)
-            links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift))
-            counted = count_links(links, scene.classes, part)
-            sizes[block], own[block], distances[block] = counted.sizes, counted.own, counted.distances
-            used = marks(places, scene.ground.n_instants)
-            told[block] = (
-                told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within)
-                if fitted
-                else told_instants(links.start, links.which, scene.series, true, used, within)
-            )
-            guessed[block] = guessed_instants(known, true, used, within)
-        return View(Chances(sizes, own, distances), told, guessed, proven)
+        true = scene.ground.original[truth.targets]
+        places, proven = self.places(scene, truth, true, fitted)
+        known = readings_at(true, places)
+        seen, believed = self.as_known(scene, truth, known, places)
+        shift, within, used = int(self.shift), float(self.within), marks(places, scene.ground.n_instants)
+        links = Links(*(most_alike if fitted else nearest_at)(seen, believed, scene.series, shift))
+        told = (
+            told_by_fit(links.start, links.which, scene.series, seen, believed, shift, true, used, within)
+            if fitted
+            else told_instants(links.start, links.which, scene.series, true, used, within)
+        )
+        found = count_links(links, scene.classes, truth)
+        others = max(scene.ground.n_instants - self._n(scene), 1)
+        guessed = guessed_instants(known, true, used, within)
+        told_share, guessed_share = (np.minimum(count / others, 1.0) for count in (told, guessed))
+        n_known = (places >= 0).sum(axis=1)
+        return View(found.sizes, found.own, found.distances, told_share, guessed_share, proven, n_known)
 
     def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
         """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
@@ -260,7 +242,7 @@ class KnownPoints:
         else:
             order = np.empty((len(true), n), dtype=np.int64)
             for i, target in enumerate(truth.targets.tolist()):
-                drawn = self._dice(target, 1).permutation(scene.ground.n_instants)
+                drawn = self._dice(truth.first + target, 1).permutation(scene.ground.n_instants)
                 # Instants with a reading come first, each part in the order drawn.
                 order[i] = drawn[np.argsort(~whole[i, drawn], kind="stable")][:n]
         missing = ~np.take_along_axis(whole, order, axis=1)
@@ -272,7 +254,7 @@ class KnownPoints:
             return known, places
         known, believed = known.copy(), places.copy()
         for i, target in enumerate(truth.targets.tolist()):
-            dice = self._dice(target, 2)
+            dice = self._dice(truth.first + target, 2)
             off = int(dice.integers(-self.shift, self.shift + 1))
             known[i] += self.noise * scene.spread * dice.standard_normal(known[i].shape)
             believed[i] += off
@@ -284,13 +266,16 @@ class KnownPoints:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class View:
-    """What one way to compare finds: chances, instants told, instants guessed without the release, proven choices."""
+class View(Chances):
+    """What one way to compare finds: chances, and of every target the shares of other instants told and guessed."""
 
-    found: Chances
-    told: Rows
-    guessed: Rows
+    told: Floats
+    guessed: Floats
+    """Without the release."""
     proven: NDArray[np.bool_]
+    """Whether no other instants would be worse."""
+    known: Rows
+    """How many readings are known of it: no more than there are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,21 +287,24 @@ class Scene:
     series: Floats
     """The different published series, (instants, channels, series)."""
     classes: Rows
-    spread: Floats
-    """Standard deviation of all original readings, by channel."""
 
     @staticmethod
     def of(ground: Ground, truth: Truth) -> Scene:
-        """Find the different series, and how far readings spread."""
+        """Find the different series."""
         m, n_instants, n_channels = ground.published.shape
         distinct, classes = find_classes(ground.published.reshape(m, -1))
         series = np.ascontiguousarray(distinct.T).reshape(n_instants, n_channels, len(distinct))
         if np.isnan(ground.original).all():
             raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
+        return Scene(ground, truth, series, classes)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Standard deviation of all original readings, by channel."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a reading is known to nobody
-            spread = np.nanstd(ground.original, axis=(0, 1))
-        return Scene(ground, truth, series, classes, spread)
+            found: Floats = np.nanstd(self.ground.original, axis=(0, 1))
+        return found
 
 
 def readings_at(true: Floats, places: Rows) -> Floats:

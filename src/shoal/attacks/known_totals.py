@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from shoal.attacks.ground import Floats, Rows, find_classes, find_ground, find_truth, need_panel
-from shoal.attacks.links import LinkRisk, Links, better, count_links, link_figures
-from shoal.attacks.slices import find_slices, has_slices
-from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes
+from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, count_links, link_figures
+from shoal.attacks.slices import find_scenes
+from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import Scale, check_amount, check_scale, check_targets
 from shoal.kernels.likeness import LEAST, most_alike
 from shoal.kernels.nearest_rows import nearest_rows
@@ -19,7 +18,7 @@ from shoal.model import Panel
 
 
 @dataclass(frozen=True)
-class KnownTotals:
+class KnownTotals(SeriesAttack[LinkRisk]):
     """The chance to find a target's published series by its daily or monthly totals.
 
     Distributors hold identified daily totals, suppliers monthly ones. The published series are summed over the same
@@ -61,6 +60,7 @@ class KnownTotals:
     name: ClassVar[str] = "known-totals"
     meaning: ClassVar[str] = "chance to find a target's published series by its totals per day or another step"
     against: ClassVar[str] = "values"
+    short: ClassVar[tuple[str, str]] = ("totals", "step")
 
     step: Step = "day"
     noise: float = 0.0
@@ -81,45 +81,34 @@ class KnownTotals:
         return f"{words[0].upper()}{words[1:]}{' with errors' if self.noise else ''}, of every target."
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        n_targets = None if self.n_targets is None else int(self.n_targets)
-        return {
-            "step": plain_step(self.step),
-            "noise": float(self.noise),
-            "scale": self.scale,
-            "n_targets": n_targets,
-            "seed": int(self.seed),
-        }
+    def bounded_by_shard(self) -> bool:
+        """Errors are a share of the spread of everybody's totals."""
+        return not self.noise
 
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> LinkRisk:
-        """Attack published series.
+    def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
+        """The published series with the nearest totals."""
+        grounds, levels, truth = find_scenes("KnownTotals", original, published, truth, self.seed)
+        return LinkFindings.of(truth, (self._views(ground, truth) for ground in grounds), levels)
 
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
-        all that are published by default.
-        """
-        need_panel("KnownTotals", published)
-        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
-        if has_slices(original, published):
-            ground, truth = find_slices("KnownTotals", original, published, truth, self.seed)
-        else:
-            ground = find_ground("KnownTotals", original, published)
+    def _views(self, ground: Ground, truth: Truth) -> tuple[Chances, ...]:
         starts = find_steps(ground.times, self.step)
         known, shown = sum_steps(ground.original, starts), sum_steps(ground.published, starts)
         if self.noise:
             # Errors of all originals are drawn, so those of a target do not depend on who else is attacked.
             dice = np.random.default_rng(np.random.SeedSequence([self.seed, 2]))
-            known = known + self.noise * np.nanstd(known) * dice.standard_normal(known.shape)
+            errors = dice.standard_normal((truth.first + len(known), known.shape[1]))[truth.first :]
+            known = known + self.noise * np.nanstd(known) * errors
         distinct, classes = find_classes(shown)
         known = known[truth.targets]
-        views = [count_links(Links(*nearest_rows(known, distinct)), classes, truth)]
+        links = [Links(*nearest_rows(known, distinct))]
         if self.scale == "any" and len(starts) >= LEAST:
-            links = _alike(known, distinct, np.diff(starts, append=ground.n_instants))
-            views.append(count_links(links, classes, truth))
+            links.append(_alike(known, distinct, np.diff(starts, append=ground.n_instants)))
+        return tuple(count_links(one, classes, truth) for one in links)
+
+    def risk(self, findings: LinkFindings) -> LinkRisk:
+        """The chance to find a target's own published series."""
         holds = step_words(self.step) + (" with errors" if self.noise else "")
-        return LinkRisk(**link_figures(views[better(views)], truth, holds, views=views))
+        return LinkRisk(**link_figures(findings, holds))
 
 
 def _alike(known: Floats, shown: Floats, lengths: Rows) -> Links:

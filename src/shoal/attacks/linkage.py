@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shoal.attacks.ground import Rows, need_targets, read_positions
+from shoal.attacks.links import N_WORST
 from shoal.attacks.possible_sets import Knowledge, PossibleSets, possible_sets
 from shoal.attacks.words import percent
 from shoal.errors import ParameterError
-from shoal.model import Envelopes, Interval, Panel, Risk
+from shoal.model import Attack, Envelopes, Findings, Interval, Panel, Risk
 from shoal.model.columns import plain_column
 from shoal.model.rows import published_rows
-
-N_WORST = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class LinkageRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Linkage:
+class Linkage(Attack[LinkageRisk]):
     """The probability of breach of every series, for an adversary who knows its values, its shape, or both.
 
     The possible set PS(Q) of a target Q holds the published series
@@ -88,6 +89,7 @@ class Linkage:
         "chance to learn a target's sensitive value by linking what is known to envelopes and words"
     )
     against: ClassVar[str] = "envelopes"
+    draws_targets: ClassVar[bool] = False
 
     values: bool = True
     pattern: bool = True
@@ -110,50 +112,49 @@ class Linkage:
         return " and ".join(["the values at all published instants"] * self.values + ["the shape"] * self.pattern)
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        known = {"values": bool(self.values), "pattern": bool(self.pattern)}
-        return {**known, "word": self.word, "sensitive": self.sensitive}
+    def bounded_by_shard(self) -> bool:
+        """Others in a shard may share a sensitive value more rarely than those in all."""
+        return self.sensitive is None
 
-    def attack(
+    def find(
         self,
         original: Panel,
         published: Envelopes,
         *,
         rows: NDArray[np.int64] | None = None,
+        targets: ArrayLike | None = None,
+        first: int = 0,
         sensitive: ArrayLike | None = None,
-    ) -> LinkageRisk:
-        """Attack every series of the original.
+    ) -> LinkageFindings:
+        """The possible set of every series of the original, or of those at `targets`.
 
         `rows` says which original each published series is, where some were suppressed or moved; `sensitive` gives the
         sensitive value published with each, where it is neither the one in the release nor the original one.
         """
         known, stakes = self._prepare(original, published, rows, sensitive)
-        missed = ~known.contains(stakes.rows, np.arange(published.n_series))
-        return self.conclude(
-            possible_sets(known, stakes.shown, stakes.true),
-            float(np.bincount(stakes.true)[stakes.true].mean()) / original.n_series,
-            np.arange(original.n_series),
-            n_series=original.n_series,
+        n = original.n_series
+        positions = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
+        missed = ~known.contains(stakes.rows, np.arange(published.n_series)) & np.isin(stakes.rows, positions)
+        found = possible_sets(known.of_some(positions), stakes.shown, stakes.true[positions])
+        return LinkageFindings(
+            sizes=found.sizes,
+            own=found.own,
+            targets=positions,
+            alike=np.bincount(stakes.true)[stakes.true[positions]],
+            n_series=n,
             n_missed=int(np.count_nonzero(missed)),
-            n_suppressed=original.n_series - published.n_series,
+            n_suppressed=n - published.n_series,
+            is_shared=self.sensitive is not None,
         )
 
-    def conclude(
-        self,
-        found: PossibleSets,
-        chance: float,
-        positions: NDArray[np.int64],
-        *,
-        n_series: int,
-        n_missed: int,
-        n_suppressed: int,
-    ) -> LinkageRisk:
-        """The risk, from the possible sets of targets at some positions of n_series; `chance` is that of guessing."""
-        breach, n = found.probabilities, len(positions)
+    def risk(self, findings: LinkageFindings) -> LinkageRisk:
+        """The probability of breach, on the average and at most."""
+        n = len(need_targets(findings.targets))
+        breach = findings.probabilities
         mean, highest = float(breach.mean()), float(breach.max())
+        chance = float(findings.alike.mean()) / findings.n_series
         # Of all series it is worked out; of some that were drawn, they stand for the others.
-        interval = Interval.exactly(mean) if n == n_series else Interval.wilson(mean, n)
+        interval = Interval.exactly(mean) if n == findings.n_series else Interval.wilson(mean, n)
         worst = np.argsort(-breach, kind="stable")[:N_WORST]
         return LinkageRisk(
             success=mean,
@@ -161,16 +162,16 @@ class Linkage:
             baseline=chance,
             baseline_interval=Interval.exactly(chance),
             n_targets=n,
-            worst=tuple(int(row) for row in positions[worst]),
+            worst=tuple(int(row) for row in findings.targets[worst]),
             prosecutor=highest,
-            confidence=float((1.0 / np.maximum(found.sizes, 1)).mean()),
+            confidence=float((1.0 / np.maximum(findings.sizes, 1)).mean()),
             sentence=(
                 f"Somebody who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
                 f"({n} targets), of the one most at risk {percent(highest)}; by guessing {percent(chance)}."
             ),
             highest=highest,
-            n_missed=n_missed,
-            n_suppressed=n_suppressed,
+            n_missed=findings.n_missed,
+            n_suppressed=findings.n_suppressed,
         )
 
     def possible(
@@ -226,6 +227,37 @@ class Linkage:
         numbers: dict[Any, int] = {}
         codes = [np.array([numbers.setdefault(v, len(numbers)) for v in part.tolist()]) for part in (true, shown)]
         return _Stakes(kept, *codes)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkageFindings(PossibleSets, Findings):
+    """Possible sets of targets at these positions."""
+
+    targets: Rows
+    alike: Rows
+    """How many originals have what is at stake for each."""
+    n_series: int
+    n_missed: int
+    n_suppressed: int
+    is_shared: bool
+    """Whether subjects may have the same at stake, those of different shards as well."""
+
+    @classmethod
+    def merged(cls, several: Sequence[Self]) -> Self:
+        """Targets come in the order of the shards. What may be shared is not known shard by shard."""
+        if any(one.is_shared for one in several):
+            return super().merged(several)
+        before = np.cumsum([0, *(one.n_series for one in several[:-1])])
+        return cls(
+            sizes=np.concatenate([one.sizes for one in several]),
+            own=np.concatenate([one.own for one in several]),
+            targets=np.concatenate([one.targets + n for one, n in zip(several, before, strict=True)]),
+            alike=np.concatenate([one.alike for one in several]),
+            n_series=sum(one.n_series for one in several),
+            n_missed=sum(one.n_missed for one in several),
+            n_suppressed=sum(one.n_suppressed for one in several),
+            is_shared=False,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,18 @@ which of its links are right, only which look sure; see `surest`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.ground import Rows, Truth
+from shoal.attacks.ground import Rows, Truth, need_targets, shown_way
 from shoal.attacks.sentences import LINKED, Linked
-from shoal.model import Interval, Risk
+from shoal.model import Findings, Interval, Moments, Risk
 from shoal.model.sentence import said
 
 N_WORST = 10
@@ -84,6 +86,59 @@ class Chances:
         """The share of the candidates that are the target's own."""
         return self.own / np.maximum(self.sizes, 1)
 
+    @classmethod
+    def joined(cls, several: Sequence[Self]) -> Self:
+        """Those of some targets and of others."""
+        return cls(*(np.concatenate([getattr(one, field.name) for one in several]) for field in fields(cls)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkFindings(Findings):
+    """What links every target has, by each way to compare."""
+
+    targets: Rows
+    """Their positions among the originals."""
+    own_rows: Rows
+    """How many published rows stand for the subject of each."""
+    views: tuple[tuple[Chances, ...], ...]
+    """For each way the release may show the originals, by each way to compare; none where there are no targets."""
+    levels: Moments
+    """By which the adversary works out what a coarser release shows; see `shown_way`."""
+    n_originals: int
+    n_published: int
+    n_left_out: int
+
+    @classmethod
+    def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
+        """Look at the views where there is anybody to look for: of a shard all targets may be in others."""
+        looked = tuple(views) if len(truth.targets) else ()
+        counts = len(truth.subjects), len(truth.owners), truth.n_left_out
+        return cls(truth.targets, count_own_rows(truth), looked, levels, *counts)
+
+    @classmethod
+    def merged(cls, several: Sequence[Self]) -> Self:
+        """Targets come in the order of the shards, and every published row of all is there to be guessed."""
+        n_originals, n_published, n_left_out = np.sum(
+            [(one.n_originals, one.n_published, one.n_left_out) for one in several], axis=0
+        ).tolist()
+        before = np.cumsum([0, *(one.n_originals for one in several[:-1])])
+        ways = zip(*(one.views for one in several if len(one.targets)), strict=True)
+        return cls(
+            np.concatenate([one.targets + n for one, n in zip(several, before, strict=True)]),
+            np.concatenate([one.own_rows for one in several]),
+            tuple(tuple(type(parts[0]).joined(parts) for parts in zip(*way, strict=True)) for way in ways),
+            reduce(add, (one.levels for one in several)),
+            n_originals,
+            n_published,
+            n_left_out,
+        )
+
+    @property
+    def taken(self) -> tuple[Chances, ...]:
+        """The views of what the release shows, as far as its level over everybody tells."""
+        need_targets(self.targets)
+        return self.views[shown_way(self.levels)]
+
 
 def count_links(links: Links, classes: Rows, truth: Truth) -> Chances:
     """Count candidates; `classes` says which of the different series each published row is."""
@@ -124,11 +179,10 @@ class Carried:
         return np.where((self.keys[place] == wanted) & (subjects < self.width), self.counts[place], 0)
 
 
-def baseline_chances(truth: Truth) -> NDArray[np.float64]:
-    """For every target the chance to pick one of its own among all published rows."""
+def count_own_rows(truth: Truth) -> Rows:
+    """For every target how many of all published rows are of its subject."""
     n_subjects = int(truth.subjects.max()) + 1
-    rows = np.bincount(truth.owners[truth.owners >= 0], minlength=n_subjects)
-    return rows[truth.of_targets] / len(truth.owners)
+    return np.bincount(truth.owners[truth.owners >= 0], minlength=n_subjects)[truth.of_targets]
 
 
 def surest(found: Chances) -> float:
@@ -153,30 +207,25 @@ def better(views: Sequence[Chances]) -> int:
 
 
 def link_figures(
-    found: Chances,
-    truth: Truth,
-    holds: str,
-    guesses: NDArray[np.float64] | None = None,
-    views: Sequence[Chances] = (),
-    *,
-    slices: bool = False,
+    findings: LinkFindings, holds: str, guesses: NDArray[np.float64] | None = None, *, slices: bool = False
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
     `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
-    series. `views` are the chances of other ways to compare, where an adversary may have taken any: `prosecutor`,
-    `highest` and `worst` are then of the way that is worst for the target. `slices`: the targets are slices.
+    series. Of several ways to compare an adversary may have taken any: `success` is that of the better one, while
+    `prosecutor`, `highest` and `worst` are of the way that is worst for the target. `slices`: the targets are slices.
     """
-    chance, n = found.chance, len(truth.targets)
+    views, n = findings.taken, len(findings.targets)
+    found = views[better(views)]
+    chance = found.chance
     success = float(min(chance.mean(), chance.max()))
-    prosecutor = max(surest(view) for view in (found, *views))
-    at_most = np.maximum.reduce([view.chance for view in (found, *views)])
-    guess = float((baseline_chances(truth) if guesses is None else guesses).mean())
+    prosecutor = max(surest(view) for view in views)
+    at_most = np.maximum.reduce([view.chance for view in views])
+    guess = float((findings.own_rows / findings.n_published if guesses is None else guesses).mean())
     others = float((found.sizes > found.own).mean())
     sole = found.sizes == 1
     interval = Interval.wilson(success, n)
     order = np.argsort(-at_most, kind="stable")[:N_WORST]
-    real = truth.owners[truth.owners >= 0]
     linked = Linked(
         holds=holds,
         n=n,
@@ -184,7 +233,7 @@ def link_figures(
         interval=interval,
         prosecutor=prosecutor,
         guess=guess,
-        several=len(np.unique(real)) < len(real),
+        several=bool((findings.own_rows > 1).any()),
         slices=slices,
     )
     return {
@@ -193,7 +242,7 @@ def link_figures(
         "baseline": guess,
         "baseline_interval": Interval.exactly(guess),
         "n_targets": n,
-        "worst": tuple(int(row) for row in truth.targets[order]),
+        "worst": tuple(int(row) for row in findings.targets[order]),
         "prosecutor": prosecutor,
         "control": others,
         "control_interval": Interval.wilson(others, n),
@@ -202,6 +251,6 @@ def link_figures(
         "candidates": float(np.median(found.sizes)),
         "sole": float(sole.mean()),
         "sole_right": float(chance[sole].mean()) if sole.any() else 0.0,
-        "n_left_out": truth.n_left_out,
+        "n_left_out": findings.n_left_out,
         "sentence": " ".join(said(LINKED, linked)),
     }

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Floats, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_SURE, N_WORST
-from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import between, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Interval, Panel, Risk
+from shoal.model import Findings, Interval, Panel, Risk
 
 FEWEST = 2  # subjects on each side, one to learn from and one to judge by
 
@@ -46,7 +45,7 @@ class MembershipRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Membership:
+class Membership(SeriesAttack[MembershipRisk]):
     """The chance to tell whether a subject is in the release.
 
     The adversary holds the totals of its targets per step, and of some more subjects of whom it knows whether they are
@@ -82,6 +81,8 @@ class Membership:
     name: ClassVar[str] = "membership"
     meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
     against: ClassVar[str] = "membership"
+    draws_originals: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 
     step: Step = "day"
     n_targets: int | None = None
@@ -97,30 +98,13 @@ class Membership:
         words = step_words(self.step)
         return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        n_targets = None if self.n_targets is None else int(self.n_targets)
-        return {"step": plain_step(self.step), "n_targets": n_targets, "seed": int(self.seed)}
+    def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> MembershipFindings:
+        """How near the nearest published series is to everybody inside and outside.
 
-    def attack(
-        self,
-        original: Panel,
-        published: Panel,
-        *,
-        rows: ArrayLike | None = None,
-        targets: ArrayLike | None = None,
-        outside: Panel | None = None,
-    ) -> MembershipRisk:
-        """Attack a release.
-
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals
-        inside to judge by; `outside` has series of subjects who are not in the release, at the same instants.
+        `outside` has series of subjects who are not in the release, at the same instants.
         """
-        need_panel("Membership", published)
-        truth = find_truth(original, published, rows, targets, None, self.seed)
         there = np.isin(truth.subjects, truth.owners)
-        inside, absent = truth.targets, np.flatnonzero(~there)
+        inside, absent = need_targets(truth.targets), np.flatnonzero(~there)
         looks = self._looks(original, published)
         near, far = looks[inside], looks[absent]
         if outside is not None:
@@ -131,7 +115,7 @@ class Membership:
                 f"{len(near)} and {len(far)}. Hold some subjects back from the release, or give comparable series as "
                 "`outside`."
             )
-        return self._judge(near, far, inside)
+        return MembershipFindings(inside, near, far)
 
     def _looks(self, panel: Panel, published: Panel) -> Floats:
         """How far the nearest published series is from each series, in shares of the size of its totals."""
@@ -146,7 +130,9 @@ class Membership:
         looks: Floats = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
         return looks
 
-    def _judge(self, near: Floats, far: Floats, inside: NDArray[np.int64]) -> MembershipRisk:
+    def risk(self, findings: MembershipFindings) -> MembershipRisk:
+        """How well a limit that half of the subjects tell divides the other half."""
+        near, far = findings.near, findings.far
         dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
         n = min(len(near), len(far))
         if self.n_targets is not None:
@@ -172,7 +158,7 @@ class Membership:
             baseline=0.5,
             baseline_interval=Interval.exactly(0.5),
             n_targets=n_judged,
-            worst=tuple(int(row) for row in inside[order]),
+            worst=tuple(int(row) for row in findings.inside[order]),
             prosecutor=_surest(judged, others),
             control=wrong,
             control_interval=Interval.wilson(wrong, len(others)),
@@ -181,6 +167,15 @@ class Membership:
             found=found,
             ranking=_ranking(judged, others),
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MembershipFindings(Findings):
+    """How near the release is to subjects inside, at these positions, and outside. Any published series may be near."""
+
+    inside: Rows
+    near: Floats
+    far: Floats
 
 
 def _limit(near: Floats, far: Floats) -> float:

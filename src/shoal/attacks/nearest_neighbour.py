@@ -6,30 +6,32 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shoal.attacks.ground import (
+    NO_LEVELS,
     Alignment,
     Clocked,
     Floats,
+    Ground,
     Rows,
+    SeriesAttack,
+    Truth,
     align,
     find_classes,
-    find_ground,
-    find_truth,
-    need_panel,
+    find_grounds,
 )
 from shoal.attacks.habits import Cycle, alike_scaled, check_cycle, describe, find_slots, mean_cycles
-from shoal.attacks.links import LinkRisk, Links, count_links, link_figures
+from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, count_links, link_figures
 from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Panel
+from shoal.model import Moments, Panel
 from shoal.read.zones import local_times
 
 
 @dataclass(frozen=True)
-class NearestNeighbour:
+class NearestNeighbour(SeriesAttack[LinkRisk]):
     """The chance to find a target's published series by how it behaved at another time.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
@@ -89,35 +91,28 @@ class NearestNeighbour:
         return "Identified series of the same subjects over another period."
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {
-            "distance": self.distance,
-            "cycle": self.cycle if isinstance(self.cycle, str) else int(self.cycle),
-            "band": float(self.band),
-            "n_targets": None if self.n_targets is None else int(self.n_targets),
-            "seed": int(self.seed),
-        }
+    def bounded_by_shard(self) -> bool:
+        """Statistics are in units of their spread among all published series."""
+        return self.distance != "features"
 
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> LinkRisk:
-        """Attack published series.
+    def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
+        """The published series nearest to what lasts of each target."""
+        periods, grounds, levels = _periods(original, published)
+        return LinkFindings.of(truth, (self._views(periods, ground, truth) for ground in grounds), levels)
 
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals,
-        all that are published by default.
-        """
-        need_panel("NearestNeighbour", published)
-        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
-        known, shown = self._habits(original, published)
+    def risk(self, findings: LinkFindings) -> LinkRisk:
+        """The chance to find a target's own published series."""
+        return LinkRisk(**link_figures(findings, "series of another period"))
+
+    def _views(self, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances]:
+        known, shown = self._habits(periods, ground)
         distinct, classes = find_classes(shown)
-        links = Links(*self._nearest(known[truth.targets], distinct, original.n_channels))
-        found = count_links(links, classes, truth)
-        return LinkRisk(**link_figures(found, truth, "series of another period"))
+        links = Links(*self._nearest(known[truth.targets], distinct, ground.original.shape[2]))
+        return (count_links(links, classes, truth),)
 
-    def _habits(self, original: Panel, published: Panel) -> tuple[Floats, Floats]:
-        known, known_times, shown, shown_times = _periods(original, published)
-        slots, there = find_slots(known_times, self.cycle), find_slots(shown_times, self.cycle)
+    def _habits(self, periods: Periods, ground: Ground) -> tuple[Floats, Floats]:
+        known, shown = ground.original[:, periods.known], ground.published[:, periods.shown]
+        slots, there = find_slots(periods.known_times, self.cycle), find_slots(periods.shown_times, self.cycle)
         common = np.intersect1d(slots, there)
         if not len(common):
             raise ParameterError(
@@ -176,13 +171,10 @@ def find_periods(original: Clocked, published: Clocked) -> Periods:
     return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
 
 
-def _periods(original: Panel, published: Panel) -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
-    """What is known and what is attacked, each with its instants."""
+def _periods(original: Panel, published: Panel) -> tuple[Periods, list[Ground], Moments]:
+    """What is known and what is attacked, by each way the release may show the originals."""
     found = find_periods(original, published)
-    if found.alignment is None:
-        x = original.values.reshape(original.n_series, original.n_instants, -1)
-        p = published.values.reshape(published.n_series, published.n_instants, -1)
-    else:
-        ground = find_ground("NearestNeighbour", original, published)
-        x, p = ground.original, ground.published
-    return x[:, found.known], found.known_times, p[:, found.shown], found.shown_times
+    if found.alignment is not None:
+        return found, *find_grounds("NearestNeighbour", original, published)
+    x, p = (side.values.reshape(side.n_series, side.n_instants, -1) for side in (original, published))
+    return found, [Ground(x, p, published.times)], NO_LEVELS

@@ -78,6 +78,10 @@ class Knowledge:
         words[rows, 0] = self.word
         return replace(self, words=words)
 
+    def of_some(self, targets: NDArray[np.int64]) -> Knowledge:
+        """The same of fewer targets."""
+        return replace(self, targets=self.targets[:, targets], words=self.words[targets])
+
     def fits(self, targets: slice, envelopes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether each cell, of an envelope and a word, could be each target: (targets, cells)."""
         own = self.words[targets]
@@ -103,7 +107,7 @@ def possible_sets(known: Knowledge, shown: NDArray[np.int64], true: NDArray[np.i
     """Sizes of the possible sets; `shown` is the sensitive value published with each series, `true` the targets'."""
     pairs, cell = _distinct(np.column_stack([known.envelope, known.word]))
     members = np.bincount(cell)
-    carriers = _Carriers.of(cell, shown, int(true.max()) + 1)
+    carriers = _Carriers.of(cell, shown, int(true.max(initial=0)) + 1)
     sizes, own = np.empty(len(true), dtype=np.int64), np.empty(len(true), dtype=np.int64)
     for block in _blocks(len(true), len(pairs)):
         fit = known.fits(block, pairs[:, 0], pairs[:, 1])

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shoal.attacks.ground import Floats, Rows, Truth, find_truth, need_panel
+from shoal.attacks.ground import NO_LEVELS, Floats, Rows, SeriesAttack, Truth, need_targets
 from shoal.attacks.habits import Cycle, check_cycle, find_slots, mean_cycles
-from shoal.attacks.links import Chances, LinkRisk, Links, link_figures
+from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, link_figures
 from shoal.attacks.words import check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Panel
+from shoal.model import Findings, Panel
+from shoal.model.attack import draw_targets
 from shoal.read.zones import local_times
 
 
@@ -32,7 +33,7 @@ class ReorderingRisk(LinkRisk):
 
 
 @dataclass(frozen=True)
-class Reordering:
+class Reordering(SeriesAttack[ReorderingRisk]):
     """The chance to find, for a slice of a series, another slice of the same subject.
 
     The adversary knows nobody. It compares slices by what lasts, the mean day (or another cycle) of each, and takes the
@@ -66,6 +67,7 @@ class Reordering:
     name: ClassVar[str] = "reordering"
     meaning: ClassVar[str] = "chance to find another slice of the same subject"
     against: ClassVar[str] = "slices"
+    draws_originals: ClassVar[bool] = False
 
     cycle: Cycle | None = None
     n_targets: int | None = 1000
@@ -81,51 +83,48 @@ class Reordering:
         """What the adversary holds."""
         return "Nothing but the release, and that its series were cut into slices."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {
-            "cycle": self.cycle if self.cycle is None or isinstance(self.cycle, str) else int(self.cycle),
-            "n_targets": None if self.n_targets is None else int(self.n_targets),
-            "seed": int(self.seed),
-        }
-
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> ReorderingRisk:
-        """Attack slices.
-
-        `rows` says which original each slice was cut from, -1 for none; with `targets`, positions of originals, only
-        their slices.
-        """
-        need_panel("Reordering", published)
-        truth = find_truth(original, published, rows, targets, None, self.seed)
+    def look(self, original: Panel, published: Panel, truth: Truth) -> ReorderingFindings:
+        """The slices nearest to each slice of the targets, of which as many are drawn as `n_targets` says."""
         values = published.values.reshape(published.n_series, published.n_instants, -1)
         stretch = _stretches(values)
         kin, rivals = _candidates(truth.owners, stretch)
-        wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, truth.targets))
+        wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, need_targets(truth.targets)))
         if not len(wanted):
             raise ParameterError(
                 "No subject has two slices in the release, so there is nothing to put together. Attack whole series "
                 "with known-totals."
             )
-        if self.n_targets is not None and self.n_targets < len(wanted):
-            dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
-            wanted = np.sort(dice.permutation(wanted)[: self.n_targets])
+        wanted = draw_targets(wanted, self.n_targets, self.seed)
         habits = self._habits(values, local_times(published.times, published.timezone))
-        links = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
-        found = _count(links, truth.owners, wanted)
-        cut = Truth(truth.rows, truth.owners, truth.owners, wanted, truth.n_left_out)
-        figures = link_figures(found, cut, "nothing but the release", kin[wanted] / rivals[wanted], slices=True)
+        near = Links(*nearest_rows(habits[wanted], habits, stretch[wanted], stretch))
+        found = _count(near, truth.owners, wanted)
+        counts = original.n_series, published.n_series, truth.n_left_out
+        links = LinkFindings(truth.rows[wanted], kin[wanted], ((found,),), NO_LEVELS, *counts)
+        return ReorderingFindings(links, rivals[wanted])
+
+    def risk(self, findings: ReorderingFindings) -> ReorderingRisk:
+        """The chance to find another slice of the same subject."""
+        links = findings.links
+        figures = link_figures(links, "nothing but the release", links.own_rows / findings.rivals, slices=True)
         # Where an original has several slices among the worst it is named once.
-        order = truth.rows[wanted[np.argsort(-found.chance, kind="stable")]]
+        order = links.targets[np.argsort(-links.taken[0].chance, kind="stable")]
         figures["worst"] = tuple(dict.fromkeys(order.tolist()))[: len(figures["worst"])]
-        return ReorderingRisk(**figures, n_slices=published.n_series)
+        return ReorderingRisk(**figures, n_slices=links.n_published)
 
     def _habits(self, values: Floats, times: NDArray[Any]) -> Floats:
         cycle = self.cycle if self.cycle is not None else ("day" if times.dtype.kind == "M" else len(times))
         slots = find_slots(times, cycle)
         return mean_cycles(values, slots, np.unique(slots))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReorderingFindings(Findings):
+    """Links from slices to slices. Which may be linked depends on the stretches of time that anybody's are of."""
+
+    links: LinkFindings
+    """Targets are slices by the originals they were cut from, rows of their own the others to be found."""
+    rivals: Rows
+    """How many slices each may be linked to."""
 
 
 def _stretches(values: Floats) -> Rows:

@@ -18,10 +18,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.attacks.ground import NOBODY, Clocked, Floats, Ground, Rows, Truth
+from shoal.attacks.ground import NO_LEVELS, NOBODY, Clocked, Floats, Ground, Rows, Truth, find_grounds
 from shoal.errors import ParameterError
 from shoal.kernels.likeness import most_alike
-from shoal.model import Panel
+from shoal.model import Moments, Panel
 from shoal.read.zones import local_times
 
 
@@ -33,6 +33,16 @@ def has_slices(original: Clocked, published: Clocked) -> bool:
         and original.n_channels == published.n_channels
         and len(published.times) <= len(original.times)
     )
+
+
+def find_scenes(
+    name: str, original: Panel, published: Panel, truth: Truth, seed: int
+) -> tuple[list[Ground], Moments, Truth]:
+    """Both panels by each way the release may show the originals, the levels that tell which, and who is behind it."""
+    if not has_slices(original, published):
+        return *find_grounds(name, original, published), truth
+    ground, truth = find_slices(name, original, published, truth, seed)
+    return [ground], NO_LEVELS, truth
 
 
 def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed: int) -> tuple[Ground, Truth]:
@@ -51,7 +61,7 @@ def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed
     stretches = np.empty((original.n_series, length, x.shape[2]))
     for i in range(original.n_series):
         # One at a time, so that an original's stretch does not depend on who else is there.
-        at = int(np.random.default_rng(np.random.SeedSequence([seed, 3, i])).integers(n_stretches))
+        at = int(np.random.default_rng(np.random.SeedSequence([seed, 3, truth.first + i])).integers(n_stretches))
         stretches[i] = x[i, at * length : (at + 1) * length]
     owners = np.full(len(p), NOBODY, dtype=np.int64)
     order = np.argsort(truth.rows, kind="stable")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shoal.attacks.ground import Floats, Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_panel, need_targets
 from shoal.attacks.links import N_WORST
 from shoal.attacks.sentences import SUMMED, Summed
 from shoal.attacks.subsets import Found, find_members
-from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import check_amount, check_count
 from shoal.errors import ParameterError
-from shoal.model import Interval, Panel, Risk
+from shoal.model import Findings, Interval, Panel, Risk
+from shoal.model.attack import draw_targets
 from shoal.model.sentence import said
 
 MOST_SETS = 4  # sets that fit alike and are counted
@@ -50,7 +51,7 @@ class SubsetRisk(Risk):
 
 
 @dataclass(frozen=True)
-class SubsetSum:
+class SubsetSum(SeriesAttack[SubsetRisk]):
     """The chance to tell who is behind a published mean, by solving which known totals sum to it.
 
     The adversary holds the totals A[i] of every original, per step. Rows that are published alike are one mean L of s
@@ -125,41 +126,20 @@ class SubsetSum:
         words = step_words(self.step)
         return f"{words[0].upper()}{words[1:]}, of everybody who may be in the release."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        return {
-            "step": plain_step(self.step),
-            "exact": bool(self.exact),
-            "tolerance": float(self.tolerance),
-            "largest": int(self.largest),
-            "time_limit": float(self.time_limit),
-            "n_means": None if self.n_means is None else int(self.n_means),
-            "seed": int(self.seed),
-        }
-
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> SubsetRisk:
-        """Attack published means.
-
-        `rows` says which original each published row stands for, -1 for none. With `targets`, positions of originals,
-        only means of which one is a member.
-        """
-        need_panel("SubsetSum", published)
-        truth = find_truth(original, published, rows, targets, None, self.seed)
+    def look(self, original: Panel, published: Panel, truth: Truth) -> SubsetFindings:
+        """The sets that sum to published means with a target among their members; as many means as `n_means` says."""
+        need_targets(truth.targets)
         totals, means, classes = self._problem(original, published)
-        chosen = self._choose(classes, truth)
-        asked = [(means[j], np.flatnonzero(classes == j)) for j in chosen]
-        found = [self._solve(totals, mean, len(members)) for mean, members in asked]
-        true = [truth.rows[members] for _, members in asked]
-        chances = [_chances(sets.sets, members) for sets, members in zip(found, true, strict=True)]
-        controls = [
+        wanted = np.unique(classes[np.isin(truth.rows, truth.targets)])
+        asked = [(means[j], np.flatnonzero(classes == j)) for j in draw_targets(wanted, self.n_means, self.seed)]
+        found = tuple(self._solve(totals, mean, len(members)) for mean, members in asked)
+        true = tuple(truth.rows[members] for _, members in asked)
+        controls = tuple(
             bool(self._solve(np.delete(totals, members[members >= 0], axis=0), mean, len(rows)).sets)
             for (mean, rows), members in list(zip(asked, true, strict=True))[:MOST_CONTROLS]
             if self.exact and len(totals) - len(rows) >= len(rows)
-        ]
-        return self._risk(found, true, chances, controls, len(totals))
+        )
+        return SubsetFindings(found, true, controls, len(totals))
 
     def members(self, original: Panel, published: Panel, position: int) -> tuple[tuple[int, ...], ...]:
         """The sets of originals, by position, that fit the mean published at a position."""
@@ -184,14 +164,6 @@ class SubsetSum:
         first = np.unique(classes, return_index=True)[1]
         return known[:, whole], shown[first][:, whole], classes
 
-    def _choose(self, classes: Rows, truth: Truth) -> Rows:
-        """The means to attack: those of targets."""
-        wanted = np.unique(classes[np.isin(truth.rows, truth.targets)])
-        if self.n_means is not None and self.n_means < len(wanted):
-            dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
-            wanted = np.sort(dice.permutation(wanted)[: self.n_means])
-        return wanted
-
     def _solve(self, totals: Floats, mean: Floats, size: int) -> Found:
         return find_members(
             totals,
@@ -205,19 +177,15 @@ class SubsetSum:
             seed=int(self.seed),
         )
 
-    def _risk(
-        self,
-        found: list[Found],
-        true: list[Rows],
-        chances: list[NDArray[np.float64]],
-        controls: list[bool],
-        n_candidates: int,
-    ) -> SubsetRisk:
+    def risk(self, findings: SubsetFindings) -> SubsetRisk:
+        """The chance that a member of an attacked mean is told to be one."""
+        found, true, controls = findings.found, findings.true, findings.controls
+        chances = [_chances(sets.sets, members) for sets, members in zip(found, true, strict=True)]
         real = [members >= 0 for members in true]
         targets = np.concatenate([members[keep] for members, keep in zip(true, real, strict=True)])
         chance = np.concatenate([part[keep] for part, keep in zip(chances, real, strict=True)])
         n_sets = np.repeat([len(sets.sets) for sets in found], [int(keep.sum()) for keep in real])
-        guess = float(np.concatenate([np.full(int(k.sum()), len(k) / n_candidates) for k in real]).mean())
+        guess = float(np.concatenate([np.full(int(k.sum()), len(k) / findings.n_candidates) for k in real]).mean())
         success, n = float(chance.mean()), len(found)
         interval = Interval.wilson(success, n)
         very = [
@@ -252,6 +220,18 @@ class SubsetSum:
             n_open=n_open,
             n_searched=sum(sets.searched for sets in found),
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubsetFindings(Findings):
+    """What was found for each attacked mean. With more candidates more sets may fit."""
+
+    found: tuple[Found, ...]
+    true: tuple[Rows, ...]
+    """Positions of the originals behind it, -1 for fictive ones."""
+    controls: tuple[bool, ...]
+    """Of the first few, whether sets fit without the true members."""
+    n_candidates: int
 
 
 def _chances(sets: tuple[frozenset[int], ...], members: Rows) -> NDArray[np.float64]:

@@ -22,11 +22,6 @@ def check_step(step: object) -> None:
         raise ParameterError(f"step must be one of {', '.join(NAMES)}, or a whole number of instants.")
 
 
-def plain_step(step: Step) -> Step:
-    """The step as a parameter on record."""
-    return step if isinstance(step, str) else int(step)
-
-
 def step_words(step: Step) -> str:
     """The step for people: totals per ..."""
     if step == "all":

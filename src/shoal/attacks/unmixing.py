@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from shoal.attacks.ground import Floats, Rows, Truth, find_classes, find_ground, find_truth, need_panel
+from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_WORST, Links
-from shoal.attacks.totals import Step, check_step, find_steps, plain_step, step_words, sum_steps
+from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import between, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Interval, Panel, Risk
+from shoal.model import Findings, Interval, Panel, Risk
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class UnmixingRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Unmixing:
+class Unmixing(SeriesAttack[UnmixingRisk]):
     """The share of a series that can be read off a release whose series exchanged stretches of time.
 
     The adversary holds the totals of its targets per step, and looks for every step by itself: the pieces of published
@@ -87,30 +87,17 @@ class Unmixing:
         words = step_words(self.step)
         return f"{words[0].upper()}{words[1:]}, of every target, and that series exchanged pieces."
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is needed to attack the same again."""
-        n_targets = None if self.n_targets is None else int(self.n_targets)
-        return {"step": plain_step(self.step), "n_targets": n_targets, "seed": int(self.seed)}
-
-    def attack(
-        self, original: Panel, published: Panel, *, rows: ArrayLike | None = None, targets: ArrayLike | None = None
-    ) -> UnmixingRisk:
-        """Attack published series.
-
-        `rows` says which original each published row stands for, -1 for none; here it only tells who is in the release.
-        `targets` are positions of originals, all that are published by default.
-        """
-        need_panel("Unmixing", published)
-        truth = find_truth(original, published, rows, targets, self.n_targets, self.seed)
+    def look(self, original: Panel, published: Panel, truth: Truth) -> UnmixingFindings:
+        """The pieces nearest to each total; the truth only tells who is in the release."""
+        positions = need_targets(truth.targets)
         ground = find_ground("Unmixing", original, published)
         starts = find_steps(ground.times, self.step)
-        known = sum_steps(ground.original[truth.targets], starts).reshape(len(truth.targets), len(starts), -1)
+        known = sum_steps(ground.original[positions], starts).reshape(len(positions), len(starts), -1)
         shown = sum_steps(ground.published, starts).reshape(len(ground.published), len(starts), -1)
         whole = Links(*nearest_rows(known.reshape(len(known), -1), shown.reshape(len(shown), -1)))
         steps = np.stack(
             [
-                _pieces(ground.original[truth.targets, a:b], ground.published[:, a:b], known[:, d], shown[:, d], whole)
+                _pieces(ground.original[positions, a:b], ground.published[:, a:b], known[:, d], shown[:, d], whole)
                 for d, (a, b) in enumerate(zip(starts, [*starts[1:], ground.n_instants], strict=True))
             ]
         )
@@ -120,15 +107,17 @@ class Unmixing:
                 f"{unknown} targets have no step without gaps, so nothing is known of them. "
                 "Choose a shorter step, or read the panel with `missing` set to 'drop-series' or 'interpolate:2h'."
             )
-        return self._risk(truth, steps, told)
-
-    def _risk(self, truth: Truth, steps: Floats, told: NDArray[np.bool_]) -> UnmixingRisk:
-        """Means over the steps that are told of each target."""
         kept = np.where(told.T[:, :, None], steps, 0.0).sum(axis=0) / told.sum(axis=1)[:, None]
         found, plain, guessed, others, sure = kept.T
-        n = len(truth.targets)
-        success, simple, guess = float(found.mean()), float(plain.mean()), float(guessed.mean())
-        interval, control = Interval.wilson(success, n), float(others.mean())
+        return UnmixingFindings(positions, found, plain, guessed, others, sure, len(steps))
+
+    def risk(self, findings: UnmixingFindings) -> UnmixingRisk:
+        """Means over targets."""
+        found, n = findings.found, len(findings.targets)
+        success, simple, guess, control, sure = (
+            float(part.mean()) for part in (found, findings.plain, findings.guessed, findings.others, findings.sure)
+        )
+        interval = Interval.wilson(success, n)
         sentence = (
             f"Somebody who holds {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
             f"target's readings right ({between(interval)}; {n} targets), of the one most at risk "
@@ -141,16 +130,31 @@ class Unmixing:
             baseline=guess,
             baseline_interval=Interval.exactly(guess),
             n_targets=n,
-            worst=tuple(int(row) for row in truth.targets[np.argsort(-found, kind="stable")[:N_WORST]]),
+            worst=tuple(int(row) for row in findings.targets[np.argsort(-found, kind="stable")[:N_WORST]]),
             prosecutor=float(found.max()),
             control=control,
             control_interval=Interval.wilson(control, n),
-            confidence=float(sure.mean()),
+            confidence=sure,
             sentence=sentence,
             plain=simple,
             plain_interval=Interval.wilson(simple, n),
-            n_steps=len(steps),
+            n_steps=findings.n_steps,
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnmixingFindings(Findings):
+    """Of every target means over the steps that are told of it. A piece may be like one of anybody."""
+
+    targets: Rows
+    found: Floats
+    plain: Floats
+    guessed: Floats
+    others: Floats
+    """Steps where another piece fits as well."""
+    sure: Floats
+    """1/m of m pieces that fit alike."""
+    n_steps: int
 
 
 def _pieces(true: Floats, pieces: Floats, known: Floats, shown: Floats, whole: Links) -> Floats:

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from shoal.errors import ParameterError
 from shoal.model.described import Described
 from shoal.model.risk import Risk
 
+R_co = TypeVar("R_co", bound=Risk, covariant=True)
+
 
 class Findings:
-    """What an attack found, target by target: arrays with a row for each. Frozen dataclasses derive from it."""
+    """What an attack found, target by target: arrays with a row for each. Frozen dataclasses derive from it.
+
+    Those of an attack that is bounded by the shard merge. Others do not: what they find depends on who else is in the
+    release, and a figure put together from shards would be that of no adversary.
+    """
 
     @classmethod
-    def merged(cls, several: Sequence[Any]) -> Any:
+    def merged(cls, several: Sequence[Self]) -> Self:
         """Those of several shards, whose targets and candidates are different people, as those of one panel."""
-        raise NotImplementedError
+        if len(several) != 1:
+            raise ParameterError(
+                f"{cls.__name__} of {len(several)} shards do not add up to those of the whole. Attack a sample of the "
+                "whole as one panel."
+            )
+        return several[0]
 
 
-class Attack(Described):
+class Attack(Described, Generic[R_co]):
     """What somebody who knows something gets out of a release.
 
     To add one: a frozen dataclass with the attributes below and the verbs `find`, which looks at the release target by
@@ -31,9 +44,14 @@ class Attack(Described):
     """What its success is, in one line."""
     against: ClassVar[str]
     """What it works on: "values", "slices", "envelopes", "events", "releases" or "membership"."""
-
-    takes_targets: ClassVar[bool] = True
-    """Whether it can be asked about some of the originals."""
+    draws_targets: ClassVar[bool] = True
+    """Whether some targets may stand for all; else everybody is attacked, which costs no more."""
+    draws_originals: ClassVar[bool] = True
+    """Whether `n_targets` counts originals; else slices, or people to compare, which the attack itself draws."""
+    short: ClassVar[tuple[str, str] | None] = None
+    """What an adversary knows in one word, and the parameter that is meant: `points: 5` is `known-points: {n: 5}`."""
+    unfit: ClassVar[str] = ""
+    """Why a policy cannot carry it out, where it cannot."""
 
     @property
     def knows(self) -> str:
@@ -44,25 +62,48 @@ class Attack(Described):
     def bounded_by_shard(self) -> bool:
         """Whether being told the target's shard can only help the adversary.
 
-        Then searching that shard alone bounds the success from above. It is so where candidates are compared with what
-        is known at distances that do not depend on who else is in the release.
+        Then searching that shard alone bounds the chance of every target from above, and so `success`. It is so where
+        candidates are compared with what is known at distances that do not depend on who else is in the release.
         """
         return False
 
+    def draw(self, positions: ArrayLike) -> NDArray[np.int64]:
+        """Of these positions as many as `n_targets` says, by its seed; all of them where it says nothing.
+
+        For the whole at once: `find` attacks all targets that it is given.
+        """
+        n_targets: int | None = getattr(self, "n_targets", None) if self.draws_originals else None
+        return draw_targets(np.asarray(positions), n_targets, getattr(self, "seed", 0))
+
     def find(
-        self, original: Any, published: Any, *, rows: ArrayLike | None = None, targets: Any = None, first: int = 0
+        self,
+        original: Any,
+        published: Any,
+        *,
+        rows: Any = None,
+        targets: ArrayLike | None = None,
+        first: int = 0,
     ) -> Any:
         """What is found of each target.
 
-        `rows` says which original each published row stands for, -1 for none; `targets` are positions of originals;
-        `first` is how many originals there are in the shards before.
+        `rows` says which original each published row stands for, -1 for none. `targets` are positions of originals, by
+        default all that are published, or `n_targets` of them. `first` is the number of originals in the shards before:
+        what is drawn for a target depends on its position in the whole.
         """
         raise NotImplementedError
 
-    def risk(self, findings: Any) -> Risk:
+    def risk(self, findings: Any) -> R_co:
         """What that amounts to, over all targets, beside a baseline and with intervals."""
         raise NotImplementedError
 
-    def attack(self, original: Any, published: Any, **further: Any) -> Risk:
-        """Attack one release."""
+    def attack(self, original: Any, published: Any, **further: Any) -> R_co:
+        """Attack one release; what further may be given is said by `find`."""
         return self.risk(self.find(original, published, **further))
+
+
+def draw_targets(positions: NDArray[np.int64], n_targets: int | None, seed: int) -> NDArray[np.int64]:
+    """As many of these positions as asked for, in order; all where there are no more."""
+    if n_targets is None or n_targets >= len(positions):
+        return positions
+    drawn = np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(len(positions))[:n_targets]
+    return np.sort(positions[drawn])

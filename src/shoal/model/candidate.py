@@ -236,17 +236,19 @@ class Candidate:
         original, published, further = self.sides(measure)
         return measure.measure(original, published, **further)
 
-    def find(self, attack: Attack, targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
+    def find(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
         """What an attack finds of each target, by position; `first` is the number of originals in shards before."""
         original, published, further, _ = self.behind(targets)
         return attack.find(original, published, first=first, **further)
 
-    def attack(self, attack: Attack, targets: NDArray[np.int64] | None = None) -> Risk:
+    def attack(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None) -> Risk:
         """What an attack achieves, on some of the original series by position or on all."""
         original, published, further, there = self.behind(targets)
-        if not attack.takes_targets:
+        if not attack.draws_targets:
             further.pop("targets", None)
-        risk = attack.attack(original, published, **further)
+        elif "targets" in further:
+            further["targets"] = attack.draw(further["targets"])
+        risk: Risk = attack.attack(original, published, **further)
         n_series = self.private.original.n_series
         if len(there) == n_series:
             return risk

@@ -358,24 +358,23 @@ class CandidateShards(Shards[Candidate]):
             return ""
         return f"estimated from about {n} of {self.n_series} series, in whole groups"
 
-    def attack(self, attack: Attack, *, n_targets: int | None = None, seed: int = 0) -> Risk:
+    def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
 
         Where `attack.bounded_by_shard`, candidates are those of the target's shard, which can only help the adversary.
         """
         if not attack.bounded_by_shard:
-            return self.sample(SAMPLE).attack(attack)
-        sizes = [fact.n_original for fact in self.facts]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        wanted = getattr(attack, "n_targets", None) or n_targets
+            sampled: Risk = self.sample(SAMPLE).attack(attack)
+            return sampled
+        starts = np.concatenate([[0], np.cumsum([fact.n_original for fact in self.facts])])
         drawn = np.arange(starts[-1])
-        if wanted is not None and wanted < len(drawn):
-            drawn = np.sort(np.random.default_rng(np.random.SeedSequence([seed, 17])).permutation(drawn)[:wanted])
+        if n_targets is not None and n_targets < len(drawn):
+            drawn = np.sort(np.random.default_rng(np.random.SeedSequence([seed, 17])).permutation(drawn)[:n_targets])
+        drawn = attack.draw(drawn)
         targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
-        found = [f for f in self.map(partial(_find, attack, starts, targets)) if f is not None]
-        if not found:
-            raise ParameterError(f"{attack.name} found no target of which anything is published.")
-        return attack.risk(type(found[0]).merged(found))
+        found = self.map(partial(_find, attack, starts.tolist(), targets))
+        risk: Risk = attack.risk(type(found[0]).merged(found))
+        return risk
 
     def sample(self, n_series: int, seed: int = 0) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
@@ -401,9 +400,8 @@ def _tally(measure: Measure, number: int, candidate: Candidate) -> Any:
     return candidate.tally(measure)
 
 
-def _find(attack: Attack, starts: Any, targets: Any, number: int, candidate: Candidate) -> Any:
-    own = targets[number]
-    return candidate.find(attack, own, first=int(starts[number])) if len(own) else None
+def _find(attack: Attack[Any], starts: Any, targets: Any, number: int, candidate: Candidate) -> Any:
+    return candidate.find(attack, targets[number], first=starts[number])
 
 
 def _draw(share: float, seed: int, number: int, candidate: Candidate) -> Candidate | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,14 +43,14 @@ def attack_release(
         if n_targets < 2:
             raise ParameterError("targets must be at least 2.")
         order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(original.n_subjects)
-        targets = np.flatnonzero(np.isin(original.subject_codes, order[:n_targets]))
+        published_too = np.intersect1d(order[:n_targets], original.subject_codes[rows[rows >= 0]])
+        targets = np.flatnonzero(np.isin(original.subject_codes, published_too))
     published = release.published
     if not isinstance(published, Panel):
         raise ParameterError("This release has no series of values to attack.")
     found: dict[str, tuple[Any, Risk]] = {}
     for name, attack in attacks.items():
         steps.start(name)
-        takes = inspect.signature(attack.attack).parameters
-        further = {"targets": targets} if "targets" in takes and targets is not None else {}
+        further = {"targets": attack.draw(targets)} if attack.draws_targets and targets is not None else {}
         found[name] = (attack, attack.attack(original, published, rows=rows, **further))
     return found

@@ -37,11 +37,11 @@ class Entry:
 def catalogue() -> list[Entry]:
     """Every method, guarantee, attack and measure, each kind by name."""
     rooms = (("method", methods), ("guarantee", guarantees), ("attack", attacks), ("measure", utility))
-    entries = [[_entry(kind, cls) for cls in _named(room)] for kind, room in rooms]
+    entries = [[_entry(kind, cls) for cls in named_in(room)] for kind, room in rooms]
     return [entry for some in entries for entry in sorted(some, key=lambda entry: entry.name)]
 
 
-def _named(room: Any) -> list[Any]:
+def named_in(room: Any) -> list[Any]:
     """What a room exports that can be asked for by name."""
     return [found for found in (getattr(room, name) for name in room.__all__) if hasattr(found, "name")]
 
@@ -63,7 +63,7 @@ def summary_of(cls: Any) -> str:
 
 def find_in(kind: str, room: Any, name: str) -> Any:
     """The class of a room by its name."""
-    known = {found.name: found for found in _named(room)}
+    known = {found.name: found for found in named_in(room)}
     if name not in known:
         raise ParameterError(f"Unknown {kind} {name!r}. Known: {', '.join(sorted(known))}. See: shoal methods")
     return known[name]

@@ -30,7 +30,7 @@ class Curve:
 
 
 def attack_all(
-    attacks: Mapping[str, Attack], candidate: Candidate | CandidateShards, subjects: NDArray[np.int64], seed: int = 0
+    attacks: Mapping[str, Attack[Any]], candidate: Candidate | CandidateShards, subjects: NDArray[np.int64], seed: int = 0
 ) -> dict[str, Risk]:
     """What each attack achieves against some subjects, by their numbers; every published series is a candidate.
 
@@ -52,9 +52,10 @@ def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> C
         n_instants = candidate.published.n_instants
         ns = [n for n in KNOWN_POINTS if n <= n_instants]
         original, published, further, _ = candidate.behind(targets)
+        further["targets"] = attack.draw(further["targets"])
         risks = attack.curve(original, published, ns, **further)
         return Curve("readings known", tuple(map(float, ns)), tuple(risk.success for risk in risks))
-    if "noise" in getattr(attack, "__dataclass_fields__", {}):
+    if "noise" in attack.get_params():
         found = [candidate.attack(replace(attack, noise=noise), targets) for noise in ERRORS]
         return Curve("errors in what is known, as a share of its spread", ERRORS, tuple(risk.success for risk in found))
     return None

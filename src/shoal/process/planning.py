@@ -11,22 +11,11 @@ from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy
 from shoal.model import Guarantee
 from shoal.process.building import build
-from shoal.process.catalogue import find_guarantee, find_in, find_method
+from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits
 from shoal.process.search.points import Choices, choices_of
 from shoal.process.search.searching import Plan
-
-SHORT = {"points": ("known-points", "n"), "totals": ("known-totals", "step")}
-"""What an adversary knows in one word: the attack it stands for, and which of its parameters is meant."""
-
-
-UNFIT = {
-    "homogeneity": "it attacks events, and a policy is about series",
-    "intersection": "it needs several releases; give release.ledger, which tries them together",
-    "membership": "it needs people who are not in the release; attack in Python with outside=",
-}
-"""Attacks that a policy cannot carry out, and why."""
 
 
 def plan_of(policy: Policy) -> Plan:
@@ -99,8 +88,9 @@ def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
 def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
     """The attacks of an adversary: `points: 5`, or `known-points: {n: 5, choose: peaks}`."""
     found: dict[str, Any] = {}
+    short = {cls.short[0]: (cls.name, cls.short[1]) for cls in named_in(attack_room) if cls.short}
     for word, given in knows.items():
-        name, first = SHORT.get(word, (word, ""))
+        name, first = short.get(word, (word, ""))
         cls = find_in("attack", attack_room, name)
         if given is None or given is True:
             parameters: dict[str, Any] = {}
@@ -112,8 +102,8 @@ def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
             raise ParameterError(f"adversary.knows.{word}: give its parameters as fields, such as {{n: 5}}.")
         if name in found:
             raise ParameterError(f"adversary.knows names {name} twice. Give the one that knows more, or run twice.")
-        if cls.name in UNFIT:
-            raise ParameterError(f"adversary.knows.{word}: {UNFIT[cls.name]}.")
+        if cls.unfit:
+            raise ParameterError(f"adversary.knows.{word}: {cls.unfit}.")
         found[name] = build(cls, parameters)
     if not found:
         raise ParameterError("adversary.knows is empty: an adversary who knows nothing is no test. Give {points: 5}.")
