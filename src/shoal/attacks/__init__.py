@@ -1,7 +1,7 @@
 """What somebody with knowledge of some series gets out of a release, against a baseline that never saw it.
 
-To add one: a frozen dataclass on `shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series. It has
-`name`, `meaning`, `against` (what it works on) and `knows` (what the adversary holds), and two verbs: `find` (there
+To add one: a frozen dataclass on `shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series. It
+has `name`, `meaning`, `against` (what it works on) and `knows` (what the adversary holds), and two verbs: `find` (there
 `look`) takes the original and what was published, and says what was found of each target; `risk` concludes over all of
 them. The adversary sees the published side alone. The original stands for what it knows of its targets, and for the
 truth it is scored by.

@@ -7,7 +7,7 @@ import pytest
 
 from shoal import Microaggregation, Panel
 from shoal.attacks import KnownTotals
-from shoal.model import Interval, Risk
+from shoal.model import Attack, Interval, Risk
 from shoal.process.planning import plan_of
 from shoal.process.policy import parse_policy
 from shoal.process.search.searching import Plan, draw_sample, evaluate, halves, search
@@ -23,20 +23,20 @@ def days(n=60, n_instants=48, seed=0):
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Attack):
     """An attack that achieves what a test tells it to, for its targets."""
 
+    name = "told"
+    meaning = "as told"
+
     rule: object
-    name: str = "told"
-    meaning: str = "as told"
 
-    @property
-    def parameters(self):
-        return {}
+    def find(self, original, published, *, rows=None, targets=None, first=0):
+        return float(self.rule(published, targets)), len(targets)
 
-    def attack(self, original, published, *, rows=None, targets=None):
-        chance = float(self.rule(published, targets))
-        return Risk(chance, Interval(chance, chance), 0.0, Interval(0.0, 0.0), len(targets), prosecutor=chance)
+    def risk(self, findings):
+        chance, n = findings
+        return Risk(chance, Interval(chance, chance), 0.0, Interval(0.0, 0.0), n, prosecutor=chance)
 
 
 def plan(text, rule=None):
