@@ -89,7 +89,8 @@ def panel_of(whole: Whole, rows: pa.Table) -> Panel:
         shaped(whole, unpack(rows[ROW])),
         ids=rows[ID].to_pylist(),
         times=whole.times,
-        subjects=rows[SUBJECT].to_pylist(),
+        # Where subjects were not named apart, they need not be compared as texts once more.
+        subjects=None if rows[SUBJECT].equals(rows[ID]) else rows[SUBJECT].to_pylist(),
         attributes={name: _static(rows[name]) for name in whole.attributes if name in names},
         sensitive={name: _static(rows[name]) for name in whole.sensitive if name in names},
         channels=whole.channels,

@@ -31,6 +31,9 @@ def text_of(name: Any) -> str:
     >>> text_of("017"), text_of("a7"), text_of("A7"), text_of(17.5)
     ('017', 'a7', 'A7', '17.5')
     """
+    if type(name) is str and name.isascii():  # nearly all of them
+        plain = name.strip()
+        return _without_decimals(plain) if plain.endswith(".0") else plain
     if isinstance(name, float | np.floating) and float(name).is_integer():
         return str(int(name))
     if isinstance(name, Decimal) and name.is_finite() and name == name.to_integral_value():
@@ -39,7 +42,10 @@ def text_of(name: Any) -> str:
     if not text.isascii():
         # Characters that nobody sees, such as a zero-width space, tell nobody apart.
         text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    text = text.strip()
+    return _without_decimals(text.strip())
+
+
+def _without_decimals(text: str) -> str:
     whole = WHOLE.fullmatch(text)
     return str(int(whole[1])) if whole else text
 

@@ -30,7 +30,10 @@ class Curve:
 
 
 def attack_all(
-    attacks: Mapping[str, Attack[Any]], candidate: Candidate | CandidateShards, subjects: NDArray[np.int64], seed: int = 0
+    attacks: Mapping[str, Attack[Any]],
+    candidate: Candidate | CandidateShards,
+    subjects: NDArray[np.int64],
+    seed: int = 0,
 ) -> dict[str, Risk]:
     """What each attack achieves against some subjects, by their numbers; every published series is a candidate.
 
