@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import attacks, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal import attacks, engines, features, guarantees, methods, queries, simulate, streams, utility
     from shoal.guarantees import (
         AggregateRule,
         DifferentialPrivacy,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         TimeSlicing,
         Transformation,
     )
-    from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Verdict
+    from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
     from shoal.process import publish
     from shoal.process.labelling import LabelTask
     from shoal.read import read_events, read_panel
@@ -65,6 +65,7 @@ _HOMES = {
     "ScopeAggregation": "shoal.methods",
     "Score": "shoal.model",
     "SequenceAnonymity": "shoal.guarantees",
+    "Shards": "shoal.model",
     "Steps": "shoal.methods",
     "TimeAggregation": "shoal.methods",
     "TimeSlicing": "shoal.methods",
@@ -76,7 +77,7 @@ _HOMES = {
     "read_panel": "shoal.read",
     "verify": "shoal.release",
 }
-_ROOMS = ("attacks", "features", "guarantees", "methods", "queries", "simulate", "streams", "utility")
+_ROOMS = ("attacks", "engines", "features", "guarantees", "methods", "queries", "simulate", "streams", "utility")
 
 __all__ = [
     "KP",
@@ -106,12 +107,14 @@ __all__ = [
     "ScopeAggregation",
     "Score",
     "SequenceAnonymity",
+    "Shards",
     "Steps",
     "TimeAggregation",
     "TimeSlicing",
     "Transformation",
     "Verdict",
     "attacks",
+    "engines",
     "features",
     "guarantees",
     "load_release",

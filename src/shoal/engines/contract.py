@@ -111,6 +111,11 @@ class Reading:
         from shoal.engines.reading import read_series
         from shoal.model.shards import PanelShards
 
+        if source is None or settings.pop("sql", None) is not None:
+            raise ParameterError(
+                "On an engine tables are Parquet files, not answers of SQL: give the path of a file or folder. Leave "
+                "out --sql, or --engine."
+            )
         return PanelShards.of(read_series(self, source, **settings), shard_size)
 
 

@@ -12,6 +12,7 @@ import pyarrow.dataset as ds
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import guard
 from shoal.engines.scatter import refuse_missing_keys
+from shoal.model import PanelShards
 
 V = TypeVar("V")
 
@@ -52,6 +53,13 @@ class Memory(Reading):
     def cores(self) -> int:
         """How many parts are worked on at once."""
         return 1
+
+    def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
+        """Anything that `shoal.read_panel` reads, in shards."""
+        from shoal.engines.series import in_shards
+        from shoal.read import read_panel
+
+        return in_shards(read_panel(source, **settings), self, size=shard_size)
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> MemoryTable:
         """A Parquet file or a folder of them."""

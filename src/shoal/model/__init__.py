@@ -18,7 +18,7 @@ from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
-from shoal.model.shards import CandidateShards, PanelShards, ShardPlan, Shards, Store, Whole
+from shoal.model.shards import CandidateShards, PanelReader, PanelShards, ShardPlan, Shards, Store, Whole
 from shoal.model.suppression import Suppression, ValueLoss
 from shoal.model.tally import Moments, Tally
 from shoal.model.verdict import Verdict, Witness
@@ -41,6 +41,7 @@ __all__ = [
     "Moments",
     "Origin",
     "Panel",
+    "PanelReader",
     "PanelShards",
     "Private",
     "PrivateEvents",

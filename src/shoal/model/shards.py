@@ -105,6 +105,14 @@ class Series(Protocol):
         ...
 
 
+class PanelReader(Protocol):
+    """What reads a panel in shards: an engine."""
+
+    def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
+        """Series over common instants, with the settings of `shoal.read_panel`."""
+        ...
+
+
 @dataclass(frozen=True)
 class ShardPlan:
     """How a panel is to be split.
@@ -295,7 +303,8 @@ class CandidateShards(Shards[Candidate]):
         claimed = [g for g in facts[0].guarantees if all(g in other.guarantees for other in facts)]
         if not claimed:
             claimed = [next(f.guarantees[0] for f in facts if f.guarantees[0].name == "none")]
-        recipe = merged([fact.recipe for fact in facts])
+        found = merged([fact.recipe for fact in facts])
+        recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
         return cls(
             store=store, panel=panel, guarantee=claimed[0], recipe=recipe, further=tuple(claimed[1:]), facts=facts
         )

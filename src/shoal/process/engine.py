@@ -9,7 +9,6 @@ from typing import Any
 from shoal.engines.contract import Engine
 from shoal.engines.memory import Memory
 from shoal.engines.opening import open_local, open_spark
-from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards
 from shoal.process.policy.schema import EnginePart
 from shoal.read import read_panel
@@ -31,17 +30,4 @@ def panel_on(part: EnginePart | None, source: Any, settings: Mapping[str, Any]) 
         yield read_panel(source, **settings)
         return
     with open_engine(part) as engine:
-        if part.name == "memory":
-            # Loads features and kernels, which reading alone does not need.
-            from shoal.engines.series import in_shards
-
-            yield in_shards(read_panel(source, **settings), engine, size=part.shard_size)
-            return
-        if settings.get("sql") is not None:
-            raise ParameterError(
-                "On an engine tables are Parquet files, not answers of SQL. Leave out --sql, or --engine."
-            )
-        if source is None:
-            raise ParameterError("Give a Parquet file or folder to read.")
-        given = {name: value for name, value in settings.items() if name != "sql"}
-        yield engine.read_panel(source, shard_size=part.shard_size, **given)
+        yield read_panel(source, engine=engine, shard_size=part.shard_size, **settings)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from shoal.errors import InputError, ParameterError
-from shoal.model import Origin, Panel, Roles
+from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
 from shoal.read.draft import Draft
@@ -20,7 +20,17 @@ from shoal.read.wide import align_draft, read_wide
 from shoal.read.zones import find_zone
 
 
+@overload
+def read_panel(source: Any = None, *, engine: None = None, **settings: Any) -> Panel: ...
+
+
+@overload
 def read_panel(
+    source: Any = None, *, engine: PanelReader, shard_size: int | None = None, **settings: Any
+) -> PanelShards: ...
+
+
+def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     source: Any = None,
     *,
     id: str | None = None,
@@ -38,7 +48,9 @@ def read_panel(
     quantity: str | None = None,
     timezone: str | None = None,
     sql: str | None = None,
-) -> Panel:
+    engine: PanelReader | None = None,
+    shard_size: int | None = None,
+) -> Panel | PanelShards:
     """Read series over common instants from files, frames, arrays or a database.
 
     Series come sorted by identifier (integers as numbers, everything else as text; CSV is all text), instants by time.
@@ -86,6 +98,10 @@ def read_panel(
     sql
         DuckDB SQL over files it names itself, or over the source, which it calls `input`; SQL of the database for
         `postgresql://`.
+    engine
+        Where a panel lies that is too large for memory, such as `shoal.engines.Local()`: it is then read in shards.
+    shard_size
+        With an engine: the fewest subjects of a shard, up to twice as many. Left out, it follows from the data.
 
     Examples
     --------
@@ -94,6 +110,27 @@ def read_panel(
     >>> read_panel(table)
     Panel(2 series, 2 instants, 2 subjects)
     """
+    if engine is not None:
+        settings: dict[str, Any] = {
+            "id": id,
+            "time": time,
+            "value": value,
+            "subject": subject,
+            "quasi": quasi,
+            "sensitive": sensitive,
+            "other": other,
+            "layout": layout,
+            "missing": missing,
+            "align": align,
+            "duplicates": duplicates,
+            "complete": complete,
+            "quantity": quantity,
+            "timezone": timezone,
+            "sql": sql,
+        }
+        return engine.read_panel(source, shard_size=shard_size, **settings)
+    if shard_size is not None:
+        raise ParameterError("shard_size is for a panel on an engine. Give engine=shoal.engines.Memory() with it.")
     policies = parse_missing(missing)
     rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
     shape = parse_layout(layout)
