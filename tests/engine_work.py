@@ -2,19 +2,20 @@
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
+from shoal import Microaggregation
 from shoal.engines import each_key
 from shoal.engines.contract import Blocks
-from shoal.engines.microaggregation import AnonymizeLeaves
 from shoal.engines.rows import pack
 from shoal.errors import ParameterError
-from shoal.release.parts_writing import WriteParts
+from shoal.release.written_parts import WritePart
 
 NUMBERS = pa.schema([("n", pa.int64())])
 COUNTED = pa.schema([("key", pa.string()), ("n", pa.int64())])
@@ -82,33 +83,27 @@ class Fail:
             yield block.append_column("wrong", pa.array([int(f"secret-{block['n'][0]}")]))
 
 
-def marked(blocks: Blocks, marks: str) -> Blocks:
-    """Slowly, and each block leaves a mark with the number of its process."""
-    for rows in blocks:
-        (Path(marks) / f"{os.getpid()}-{uuid4().hex}").touch()
-        time.sleep(0.3)
-        yield rows
-
-
-def _marks() -> str:
-    return os.environ["SHOAL_TEST_MARKS"]
+def mark():
+    """Slowly, and with a mark that bears the number of the process."""
+    (Path(os.environ["SHOAL_TEST_MARKS"]) / f"{os.getpid()}-{uuid4().hex}").touch()
+    time.sleep(0.3)
 
 
 @dataclass(frozen=True)
-class MarkedLeaves(AnonymizeLeaves):
-    """The work on leaves, with a mark for each leaf."""
+class MarkedMicroaggregation(Microaggregation):
+    """The method, with a mark for each shard."""
 
-    marks: str = field(default_factory=_marks)
+    name: ClassVar[str] = "microaggregation"
 
-    def __call__(self, blocks: Blocks) -> Blocks:
-        yield from marked(super().__call__(blocks), self.marks)
+    def _anonymize(self, panel, progress):
+        mark()
+        return super()._anonymize(panel, progress)
 
 
 @dataclass(frozen=True)
-class MarkedParts(WriteParts):
-    """The writing of parts, with a mark for each part."""
+class MarkedPart(WritePart):
+    """The writing of a part, with a mark for each."""
 
-    marks: str = field(default_factory=_marks)
-
-    def __call__(self, blocks: Blocks) -> Blocks:
-        yield from marked(super().__call__(blocks), self.marks)
+    def __call__(self, number, items):
+        mark()
+        return super().__call__(number, items)

@@ -62,7 +62,7 @@ def start(target, *given):
     return process.exitcode
 
 
-def release_killed_on_an_engine(folder, point):
+def release_killed_in_parts(folder, point):
     """Killed at one of the points between the map aside and the map in its place."""
 
     def die(*given, **options):
@@ -75,19 +75,18 @@ def release_killed_on_an_engine(folder, point):
 
         return done
 
-    from parts_examples import small_candidate
+    from shard_examples import small_candidate
     from shoal import publish
-    from shoal.engines import Local
     from shoal.release import folder as folders
-    from shoal.release import parts, private
+    from shoal.release import gate, private, written_parts
 
     if point == "before the map is whole":
-        parts.finish_map = die
+        gate.finish_map = die
     elif point == "before the release is in place":
         folders._put_in_place = die
     elif point == "before the map is in place":
         folders._put_in_place = after(folders._put_in_place)
     else:
         private.settle_map = after(private.settle_map)
-    with Local(processes=1) as engine:
-        publish(small_candidate(engine), folder / "out", private=folder / "private")
+    written_parts.PART_BYTES = 1024
+    publish(small_candidate(), folder / "out", private=folder / "private")

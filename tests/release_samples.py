@@ -23,8 +23,9 @@ from shoal import (
     read_panel,
 )
 from shoal.attacks import KnownPoints
-from shoal.engines import Local, anonymize, read_blocks
+from shoal.engines import Memory, in_shards
 from shoal.features import LinearMetric, ShownGroups
+from shoal.release import written_parts
 from shoal.release.agreement import Agreement
 from shoal.streams import IncrementalMicroaggregation
 
@@ -169,7 +170,10 @@ def publish_kinds(folder):
     }
     made = {name: publish(candidate, folder / name, **options) for name, (candidate, options) in made.items()}
     long_table(days()).write_parquet(folder / "meters.parquet")
-    with Local() as engine:
-        in_parts = anonymize(micro, read_blocks(engine, str(folder / "meters.parquet")))
-        made["parts"] = publish(in_parts, folder / "parts")
+    made["shards"] = publish(micro.anonymize(in_shards(days(), Memory(), size=40)), folder / "shards")
+    whole, written_parts.PART_BYTES = written_parts.PART_BYTES, 4096
+    try:
+        made["parts"] = publish(micro.anonymize(in_shards(days(), Memory(), size=40)), folder / "parts")
+    finally:
+        written_parts.PART_BYTES = whole
     return {name: release.certificate for name, release in made.items()}

@@ -11,7 +11,6 @@ import pytest
 
 from shoal import KP, NLK, Microaggregation, Panel, publish, read_panel, utility
 from shoal.cli.app import run
-from shoal.process.judging import measure_one
 from shoal.process.measuring import PURPOSES, Asked, asked_for, usual_measures
 
 METHODS = {
@@ -102,7 +101,7 @@ class TestWhatIsCompared:
                 continue
             if asked.measure.judges == "envelopes" and form == "profiles":
                 continue  # the process hands over profiles themselves, which these measures refuse
-            expected = measure_one(asked.measure, candidate).value
+            expected = candidate.measure(asked.measure).value
             assert figure["value"] == pytest.approx(expected, rel=6e-3, abs=1e-9), asked.label
             n_compared += 1
         assert n_compared > 20
@@ -134,7 +133,7 @@ class TestWhatIsCompared:
         asked = ["--measure", "normalized-divergence", "--measure", "pattern-loss"]
         found, whole = figures(capsys, path, tmp_path / "out", "--private", tmp_path / "keep", *asked)
         assert whole["paired"] == 4
-        expected = [measure_one(m, candidate).value for m in (utility.NormalizedDivergence(), utility.PatternLoss())]
+        expected = [candidate.measure(m).value for m in (utility.NormalizedDivergence(), utility.PatternLoss())]
         assert [figure["value"] for figure in found.values()] == pytest.approx(expected, rel=6e-3)
 
     def test_several_values_per_instant_and_csv(self, capsys, tmp_path):

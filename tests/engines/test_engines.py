@@ -119,11 +119,6 @@ def test_parquet_files_are_read_with_the_columns_asked_for(engine, tmp_path):
         engine.read(str(tmp_path / "nothing"))
 
 
-def test_parts_that_must_fit_into_memory_are_bounded(engine):
-    assert 2**20 <= engine.part_bytes <= 2**28
-    assert engine.cores == 2
-
-
 def test_scratch_files_are_for_their_owner_alone_and_go_when_nobody_needs_them(tmp_path):
     with Local(memory="16MiB", scratch=tmp_path) as engine:
         table = engine.map(numbers(engine, 40, 4), Repeat(800), pa.schema([*NUMBERS, ("row", pa.binary())]))

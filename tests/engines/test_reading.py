@@ -1,4 +1,4 @@
-"""Reading a lake into blocks: the panel that `read_panel` makes of the same table, or the same refusal."""
+"""Reading a lake on an engine: the panel that `read_panel` makes of the same table, or the same refusal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from shoal import read_panel
 from shoal.engines import Local
-from shoal.engines.reading import read_blocks
 from shoal.errors import InputError, ParameterError, ShoalError
 
 HOUR = datetime.timedelta(hours=1)
@@ -28,9 +27,14 @@ def in_memory_order(panel):
     return np.argsort(np.array([str(name) for name in panel.ids], dtype=object), kind="stable")
 
 
+def everything(shards):
+    """All series in memory, sorted by id."""
+    return shards.sample(10**9)
+
+
 def assert_same(blocks, panel):
-    """The panel in blocks is the panel in memory, series by series."""
-    found = blocks.panel()
+    """The panel in shards is the panel in memory, series by series."""
+    found = everything(blocks)
     order = in_memory_order(panel)
     assert [str(name) for name in panel.ids[order]] == found.ids.tolist()
     assert found.times.dtype == panel.times.dtype
@@ -44,7 +48,7 @@ def assert_same(blocks, panel):
         for name in ours:
             assert ours[name].dtype == theirs[name].dtype
             assert repr(ours[name].tolist()) == repr(theirs[name][order].tolist())
-    assert (blocks.n_series, blocks.n_subjects, blocks.n_missing) == (
+    assert (blocks.n_series, blocks.n_subjects, blocks.whole.n_missing) == (
         panel.n_series,
         panel.n_subjects,
         panel.n_missing,
@@ -169,21 +173,21 @@ def lake(tmp_path_factory):
 def test_panel_is_that_of_read_panel_on_every_engine(engine, lake, case):
     path = lake / str(list(CASES).index(case))
     chosen = CASES[case][1]
-    assert_same(read_blocks(engine, path, **chosen), read_panel(path, **chosen))
+    assert_same(engine.read_panel(path, **chosen), read_panel(path, **chosen))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in EVERYWHERE])
 def test_panel_is_that_of_read_panel(local, lake, case):
     path = lake / str(list(CASES).index(case))
     chosen = CASES[case][1]
-    assert_same(read_blocks(local, path, **chosen), read_panel(path, **chosen))
+    assert_same(local.read_panel(path, **chosen), read_panel(path, **chosen))
 
 
 @pytest.mark.parametrize("by", ["mean", "sum", "first", "last", "min", "max"])
 def test_gathered_readings_are_those_of_read_panel(local, tmp_path, by):
     long_table(share=0.7).write_parquet(tmp_path / "x.parquet")
     chosen = {"align": f"resample:4h:{by}", "complete": 0.5, "missing": "keep", "value": ["value", "kw"]}
-    blocks = read_blocks(local, tmp_path / "x.parquet", **chosen)
+    blocks = local.read_panel(tmp_path / "x.parquet", **chosen)
     assert_same(blocks, read_panel(tmp_path / "x.parquet", **chosen))
 
 
@@ -192,7 +196,7 @@ def test_gathered_readings_do_not_depend_on_the_order_of_rows(engine, tmp_path):
     found = []
     for seed in range(3):
         frame.sample(fraction=1.0, shuffle=True, seed=seed).write_parquet(tmp_path / "x.parquet", row_group_size=111)
-        found.append(read_blocks(engine, tmp_path / "x.parquet", align="resample:5h:mean", missing="keep").panel())
+        found.append(everything(engine.read_panel(tmp_path / "x.parquet", align="resample:5h:mean", missing="keep")))
     assert found[0].digest() == found[1].digest() == found[2].digest()
 
 
@@ -259,7 +263,7 @@ def test_refusals_are_those_of_read_panel(local, tmp_path, case):
     make().write_parquet(tmp_path / "x.parquet", row_group_size=200)
     expected = outcome(lambda: read_panel(tmp_path / "x.parquet", **chosen))
     assert isinstance(expected, tuple), "the case is refused in memory"
-    assert outcome(lambda: read_blocks(local, tmp_path / "x.parquet", **chosen)) == expected
+    assert outcome(lambda: local.read_panel(tmp_path / "x.parquet", **chosen)) == expected
 
 
 def test_refusals_come_from_workers_as_one_clear_sentence(engine, tmp_path):
@@ -268,7 +272,7 @@ def test_refusals_come_from_workers_as_one_clear_sentence(engine, tmp_path):
         make, chosen = REFUSED[name]
         path = tmp_path / f"{name}.parquet"
         make().write_parquet(path)
-        assert outcome(lambda p=path, c=chosen: read_blocks(engine, p, **c)) == outcome(
+        assert outcome(lambda p=path, c=chosen: engine.read_panel(p, **c)) == outcome(
             lambda p=path, c=chosen: read_panel(p, **c)
         )
 
@@ -325,7 +329,7 @@ def test_odd_tables_are_read_or_refused_as_in_memory(local, tmp_path, table, cho
     chosen = {key: "ward" if value == "word" else value for key, value in chosen.items()}
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=rows)
     expected = outcome(lambda: read_panel(tmp_path / "x.parquet", **chosen))
-    found = outcome(lambda: read_blocks(local, tmp_path / "x.parquet", **chosen))
+    found = outcome(lambda: local.read_panel(tmp_path / "x.parquet", **chosen))
     if isinstance(expected, tuple):
         assert found == expected
     else:
@@ -336,30 +340,30 @@ def test_odd_tables_are_read_or_refused_as_in_memory(local, tmp_path, table, cho
 def test_what_needs_the_order_of_rows_is_refused_with_the_way_out(local, tmp_path):
     long_table().write_parquet(tmp_path / "x.parquet")
     with pytest.raises(ParameterError, match="an engine does not keep"):
-        read_blocks(local, tmp_path / "x.parquet", duplicates="last")
+        local.read_panel(tmp_path / "x.parquet", duplicates="last")
     pl.DataFrame({"id": [1, 1], "0": [1.0, 1.0], "1": [1.0, 2.0]}).write_parquet(tmp_path / "y.parquet")
     with pytest.raises(InputError, match="1 of 2 rows repeat the id of another; a wide table has one row per series"):
-        read_blocks(local, tmp_path / "y.parquet")
+        local.read_panel(tmp_path / "y.parquet")
 
 
 def test_a_table_with_a_row_for_each_instant_is_refused_with_the_way_out(local, tmp_path):
     pl.DataFrame({"time": [1, 2], "a": [1.0, 2.0]}).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(ParameterError, match=r"row per instant .* is not read on an engine. Write it with a row per"):
-        read_blocks(local, tmp_path / "x.parquet", layout="wide", time="time")
+        local.read_panel(tmp_path / "x.parquet", layout="wide", time="time")
 
 
-@pytest.mark.parametrize("name", ["group", "Leaf", "n place"])
+@pytest.mark.parametrize("name", ["row", "Leaf", "n place"])
 def test_names_that_the_panel_uses_are_refused(local, tmp_path, name):
     long_table(3).rename({"area": name}).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(ParameterError, match=f"Column '{name}' has a name that the panel uses itself"):
-        read_blocks(local, tmp_path / "x.parquet", quasi=name)
+        local.read_panel(tmp_path / "x.parquet", quasi=name)
 
 
 def test_numbers_in_one_file_and_text_in_another_are_refused(local, tmp_path):
     long_table(3).write_parquet(tmp_path / "a.parquet")
     long_table(3, ids=[7, 8, 9]).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(InputError, match="numbers in one part of the source and text in another"):
-        read_blocks(local, tmp_path)
+        local.read_panel(tmp_path)
 
 
 def test_a_file_with_other_columns_is_refused_as_in_memory(local, tmp_path):
@@ -367,35 +371,35 @@ def test_a_file_with_other_columns_is_refused_as_in_memory(local, tmp_path):
     long_table(3).drop("value").write_parquet(tmp_path / "b.parquet")
     expected = outcome(lambda: read_panel(tmp_path))
     assert "File 2 of 2" in expected[1]
-    assert outcome(lambda: read_blocks(local, tmp_path)) == expected
+    assert outcome(lambda: local.read_panel(tmp_path)) == expected
 
 
 def test_csv_and_frames_are_refused(local, tmp_path):
     with pytest.raises(InputError, match=r"An engine reads Parquet, not CSV. Write the table as Parquet first"):
-        read_blocks(local, tmp_path / "x.csv")
+        local.read_panel(tmp_path / "x.csv")
     with pytest.raises(InputError, match="give the path of a file or a folder"):
-        read_blocks(local, long_table(3))
+        local.read_panel(long_table(3))
 
 
 def test_a_static_entry_of_another_kind_is_refused(engine, tmp_path):
     long_table(3).with_columns(area=pl.lit(b"x")).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(InputError, match="Column 'area' holds entries that an engine does not carry"):
-        read_blocks(engine, tmp_path / "x.parquet", quasi="area")
+        engine.read_panel(tmp_path / "x.parquet", quasi="area")
 
 
 def test_digests_are_left_out_where_that_is_asked_for(local, tmp_path):
     long_table(3).write_parquet(tmp_path / "x.parquet")
-    assert read_blocks(local, tmp_path / "x.parquet", digests=False).origin.sha256 == ()
-    assert len(read_blocks(local, tmp_path, digests=True).origin.sha256) == 1
+    assert local.read_panel(tmp_path / "x.parquet", digests=False).origin.sha256 == ()
+    assert len(local.read_panel(tmp_path, digests=True).origin.sha256) == 1
 
 
 def test_sample_has_whole_subjects_with_their_attributes(engine, lake):
     path = lake / str(list(CASES).index("channels and static columns"))
-    blocks = read_blocks(engine, path, **CASES["channels and static columns"][1])
+    blocks = engine.read_panel(path, **CASES["channels and static columns"][1])
     sample = blocks.sample(40, seed=5)
     assert 10 < sample.n_series < 80
     assert sample.n_series == 2 * sample.n_subjects
-    whole = blocks.panel()
+    whole = everything(blocks)
     places = np.searchsorted(whole.ids.astype(str), sample.ids.astype(str))
     np.testing.assert_array_equal(whole.values[places], sample.values)
     assert sample.attributes["area"].tolist() == whole.attributes["area"][places].tolist()
@@ -405,15 +409,14 @@ def test_sample_has_whole_subjects_with_their_attributes(engine, lake):
 _MEASURE = """
 import resource, sys, threading
 from shoal.engines import Local
-from shoal.engines.reading import read_blocks
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 with Local(memory="64MB", scratch=sys.argv[1]) as engine:
     before = peak()
-    panel = read_blocks(engine, sys.argv[2])
-    print(panel.n_series, panel.clock.n_instants, peak() - before)
+    panel = engine.read_panel(sys.argv[2])
+    print(panel.n_series, panel.whole.n_instants, peak() - before)
 """
 
 
@@ -441,7 +444,7 @@ def test_scratch_files_are_gone_after_reading(tmp_path):
     long_table().write_parquet(tmp_path / "x.parquet")
     (tmp_path / "scratch").mkdir()
     with Local(scratch=tmp_path / "scratch") as engine:
-        read_blocks(engine, tmp_path / "x.parquet").panel()
+        everything(engine.read_panel(tmp_path / "x.parquet"))
     assert not list((tmp_path / "scratch").iterdir())
 
 
@@ -451,4 +454,4 @@ def test_names_in_several_spellings_are_refused_on_an_engine(tmp_path, column):
     odd = pl.when(pl.int_range(pl.len()) < 3).then(pl.col(column) + " ").otherwise(pl.col(column))
     table.with_columns(odd.alias(column)).write_parquet(tmp_path / "x.parquet")
     with Local() as engine, pytest.raises(InputError, match=f"3 rows of column '{column}' have names with spaces"):
-        read_blocks(engine, tmp_path / "x.parquet", subject="home")
+        engine.read_panel(tmp_path / "x.parquet", subject="home")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.microaggregation.splitting import Coordinates, Plan, learn_plan
+from shoal.engines.split_tree import Coordinates, Plan, learn_plan
 from shoal.kernels.split_walk import project_rows, walk_down
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shoal.engines.blocks import BlockPanel
+from shoal.release.parts import release_blocks
 
 from engine_work import MarkedLeaves, MarkedParts
 from engines.sessions import CONF, MASTERS
 from shoal import Microaggregation, simulate
 from shoal.engines import Local, Spark, microaggregation
-from shoal.engines.blocks import BlockPanel
 from shoal.release import verify
-from shoal.release.parts import release_blocks
 
 METHOD = Microaggregation(k=5, algorithm="mdav")
 LEAF = 120

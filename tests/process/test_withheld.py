@@ -9,7 +9,6 @@ import pytest
 from shoal import Events, Panel, publish
 from shoal.attacks import KnownPoints, KnownTotals, NearestNeighbour
 from shoal.methods import Reposition, ScopeAggregation
-from shoal.process.judging import attack_one
 from shoal.process.measuring import scores_by_purpose
 from shoal.process.policy import parse_policy
 from shoal.process.running import run_policy
@@ -101,7 +100,7 @@ def test_nor_does_a_certificate_depend_on_a_series_that_is_not_in_the_release(tm
             candidate,
             tmp_path / name,
             scores={key: pair for pairs in scores_by_purpose(candidate).values() for key, pair in pairs.items()},
-            risks={attack.name: (attack_one(attack, candidate), attack.meaning) for attack in attacks},
+            risks={attack.name: (candidate.attack(attack), attack.meaning) for attack in attacks},
             insecure_seed=1,
         )
         return (tmp_path / name / "release.json").read_bytes()

@@ -213,8 +213,8 @@ class TestTrace:
     def test_clocks_and_zones_are_the_same_in_csv_and_parquet(self, tmp_path, file_format):
         times = np.datetime64("2024-03-30T22:00") + np.arange(6) * np.timedelta64(1, "h")
         panel = Panel(np.random.default_rng(1).normal(size=(40, 6)), times=times, timezone="Europe/Bratislava")
-        out = hand_over(tmp_path, "north", panel=panel, k=2, file_format=file_format)
-        hand_over(tmp_path, "south", panel=panel, k=2, file_format=file_format)
+        out = hand_over(tmp_path, "north", panel=panel, k=2, format=file_format)
+        hand_over(tmp_path, "south", panel=panel, k=2, format=file_format)
         leaked = load_release(out).published
         stamps = leaked.times.astype("datetime64[s]").astype(str)
         frame = pl.DataFrame({"time": np.tile(stamps, 40), "value": leaked.values.reshape(-1).round(3)})

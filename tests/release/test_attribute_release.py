@@ -68,7 +68,7 @@ def forge(out, change, **more):
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_columns_read_back_as_they_were_published(tmp_path, file_format):
     candidate = make_candidate(further=(LDiversity(2),), sensitive=SENSITIVE | {"smoker": [True, False, "maybe"] * 4})
-    published = release(candidate, tmp_path / "out", file_format=file_format).published
+    published = release(candidate, tmp_path / "out", format=file_format).published
     outcome = verify(tmp_path / "out")
     assert outcome.holds
     assert [name for name, _ in outcome.verdicts] == ["kp-anonymity", "l-diversity"]
@@ -90,7 +90,7 @@ def test_truth_values_stay_truth_values(tmp_path, file_format):
     candidate = make_candidate(
         {"smoker": SENSITIVE["smoker"]}, further=(LDiversity(2),), patterns=words, pattern_times=[0, 1]
     )
-    release(candidate, tmp_path / "out", file_format=file_format)
+    release(candidate, tmp_path / "out", format=file_format)
     read = load_release(tmp_path / "out").published.sensitive["smoker"]
     assert read.dtype == np.bool_
     assert read.sum() == 6
@@ -104,7 +104,7 @@ def test_truth_values_stay_truth_values(tmp_path, file_format):
 )
 def test_any_text_under_any_name_reads_back(tmp_path, texts, name, file_format):
     candidate = make_candidate({name: texts, "id": texts})
-    published = release(candidate, tmp_path / "out", file_format=file_format, overwrite=True).published
+    published = release(candidate, tmp_path / "out", format=file_format, overwrite=True).published
     assert load_release(tmp_path / "out").published.digest() == published.digest()
 
 

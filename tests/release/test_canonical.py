@@ -9,13 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from parts_examples import repeated_candidate
+from shard_examples import many_parts, repeated_candidate
 from shoal import KP, Events, Microaggregation, Panel, Reposition, verify
-from shoal.engines import Local
 from shoal.errors import ReleaseError
 from shoal.release import release_candidate
 from shoal.release.certificate import Certificate, digest_file
-from shoal.release.parts import release_blocks
 from small_release import small_panel
 
 N, T = 14, 6
@@ -123,12 +121,6 @@ TYPES = {
 }
 
 
-@pytest.fixture(scope="module")
-def local():
-    with Local(memory="64MB") as engine:
-        yield engine
-
-
 @pytest.mark.parametrize("name", TYPES)
 def test_a_table_that_only_looks_like_what_was_released_is_found(out, name):
     change, finding = TYPES[name]
@@ -136,20 +128,25 @@ def test_a_table_that_only_looks_like_what_was_released_is_found(out, name):
     assert finding in findings(out)
 
 
+@pytest.fixture
+def in_parts(tmp_path, monkeypatch):
+    many_parts(monkeypatch)
+    release_candidate(repeated_candidate(), tmp_path / "out", summary="Test.", insecure_seed=2)
+    return tmp_path / "out"
+
+
 @pytest.mark.parametrize("name", [name for name in TYPES if name not in ("another order", "plain names")])
-def test_so_it_is_in_parts(local, tmp_path, name):
-    release_blocks(repeated_candidate(local), tmp_path / "out", summary="Test.", part_bytes=1024, insecure_seed=2)
+def test_so_it_is_in_parts(in_parts, name):
     change, finding = TYPES[name]
-    write(tmp_path / "out" / "data.parquet" / "part-00001.parquet", change)
-    assert finding.removeprefix("data.parquet ") in findings(tmp_path / "out")
+    write(in_parts / "data-00001.parquet", change)
+    assert finding.replace("data.parquet", "data-00001.parquet") in findings(in_parts)
 
 
-def test_plain_names_in_parts_are_found(local, tmp_path):
-    release_blocks(repeated_candidate(local), tmp_path / "out", summary="Test.", part_bytes=1024, insecure_seed=2)
-    path = tmp_path / "out" / "data.parquet" / "part-00003.parquet"
+def test_plain_names_in_parts_are_found(in_parts):
+    path = in_parts / "data-00002.parquet"
     n = pq.read_metadata(path).num_rows // T
     write(path, column("id", lambda i: pa.array([f"zoe {r // T:02}" for r in range(len(i))])))
-    assert f"{n} of 60 names are not written as Shoal's pseudonyms are" in findings(tmp_path / "out")
+    assert f"{n} of {n} names are not written as Shoal's pseudonyms are" in findings(in_parts)
 
 
 def test_bytes_between_pages_and_footer_are_found(out):
@@ -193,7 +190,7 @@ def test_a_zone_that_the_data_contradicts_is_found(out, tmp_path):
     release_candidate(zoned, tmp_path / "zoned", summary="Test.")
     assert findings(tmp_path / "zoned") == ""
     assert "another type in column 'time'" in findings(tmp_path / "zoned", time__timezone="Europe/Paris")
-    release_candidate(zoned, tmp_path / "csv", summary="Test.", file_format="csv")
+    release_candidate(zoned, tmp_path / "csv", summary="Test.", format="csv")
     assert findings(tmp_path / "csv") == ""
     assert "row 0 (counted from 0) holds something that is no instant" in findings(
         tmp_path / "csv", time__timezone=None
@@ -242,7 +239,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_of_a_csv_that_reads_the_same_and_is_not_is_found(candidate, tmp_path, name):
-    release_candidate(candidate, tmp_path / "csv", summary="Test.", file_format="csv")
+    release_candidate(candidate, tmp_path / "csv", summary="Test.", format="csv")
     path = tmp_path / "csv" / "data.csv"
     spoil, finding = TEXTS[name]
     before = path.read_text()
@@ -264,7 +261,7 @@ def test_what_shoal_writes_verifies_whatever_the_numbers(tmp_path, numbers, file
     }[numbers]
     panel = Panel(np.repeat(values, 3, axis=0), times=np.arange(5))
     candidate = Microaggregation(k=3).anonymize(panel)
-    release_candidate(candidate, tmp_path / "out", summary="Test.", file_format=file_format, accept=("gap-patterns",))
+    release_candidate(candidate, tmp_path / "out", summary="Test.", format=file_format, accept=("gap-patterns",))
     assert verify(tmp_path / "out").findings == ()
 
 
@@ -273,7 +270,7 @@ def test_blocks_of_a_long_csv_join(tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.release.canonical.BLOCK_ROWS", 7)
     candidate = Microaggregation(k=3).anonymize(small_panel())
     for file_format in ("csv", "parquet"):
-        release_candidate(candidate, tmp_path / file_format, summary="Test.", file_format=file_format)
+        release_candidate(candidate, tmp_path / file_format, summary="Test.", format=file_format)
         assert findings(tmp_path / file_format) == ""
     path = tmp_path / "csv" / "data.csv"
     lines = path.read_text().splitlines()
@@ -313,7 +310,7 @@ def events():
 
 
 def test_numbers_of_events_have_one_type_and_no_nan(tmp_path):
-    release_candidate(events(), tmp_path / "out", summary="Test.", file_format="parquet")
+    release_candidate(events(), tmp_path / "out", summary="Test.", format="parquet")
     assert findings(tmp_path / "out") == ""
     path = tmp_path / "out" / "data.parquet"
     before = path.read_bytes()
@@ -329,7 +326,7 @@ def test_numbers_of_events_have_one_type_and_no_nan(tmp_path):
     [lambda t: t.replace(".5\n", ".50\n"), lambda t: t.replace("\n", "\r\n"), lambda t: t.replace("age", '"age"')],
 )
 def test_texts_of_events_are_those_that_are_written(tmp_path, spoil):
-    release_candidate(events(), tmp_path / "out", summary="Test.", file_format="csv")
+    release_candidate(events(), tmp_path / "out", summary="Test.", format="csv")
     assert findings(tmp_path / "out") == ""
     path = tmp_path / "out" / "data.csv"
     assert spoil(path.read_text()) != path.read_text()

@@ -51,7 +51,7 @@ def forge(out, name, change):
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_envelopes_read_back_as_they_were_published(tmp_path, file_format):
-    published = release(make_candidate(), tmp_path / "out", file_format=file_format).published
+    published = release(make_candidate(), tmp_path / "out", format=file_format).published
     assert verify(tmp_path / "out").holds
     read = load_release(tmp_path / "out").published
     assert isinstance(read, Envelopes)

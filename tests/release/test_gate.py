@@ -124,7 +124,7 @@ def test_the_table_is_sorted_by_pseudonym_and_time(out):
     ids=["plain", "no times", "zone", "offset", "channels", "odd names", "gaps", "one instant", "tiny"],
 )
 def test_what_is_loaded_is_what_was_published_bit_for_bit(tmp_path, panel, file_format):
-    published = release(Microaggregation(k=K).anonymize(panel), tmp_path / "out", file_format=file_format).published
+    published = release(Microaggregation(k=K).anonymize(panel), tmp_path / "out", format=file_format).published
     loaded = load_release(tmp_path / "out").published
     assert_array_equal(loaded.values.view(np.uint64), published.values.view(np.uint64))
     assert loaded.ids.tolist() == published.ids.tolist()
@@ -234,7 +234,7 @@ def test_the_certificate_writes_the_step_as_people_do(tmp_path, length, unit, wr
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"file_format": "xlsx"}, "format must be 'parquet' or 'csv'"),
+        ({"format": "xlsx"}, "format must be 'parquet' or 'csv'"),
         ({"pseudonyms": "stars", "private": "p"}, "pseudonyms must be 'random' or 'keyed'"),
         ({"pseudonyms": "keyed"}, "Keyed pseudonyms need a private folder"),
         ({"pseudonyms": "keyed", "private": "p", "insecure_seed": 1}, "Keyed pseudonyms take no seed"),

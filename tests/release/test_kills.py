@@ -8,11 +8,10 @@ import threading
 
 import pytest
 
-from parts_examples import small_candidate
-from publishing_processes import candidate, places, release, release_killed, release_killed_on_an_engine, start
+from publishing_processes import candidate, places, release, release_killed, release_killed_in_parts, start
+from shard_examples import many_parts, small_candidate
 from shoal import load_release, publish, verify
 from shoal.cli.app import run
-from shoal.engines import Local
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.process.matching import read_map
 from shoal.release import leftovers
@@ -80,16 +79,16 @@ def test_a_kill_at_any_step_leaves_a_release_with_its_map_once_in_the_ledger_or_
         "when the map is in place",
     ],
 )
-def test_on_an_engine_too(tmp_path, point):
-    assert start(release_killed_on_an_engine, tmp_path, point) == -signal.SIGKILL
+def test_in_parts_too(tmp_path, monkeypatch, point):
+    assert start(release_killed_in_parts, tmp_path, point) == -signal.SIGKILL
     in_place = (tmp_path / "out").exists()
     assert in_place == ("map is in place" in point)
     if in_place:
         assert verify(tmp_path / "out").holds
         assert len(read_map(load_release(tmp_path / "out"), tmp_path / "private"))
-    with Local(processes=1) as engine:
-        publish(small_candidate(engine), tmp_path / "next", private=tmp_path / "private")
-        publish(small_candidate(engine), tmp_path / "out", private=tmp_path / "private", overwrite=True)
+    many_parts(monkeypatch)
+    publish(small_candidate(), tmp_path / "next", private=tmp_path / "private")
+    publish(small_candidate(), tmp_path / "out", private=tmp_path / "private", overwrite=True)
     assert leftovers_in(tmp_path) == []
     assert len(list((tmp_path / "private").glob("pseudonyms-*.parquet"))) == 2 + in_place
 

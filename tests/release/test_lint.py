@@ -13,9 +13,8 @@ from lint_examples import JUDGED, as_measured, meters, refused, release
 from shoal import KP, NLK, Events, Microaggregation, Panel, Reposition, load_release, simulate, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Role, Roles
-from shoal.release import event_files, events, files, values
+from shoal.release import event_files, events, files, pseudonyms, values
 from shoal.release.lint import RULES, Finding
-from shoal.release.pseudonyms import Pseudonyms
 from small_release import K, small_panel
 from test_contracts import example, methods_of
 
@@ -37,7 +36,7 @@ from test_contracts import example, methods_of
     ids=["values", "subjects", "profiles", "nlk", "kp", "sensitive", "buckets", "coarse", "whole numbers"],
 )
 def test_an_ordinary_release_has_no_finding(tmp_path, candidate, file_format):
-    certificate = release(candidate, tmp_path / "out", file_format=file_format).certificate
+    certificate = release(candidate, tmp_path / "out", format=file_format).certificate
     assert "accepted" not in certificate
     assert not verify(tmp_path / "out").findings
 
@@ -56,7 +55,7 @@ class TestIdentifiers:
     @pytest.mark.parametrize("numbered", [False, True])
     def test_identifiers_in_the_place_of_pseudonyms(self, tmp_path, monkeypatch, numbered):
         panel = small_panel(ids=None) if numbered else small_panel()
-        monkeypatch.setattr(Pseudonyms, "of", lambda self, ids: [str(i) for i in ids])
+        monkeypatch.setattr(pseudonyms, "keyed_names", lambda key, ids: [str(i) for i in ids])
         refused(Microaggregation(k=K).anonymize(panel), tmp_path, "surviving-identifiers: .* 14 of 14 names are ident")
 
     def test_names_that_were_not_drawn_for_the_release(self, tmp_path, candidate, monkeypatch):
@@ -108,9 +107,7 @@ class TestIdentifiers:
         panel = small_panel(
             values=np.ones((14, 6, 2)), channels=["meter-3", "other"], ids=[f"meter_{i}" for i in range(14)]
         )
-        refused(
-            Microaggregation(k=K).anonymize(panel), tmp_path, r"1 column\(s\) are called like one", file_format="csv"
-        )
+        refused(Microaggregation(k=K).anonymize(panel), tmp_path, r"1 column\(s\) are called like one", format="csv")
 
     def test_an_identifier_in_the_metadata_of_a_file(self, tmp_path, candidate, monkeypatch):
         spoil_parquet(monkeypatch, {"owner": "of meter-3, indeed"})
@@ -120,12 +117,12 @@ class TestIdentifiers:
 
 class TestRowOrder:
     def test_names_that_count_upwards(self, tmp_path, candidate, monkeypatch):
-        monkeypatch.setattr(Pseudonyms, "of", lambda self, ids: [f"{i:016x}" for i in range(len(list(ids)))])
+        monkeypatch.setattr(pseudonyms, "keyed_names", lambda key, ids: [f"{i:016x}" for i in range(len(list(ids)))])
         refused(candidate, tmp_path, "row-order: The 14 rows follow the order of the originals")
 
     @pytest.mark.parametrize("order", [np.arange(60)[::-1], np.roll(np.arange(60), 30)], ids=["reversed", "rotated"])
     def test_old_neighbours_stay_neighbours(self, tmp_path, monkeypatch, order):
-        monkeypatch.setattr(Pseudonyms, "of", lambda self, ids: [f"{i:016x}" for i in order])
+        monkeypatch.setattr(pseudonyms, "keyed_names", lambda key, ids: [f"{i:016x}" for i in order])
         refused(as_measured(meters(60)), tmp_path, "row-order", **JUDGED)
 
     def test_profiles_in_the_order_of_the_groups_or_of_their_first_series(self, tmp_path, monkeypatch):
@@ -133,7 +130,7 @@ class TestRowOrder:
         n = candidate.published.n_groups
         first = [int((candidate.private.groups == g).argmax()) for g in range(n)]
         for order in (np.arange(n), np.argsort(np.argsort(first))):
-            monkeypatch.setattr(Pseudonyms, "of", lambda self, ids, order=order: [f"{i:016x}" for i in order])
+            monkeypatch.setattr(pseudonyms, "keyed_names", lambda key, ids, order=order: [f"{i:016x}" for i in order])
             refused(candidate, tmp_path, f"row-order: The {n} rows")
 
     def test_groups_of_events_numbered_as_they_arrived(self, tmp_path):
@@ -207,7 +204,7 @@ class TestFileMetadata:
         monkeypatch.setattr(events, "write_table", marked)
         candidate = Reposition(l=3, window=3, seed=1).anonymize(simulate.events(days=3, per_day=30, seed=3))
         with pytest.raises(GuaranteeNotMetError, match=r"not verify: data\.csv row 0 .* is not written as Shoal wri"):
-            release(candidate, tmp_path / "out", file_format="csv")
+            release(candidate, tmp_path / "out", format="csv")
 
     def test_a_date_of_another_file(self, tmp_path, candidate, monkeypatch):
         write = values.write_values

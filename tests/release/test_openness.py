@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shard_examples import repeated_candidate, small_candidate
 
-from parts_examples import repeated_candidate, small_candidate
 from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
-from shoal.engines import Local
 from shoal.methods import NoiseAddition
 from shoal.process.comparing import compare
-from shoal.process.publishing import publish as publish_any
 from shoal.release import openness
 from shoal.release.certifying import keyed_digest
 from shoal.release.openness import BITS_OF_A_FIGURE, ENOUGH_BITS, count_figures, most_open, open_bits
@@ -77,11 +75,10 @@ class TestDigests:
         assert told[0] != told[1]
         assert told[2] == told[3]
 
-    def test_on_an_engine_they_have_a_key_too(self, tmp_path):
-        with Local() as engine:
-            candidate = small_candidate(engine)
-            with_key = publish_any(candidate, tmp_path / "a", private=tmp_path / "private")
-            without = publish_any(candidate, tmp_path / "b")
+    def test_of_shards_they_have_a_key_too(self, tmp_path):
+        candidate = small_candidate()
+        with_key = publish(candidate, tmp_path / "a", private=tmp_path / "private")
+        without = publish(candidate, tmp_path / "b")
         (kept,) = (tmp_path / "private").glob("pseudonyms-*.parquet")
         assert len(read_input_key(kept)) == 32
         assert without.certificate["input"]["sha256"] == []
@@ -134,9 +131,8 @@ class TestFigures:
         assert certificate["risk"]
         assert certificate["utility"]
 
-    def test_on_an_engine_the_same_rule_decides(self, tmp_path):
-        with Local() as engine:
-            release = publish_any(repeated_candidate(engine), tmp_path / "out")
+    def test_of_shards_the_same_rule_decides(self, tmp_path):
+        release = publish(repeated_candidate(), tmp_path / "out")
         assert release.certificate["utility"] == {}
         assert "left out" in release.certificate["figures"]["left_out"]
         assert release.measured["utility"]

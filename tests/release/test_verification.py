@@ -96,7 +96,7 @@ def test_an_infinite_value_is_found_with_its_position(out):
 
 
 def test_text_in_a_csv_is_found_with_its_position(tmp_path, candidate):
-    release_candidate(candidate, tmp_path / "csv", summary="Test.", file_format="csv")
+    release_candidate(candidate, tmp_path / "csv", summary="Test.", format="csv")
     path = tmp_path / "csv" / "data.csv"
     lines = path.read_text().splitlines()
     lines[10] = lines[10].rsplit(",", 1)[0] + ",abc"

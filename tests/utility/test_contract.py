@@ -15,7 +15,6 @@ from shoal import KP, Microaggregation, Panel, simulate, utility
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Measure, Moments
 from shoal.process.building import build
-from shoal.process.judging import measure_one, sides_of
 from shoal.utility import (
     CorrelationLoss,
     DeviationShift,
@@ -137,10 +136,9 @@ def test_suppressed_series_are_left_out_of_every_shard(measure):
     assert [candidate.private.rows.tolist() for candidate in candidates] == [[0, 1, 2, 3], [1, 2, 3, 4]]
     tallies = []
     for candidate in candidates:
-        original, published, further = sides_of(measure, candidate)
-        tallies.append(measure.tally(original, published, **further))
-        assert measure.score(tallies[-1]) == measure_one(measure, candidate)
-    both = [measure_one(measure, candidate).value for candidate in candidates]
+        tallies.append(candidate.tally(measure))
+        assert measure.score(tallies[-1]) == candidate.measure(measure)
+    both = [candidate.measure(measure).value for candidate in candidates]
     assert both[0] != both[1]
     assert measure.score(tallies[0] + tallies[1]).value == pytest.approx(np.mean(both))  # four series each
 

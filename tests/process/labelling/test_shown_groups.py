@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -12,10 +11,10 @@ from numpy.testing import assert_array_equal
 
 from label_samples import fully_answered, telling_panel
 from raw_search import leaks_in_bytes
+from shard_examples import small_shards
 from shoal import Microaggregation, NoiseAddition, Panel, Steps, publish, simulate
 from shoal.cli.app import run
 from shoal.cli.sentences import Told, release_rows
-from shoal.engines.microaggregation.method import anonymize
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import Learned, ShownGroups
 from shoal.process.labelling import LabelTask, learn
@@ -260,9 +259,8 @@ def test_what_cannot_stay_within_is_refused(learned):
         IncrementalMicroaggregation(Microaggregation(k=K, features=learned))
     with pytest.raises(ParameterError, match="A step does not know the series again by their names"):
         Steps((NoiseAddition(snr=10.0), Microaggregation(k=K, features=learned)))
-    on_an_engine = SimpleNamespace(n_subjects=160)  # refused before it is looked at
-    with pytest.raises(ParameterError, match="shown are not formed on an engine"):
-        anonymize(Microaggregation(k=K, features=learned), on_an_engine)
+    with pytest.raises(ParameterError, match="that analysts were shown cross the borders of shards"):
+        Microaggregation(k=K, features=learned).anonymize(small_shards())
 
 
 @pytest.mark.parametrize("multiple", [0, True, 2.5])
