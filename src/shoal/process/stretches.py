@@ -68,7 +68,7 @@ def stretches(
 
 def _read(path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> Panel:
     """A table, and what was done to its readings: told here, since certificates of a growing panel carry no counts."""
-    panel = read_panel(path, **settings)
+    panel: Panel = read_panel(path, **settings)
     if panel.origin is not None and (said := account_of(panel.origin.reading)):
         tell(" ".join(said))
     return panel

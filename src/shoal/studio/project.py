@@ -135,7 +135,8 @@ class Project:
 
     def panel(self, table: str, *, read_as: str | None = None) -> Panel:
         """The series of a table: raw, for methods only. `read_as` names another table whose settings are used."""
-        return read_panel(self.table(table), **_settings(self.reading(read_as or table)))
+        panel: Panel = read_panel(self.table(table), **_settings(self.reading(read_as or table)))
+        return panel
 
     def tasks(self) -> list[str]:
         """Names of the tasks, the newest last; one that was put there by hand comes first."""
