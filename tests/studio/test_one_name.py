@@ -65,10 +65,13 @@ def test_a_change_while_a_release_is_made_is_not_overlooked(project, people):
 
 @pytest.mark.parametrize("first", [("/tasks", MEANS), ("/releases", RELEASE)])
 @pytest.mark.parametrize("then", [("/tasks", MEANS), ("/releases", RELEASE)])
-@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}])
+@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}, {"id": "meter", "align": "resample:2h"}])
 def test_a_copy_under_other_names_is_refused_unless_they_are_other_people(
     publisher, project, copy, first, then, reading
 ):
+    if "id" in reading:
+        renamed = pl.read_csv(project.table(copy)).rename({"id": "meter"})
+        renamed.write_csv(project.table(copy))
     publisher.done(publisher.post(*first))
     project.set_reading(copy, reading)
     form = then[1] | {"name": "again", "table": copy}

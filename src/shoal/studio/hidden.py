@@ -100,15 +100,17 @@ def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
 
 
 def hidden_panels(project: Project, shown: str) -> list[Panel]:
-    """The series of every private table, to be compared with those of `shown`: as each is read, and as that one is."""
+    """The series of every private table, to be compared with those of `shown`, however the two are read."""
     return [panel for table in hidden_tables(project) for panel in _panels(project, table, shown)]
 
 
 def _panels(project: Project, table: str, shown: str) -> Iterator[Panel]:
-    with suppress(ShoalError):
-        yield project.panel(table, read_as=shown)
+    *others, own = project.readings_beside(table, shown)
+    for reading in others:
+        with suppress(ShoalError):
+            yield project.panel(table, reading=reading)
     try:
-        yield project.panel(table)
+        yield project.panel(table, reading=own)
     except ShoalError as error:
         raise InputError(
             f"The private table {table} has to be compared with these series and cannot be read: {error}"

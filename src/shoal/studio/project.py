@@ -133,10 +133,22 @@ class Project:
         except ShoalError:
             return "presanitised"
 
-    def panel(self, table: str, *, read_as: str | None = None) -> Panel:
-        """The series of a table: raw, for methods only. `read_as` names another table whose settings are used."""
-        panel: Panel = read_panel(self.table(table), **_settings(self.reading(read_as or table)))
+    def panel(self, table: str, *, reading: Mapping[str, str] | None = None) -> Panel:
+        """The series of a table: raw, for methods only; read as it says, or by other settings."""
+        settings = _settings(self.reading(table) if reading is None else reading)
+        panel: Panel = read_panel(self.table(table), **settings)
         return panel
+
+    def readings_beside(self, table: str, other: str) -> list[dict[str, str]]:
+        """How a table is read to be compared with another: as that one, as that one by its own columns, and as itself.
+
+        The last is the one that must succeed.
+        """
+        own, theirs = self.reading(table), self.reading(other)
+        columns = {name: setting for name, setting in own.items() if name in (*_COLUMNS, "layout")}
+        treatment = {name: setting for name, setting in theirs.items() if name not in (*_COLUMNS, "layout")}
+        found = [theirs, treatment | columns]
+        return [reading for n, reading in enumerate(found) if reading != own and reading not in found[:n]] + [own]
 
     def tasks(self) -> list[str]:
         """Names of the tasks, the newest last; one that was put there by hand comes first."""
