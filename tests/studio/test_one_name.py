@@ -65,12 +65,12 @@ def test_a_change_while_a_release_is_made_is_not_overlooked(project, people):
 
 @pytest.mark.parametrize("first", [("/tasks", MEANS), ("/releases", RELEASE)])
 @pytest.mark.parametrize("then", [("/tasks", MEANS), ("/releases", RELEASE)])
-@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}, {"id": "meter", "align": "resample:2h"}])
+@pytest.mark.parametrize("reading", [{}, {"align": "resample:2h"}, {"id": "number", "align": "resample:2h"}])
 def test_a_copy_under_other_names_is_refused_unless_they_are_other_people(
     publisher, project, copy, first, then, reading
 ):
     if "id" in reading:
-        renamed = pl.read_csv(project.table(copy)).rename({"id": "meter"})
+        renamed = pl.read_csv(project.table(copy)).rename({"id": "number"})
         renamed.write_csv(project.table(copy))
     publisher.done(publisher.post(*first))
     project.set_reading(copy, reading)
@@ -89,3 +89,13 @@ def test_the_ledger_and_the_groups_shown_know_the_people_of_a_copy_under_the_sam
     assert made == "/releases/out"  # within the groups shown of the other table, or the ledger would refuse it
     skipped = outcome(publisher, "/releases", RELEASE | {"name": "more", "table": "copy.csv", "ledger": "skip"})
     assert (skipped.status_code, "Analysts were shown means of people in copy.csv" in skipped.text) == (400, True)
+
+
+def test_names_of_a_private_table_are_those_it_is_read_with(publisher, project, people):
+    # In the copy the column meter has the names that the table has in its column id.
+    copy = people.select(meter="id", time="time", value="value")
+    copy.write_csv(project.folder / "data" / "copy.csv")
+    people.drop("subject", strict=False).write_csv(project.table("days.csv"))
+    publisher.done(publisher.post("/releases", RELEASE))
+    project.set_reading("copy.csv", {"id": "meter"})
+    assert outcome(publisher, "/releases", RELEASE | {"name": "again", "table": "copy.csv"}) == "/releases/again"

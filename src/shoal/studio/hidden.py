@@ -101,10 +101,16 @@ def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
 
 def hidden_panels(project: Project, shown: str) -> list[Panel]:
     """The series of every private table, to be compared with those of `shown`, however the two are read."""
-    return [panel for table in hidden_tables(project) for panel in _panels(project, table, shown)]
+    panels = []
+    for table in hidden_tables(project):
+        with suppress(ShoalError):
+            panels.append(project.panel(table, reading=project.reading(shown)))
+        panels += _panels(project, table, shown)
+    return panels
 
 
 def _panels(project: Project, table: str, shown: str) -> Iterator[Panel]:
+    """The series of a private table under its own names, with the settings of `shown` and with its own."""
     *others, own = project.readings_beside(table, shown)
     for reading in others:
         with suppress(ShoalError):

@@ -29,6 +29,7 @@ READING = (
 
 KINDS = ("linear", "deep")
 _COLUMNS = ("id", "time", "value", "subject")
+_NAMES = ("id", "subject", "layout")
 _BY_TASK = ("tasks", "identities", "links", "questions", "labels", "results")
 
 
@@ -140,15 +141,17 @@ class Project:
         return panel
 
     def readings_beside(self, table: str, other: str) -> list[dict[str, str]]:
-        """How a table is read to be compared with another: as that one, as that one by its own columns, and as itself.
+        """How a table is read to be compared with another: under its own names, otherwise as that one, then as itself.
 
-        The last is the one that must succeed.
+        The last is its own reading, which must succeed.
         """
         own, theirs = self.reading(table), self.reading(other)
-        columns = {name: setting for name, setting in own.items() if name in (*_COLUMNS, "layout")}
-        treatment = {name: setting for name, setting in theirs.items() if name not in (*_COLUMNS, "layout")}
-        found = [theirs, treatment | columns]
-        return [reading for n, reading in enumerate(found) if reading != own and reading not in found[:n]] + [own]
+        found: list[dict[str, str]] = []
+        for kept in (_NAMES, (*_NAMES, *_COLUMNS), READING):
+            mixed = {name: (own if name in kept else theirs).get(name, "") for name in READING}
+            reading = {name: setting for name, setting in mixed.items() if setting}
+            found = [*(before for before in found if before != reading), reading]
+        return found
 
     def tasks(self) -> list[str]:
         """Names of the tasks, the newest last; one that was put there by hand comes first."""
