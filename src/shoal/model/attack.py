@@ -62,8 +62,10 @@ class Attack(Described, Generic[R_co]):
     def bounded_by_shard(self) -> bool:
         """Whether being told the target's shard can only help the adversary.
 
-        Then searching that shard alone bounds the chance of every target from above, and so `success`. It is so where
-        candidates are compared with what is known at distances that do not depend on who else is in the release.
+        Then searching that shard alone bounds the chance of every target from above, and so `success` and the largest
+        chance. Other figures it does not bound, such as `prosecutor`: which links look surest depends on everybody's.
+        It is so where candidates are compared with what is known at distances that do not depend on who else is in the
+        release. (Up to rounding: gaps in other shards may change the order in which a distance is summed.)
         """
         return False
 
