@@ -53,7 +53,6 @@ def test_instants_that_only_one_side_has_are_left_out():
     assert ground.times.tolist() == [2, 3]
     assert ground.original[0, :, 0].tolist() == [2.0, 3.0]
     assert ground.published[0, :, 0].tolist() == [20.0, 30.0]
-    assert ground.columns[0].tolist() == [[2.0, 3.0]]
 
 
 def test_part_of_the_instants_is_enough_to_link():

@@ -308,6 +308,19 @@ def test_a_shard_without_targets_still_counts():
         attack.risk(nobody)
 
 
+def test_a_shard_without_readings_leaves_the_others_to_be_known():
+    blank, full = Panel(np.full((20, 48), np.nan)), Panel(households(20, 2).values)
+    attack = KnownPoints(3)
+    with pytest.raises(ParameterError, match="KnownPoints needs readings to know"):
+        attack.attack(blank, full)
+    told, whole = (
+        searched(attack, [blank, full], [full, full]),
+        attack.attack(joined([blank, full]), joined([full, full])),
+    )
+    assert attack.risk(told).n_targets == whole.n_targets == 40
+    assert attack.risk(told).success >= whole.success
+
+
 def test_shards_may_be_merged_in_turns():
     panel = Panel(households(60, 2).values)
     a, b, c = (KnownPoints(3).find(s, s, first=20 * i) for i, s in enumerate(cut(panel, [20, 20, 20])))

@@ -28,7 +28,7 @@ OFF_SCALE = 0.5
 """A mean over the whole release that is off by more than this share is that of another scale."""
 
 NO_LEVELS = Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-"""Of a release that is as fine as the original: there is one way to show it."""
+"""Where there is one way to show the originals, and nobody asks how many readings they have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,11 +43,6 @@ class Ground:
     def n_instants(self) -> int:
         """Instants that both have."""
         return len(self.times)
-
-    @property
-    def columns(self) -> tuple[Floats, Floats]:
-        """Both as matrices (series, instants x channels)."""
-        return self.original.reshape(len(self.original), -1), self.published.reshape(len(self.published), -1)
 
 
 class Clocked(Protocol):
@@ -123,8 +118,6 @@ class Truth:
 class SeriesAttack(Attack[R_co]):
     """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
 
-    seed: int
-
     def find(
         self,
         original: Panel,
@@ -135,29 +128,15 @@ class SeriesAttack(Attack[R_co]):
         first: int = 0,
         **further: Any,
     ) -> Any:
-        """What is found of each target.
-
-        `rows` says which original each published row stands for, -1 for none. `targets` are positions of originals, by
-        default all that are published, or `n_targets` of them. `first` is the number of originals in the shards before:
-        what is drawn for a target depends on its position in the whole.
-        """
-        return self.look(original, published, self.truth(original, published, rows, targets, first), **further)
-
-    def truth(
-        self,
-        original: Panel,
-        published: Panel,
-        rows: ArrayLike | None,
-        targets: ArrayLike | None,
-        first: int = 0,
-    ) -> Truth:
-        """Who is behind the published rows, and whom the attack is after."""
+        """What is found of each target; whatever else an attack takes goes to `look`."""
         need_panel(type(self).__name__, published)
         truth = find_truth(original, published, rows, targets, first)
-        return truth if targets is not None else replace(truth, targets=self.draw(truth.targets))
+        if targets is None:
+            truth = replace(truth, targets=self.draw(truth.targets))
+        return self.look(original, published, truth, **further)
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> Any:
-        """The same, by the truth."""
+        """What is found of each target, given who is behind the published rows."""
         raise NotImplementedError
 
 
@@ -229,13 +208,13 @@ def find_grounds(name: str, original: Panel, published: Panel) -> tuple[list[Gro
     both = align(name, original, published)
     p = both.published(_deep(published))
     ways = both.ways(_deep(original))
-    levels = _levels([*ways, p]) if both.cells else NO_LEVELS
+    levels = _levels([*ways, p]) if both.cells else count_readings(ways[0])
     return [Ground(way, p, both.times) for way in ways], levels
 
 
 def shown_way(levels: Moments) -> int:
     """The way whose level over all originals is nearest to that of the release, whose level is the last."""
-    if not len(levels.means):
+    if len(levels.means) < 2:
         return 0
     off = np.abs(levels.means[:-1] - levels.means[-1])
     nearest = int(np.argmin(off))
@@ -296,6 +275,11 @@ def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
         raise _nothing_shared(name)
     cells = tuple(slice(int(a), int(b)) for a, b in zip(starts[full], stops[full], strict=True))
     return Alignment(coarse[full], np.zeros(0, dtype=np.int64), np.flatnonzero(full), cells)
+
+
+def count_readings(values: Floats) -> Moments:
+    """How many readings there are to know; where there is one way to show them, nobody asks for their level."""
+    return Moments(np.array([np.count_nonzero(~np.isnan(values))]), np.zeros(1), np.zeros(1))
 
 
 def _levels(several: Sequence[Floats]) -> Moments:

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes
+from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes, shown_way
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, better, count_links, link_figures
 from shoal.attacks.slices import find_scenes
 from shoal.attacks.words import Scale, check_amount, check_choice, check_count, check_scale, check_targets
@@ -19,7 +19,7 @@ from shoal.attacks.worst_instants import worst_by_fit, worst_instants
 from shoal.errors import ParameterError
 from shoal.kernels.known_instants import nearest_at, told_instants
 from shoal.kernels.likeness import LEAST, most_alike, told_by_fit
-from shoal.model import Moments, Panel
+from shoal.model import Panel
 
 CELLS = 20_000_000  # pairs of target and different series worked on at a time
 
@@ -148,7 +148,9 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
         """The published series nearest to the known readings, and what these tell."""
-        return self._look(*self._scenes(original, published, truth))
+        grounds, levels, truth = find_scenes("KnownPoints", original, published, truth, self.seed)
+        scene = Scene.of(grounds[0], truth)
+        return LinkFindings.of(truth, (self._views(replace(scene, ground=ground)) for ground in grounds), levels)
 
     def curve(
         self,
@@ -162,9 +164,8 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         """The same for several numbers of known readings; those of a smaller number are among those of a larger."""
         for n in ns:
             check_count("ns", n, 1)
-        scenes = self._scenes(original, published, self.truth(original, published, rows, targets))
         several = [replace(self, n=int(n)) for n in ns]
-        return tuple(one.risk(one._look(*scenes)) for one in several)
+        return tuple(one.attack(original, published, rows=rows, targets=targets) for one in several)
 
     def candidates(self, original: Panel, published: Panel, *, rows: ArrayLike | None = None) -> Chances:
         """For every target how many published series fit alike, and how many of these are its own."""
@@ -174,6 +175,8 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     def risk(self, findings: LinkFindings) -> KnownPointsRisk:
         """The chance to find a target's own published series, and the share of its other readings that are told."""
         views = findings.taken
+        if not findings.levels.counts[shown_way(findings.levels)]:
+            raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
         at = better(views)
         taken = views[at]
         assert isinstance(taken, View)
@@ -187,15 +190,6 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
             proven=float(taken.proven.mean()) if self.choose == "worst" else None,
             fitted=at == 1,
         )
-
-    def _scenes(self, original: Panel, published: Panel, truth: Truth) -> tuple[list[Scene], Moments]:
-        """What does not depend on how much is known, by each way the release may show the originals; and its levels."""
-        grounds, levels, truth = find_scenes("KnownPoints", original, published, truth, self.seed)
-        scene = Scene.of(grounds[0], truth)
-        return [replace(scene, ground=ground) for ground in grounds], levels
-
-    def _look(self, scenes: list[Scene], levels: Moments) -> LinkFindings:
-        return LinkFindings.of(scenes[0].truth, (self._views(scene) for scene in scenes), levels)
 
     def _n(self, scene: Scene) -> int:
         return min(int(self.n), scene.ground.n_instants)
@@ -294,8 +288,6 @@ class Scene:
         m, n_instants, n_channels = ground.published.shape
         distinct, classes = find_classes(ground.published.reshape(m, -1))
         series = np.ascontiguousarray(distinct.T).reshape(n_instants, n_channels, len(distinct))
-        if np.isnan(ground.original).all():
-            raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
         return Scene(ground, truth, series, classes)
 
     @cached_property

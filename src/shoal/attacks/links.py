@@ -103,7 +103,7 @@ class LinkFindings(Findings):
     views: tuple[tuple[Chances, ...], ...]
     """For each way the release may show the originals, by each way to compare; none where there are no targets."""
     levels: Moments
-    """By which the adversary works out what a coarser release shows; see `shown_way`."""
+    """Readings there are to know, and by which the adversary works out what a coarser release shows (`shown_way`)."""
     n_originals: int
     n_published: int
     n_left_out: int

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.attacks.ground import NO_LEVELS, NOBODY, Clocked, Floats, Ground, Rows, Truth, find_grounds
+from shoal.attacks.ground import NOBODY, Clocked, Floats, Ground, Rows, Truth, count_readings, find_grounds
 from shoal.errors import ParameterError
 from shoal.kernels.likeness import most_alike
 from shoal.model import Moments, Panel
@@ -42,7 +42,7 @@ def find_scenes(
     if not has_slices(original, published):
         return *find_grounds(name, original, published), truth
     ground, truth = find_slices(name, original, published, truth, seed)
-    return [ground], NO_LEVELS, truth
+    return [ground], count_readings(ground.original), truth
 
 
 def find_slices(name: str, original: Panel, published: Panel, truth: Truth, seed: int) -> tuple[Ground, Truth]:
