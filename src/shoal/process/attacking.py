@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Panel, Risk
+from shoal.model import Attack, Panel, Risk
 from shoal.process.matching import match
 from shoal.process.planning import build_attacks
 from shoal.process.steps import Steps, silent, tell
@@ -30,7 +30,7 @@ def attack_release(
     n_targets: int | None = None,
     seed: int = 0,
     steps: Steps = silent,
-) -> dict[str, tuple[Any, Risk]]:
+) -> dict[str, tuple[Attack[Risk], Risk]]:
     """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate."""
     attacks = build_attacks(knows or USUAL)
     steps.start("reading")
@@ -48,7 +48,7 @@ def attack_release(
     published = release.published
     if not isinstance(published, Panel):
         raise ParameterError("This release has no series of values to attack.")
-    found: dict[str, tuple[Any, Risk]] = {}
+    found: dict[str, tuple[Attack[Risk], Risk]] = {}
     for name, attack in attacks.items():
         steps.start(name)
         further = {"targets": attack.draw(targets)} if attack.draws_targets and targets is not None else {}

@@ -9,7 +9,7 @@ from shoal import attacks as attack_room
 from shoal import utility as utility_room
 from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy
-from shoal.model import Guarantee
+from shoal.model import Attack, Guarantee, Risk
 from shoal.process.building import build
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
 from shoal.process.policy import Policy
@@ -85,9 +85,9 @@ def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
     return Steps(steps=tuple(built))
 
 
-def build_attacks(knows: Mapping[str, Any]) -> dict[str, Any]:
+def build_attacks(knows: Mapping[str, Any]) -> dict[str, Attack[Risk]]:
     """The attacks of an adversary: `points: 5`, or `known-points: {n: 5, choose: peaks}`."""
-    found: dict[str, Any] = {}
+    found: dict[str, Attack[Risk]] = {}
     short = {cls.short[0]: (cls.name, cls.short[1]) for cls in named_in(attack_room) if cls.short}
     for word, given in knows.items():
         name, first = short.get(word, (word, ""))
