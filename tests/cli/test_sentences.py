@@ -18,6 +18,7 @@ SHOWN = {
     "accepted": SERIES | {"accepted"},
     "filled": SERIES | {"input"},
     "labels of others": SERIES | {"metric"},
+    "gaps": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},
     "kp": SERIES | {"not released"},
     "suppressed series": SERIES | {"suppressed", "not released"},
@@ -63,6 +64,10 @@ def test_no_row_is_shown_twice(told):
 def test_fictive_series_are_not_called_subjects(told):
     assert dict(release_rows(told["fictives"]))["published"] == "180 series, 36 of them fictive, 48 instants"
     assert dict(release_rows(told["noise"]))["published"] == "160 series of 160 subjects, 48 instants"
+
+
+def test_values_that_are_withheld_are_counted(told):
+    assert dict(release_rows(told["gaps"]))["withheld"] == ("24 values, because too few subjects have a reading there")
 
 
 def test_a_fixed_seed_is_said_loudly(told):

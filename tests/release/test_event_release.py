@@ -15,7 +15,7 @@ from shoal.errors import ReleaseError
 from shoal.methods.bucketise import bucketise
 from shoal.methods.event_parts import concat
 from shoal.methods.generalise import generalise
-from shoal.model import Events, EventTables, PrivateEvents
+from shoal.model import Events, EventTables, PrivateEvents, Suppression
 from shoal.release.certificate import (
     Certificate,
     ColumnsPart,
@@ -31,6 +31,7 @@ from shoal.release.event_originals import refuse_late
 from shoal.release.events import EventsForm
 from shoal.release.files import NotAPanelError
 from shoal.release.forms import form_named, form_of
+from shoal.release.suppression import readers_figures
 
 FORM = EventsForm()
 WAYS = ["bucketised", "generalised"]
@@ -79,6 +80,7 @@ def write(tables, folder, file_format, private=None):
     paths = FORM.write(tables, [], folder, file_format)
     went = np.zeros(tables.n_events, dtype=np.int64)
     counts = FORM.counts(tables, private or PrivateEvents(None, went))
+    missing = readers_figures(tables, Suppression(tables.n_events, counts.suppressed))
     return Certificate(
         shoal="0",
         form="events",
@@ -92,7 +94,7 @@ def write(tables, folder, file_format, private=None):
         files={path.name: digest_file(path) for path in paths},
         utility={},
         risk={},
-        figures={},
+        figures={"suppression": missing} if missing else {},
         versions={},
     ).sealed()
 

@@ -360,11 +360,12 @@ def test_a_release_without_the_promise_or_under_names_of_its_own_is_no_part_of_a
     publish(IncrementalMicroaggregation(Microaggregation(k=3)).push(panel), "out/unnamed")
     publish(Microaggregation(k=3, form="profiles").anonymize(panel), "out/profiles")
     Path("out/notes.txt").write_text("x")
+    Path("out/.hidden").mkdir()
     findings = verify("out").findings
     assert "stray: it promises nothing about a sequence: release.json has no sequence-anonymity" in findings
     assert "unnamed: its series have names of their own, so that it cannot be compared with the others" in findings
     assert "profiles: it cannot be read as values of series, so it is not judged with the others" in findings
-    assert "the folder holds 1 other file(s) or folder(s) beside the releases" in findings
+    assert "the folder holds 2 other file(s) or folder(s) beside the releases, hidden ones included" in findings
 
 
 def test_a_changed_file_of_any_release_is_found(capsys):

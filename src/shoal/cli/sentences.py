@@ -84,6 +84,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("published", _events, lambda t: f"{t.counts['events']} events in {t.counts['snapshots']} snapshots"),
     Row("moved", _events, lambda t: _moved(t)),
+    Row(
+        "withheld",
+        lambda t: t.counted("cells_withheld") > 0,
+        lambda t: (
+            f"{(n := t.counted('cells_withheld'))} value{'s' * (n != 1)}, because too few subjects have a reading there"
+        ),
+    ),
     Row("suppressed", lambda t: _events(t) or t.counted("series_suppressed") > 0, lambda t: _suppressed(t)),
     Row(
         "loss by value",

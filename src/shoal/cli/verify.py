@@ -62,6 +62,7 @@ def verify(
                     {"name": name, "holds": verdict.holds, **asdict(verdict)} for name, verdict in outcome.verdicts
                 ],
                 "notes": list(outcome.notes),
+                "unchecked": list(outcome.unchecked),
             }
         )
     else:
@@ -70,6 +71,8 @@ def verify(
         rows += [(name, verdict.words) for name, verdict in outcome.verdicts]
         rows += [("finding", finding) for finding in outcome.findings]
         rows += [("note", note) for note in outcome.notes]
+        if outcome.unchecked:
+            rows.append(("unchecked", f"{', '.join(outcome.unchecked)}: the publisher's own words"))
         print_table(rows)
     accepted = ("holds", "not judged") if accept_unjudged else ("holds",)
     raise typer.Exit(0 if outcome.outcome in accepted else 1)

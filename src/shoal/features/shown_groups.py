@@ -132,9 +132,9 @@ class ShownGroups:
         few = [n for n in absent if 0 < n < self.k]
         if few and here.any():
             raise GuaranteeNotMetError(
-                f"Of {len(few)} group(s) that analysts were shown, {min(few)} or more subjects are not in the panel, "
-                f"but fewer than {self.k}: they would be known by their absence. Release all subjects that were shown, "
-                "or leave out whole groups."
+                f"Of {len(few)} group(s) that analysts were shown, series of at least {min(few)} subject(s) are not in "
+                f"the panel, but of fewer than {self.k}: they would be known by their absence. Release all series that "
+                "were shown, or leave out whole groups."
             )
 
     def as_bytes(self) -> bytes:

@@ -1,15 +1,18 @@
-"""What a certificate says about names and instants, beside what its data shows."""
+"""What a certificate says beside what its data shows, and what of it nothing in the folder can show."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
-from shoal.model import EventTables, Profiles, Published
-from shoal.model.keyed_names import NAME_LENGTH
+from shoal.methods.aggregates import THIRDS
+from shoal.model import Envelopes, EventTables, Profiles, Published, Suppression, Verdict
+from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES, NAME_LENGTH
 from shoal.release.canonical import count_odd_names
-from shoal.release.certificate import FILE_NAME, Certificate
+from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart
 from shoal.release.certifying import time_part
 from shoal.release.form import Form
+from shoal.release.suppression import readers_figures
 
 
 def name_findings(published: Published | EventTables) -> list[str]:
@@ -39,16 +42,73 @@ def column_findings(form: Form, published: Published | EventTables, certificate:
     return [] if same else [f"{FILE_NAME} says other columns than the data has"]
 
 
-def count_findings(certificate: Certificate) -> list[str]:
+def count_findings(certificate: Certificate, published: Published | EventTables) -> list[str]:
     """Counts that contradict each other: they are the publisher's word, but not any word."""
     counts = certificate.counts
     n_channels = 1 if certificate.form == "envelopes" else len(certificate.columns.channels)
-    if certificate.form == "events":
-        wrong = counts.suppressed is not None and counts.suppressed < 0
+    if isinstance(published, EventTables):
+        lost, figures = counts.suppressed or 0, certificate.method.figures
+        said = {"events": published.n_events + lost, "published": published.n_events, "suppressed": lost}
+        told = readers_figures(published, Suppression(published.n_events, lost)) if lost >= 0 else {}
+        wrong = lost < 0 or any(figures.get(name, count) != count for name, count in said.items())
+        wrong = wrong or certificate.figures.get("suppression", {}) != told
     else:
         wrong = not 0 <= counts.subjects <= counts.series or counts.channels != n_channels or counts.missing < 0
         wrong = wrong or (certificate.form == "envelopes" and counts.missing > 0)
     return [f"{FILE_NAME} has counts that contradict each other"] if wrong else []
+
+
+def range_findings(published: Published | EventTables) -> list[str]:
+    """Ranges that end before they begin, thirds in another order, and words with letters that their level has not."""
+    if isinstance(published, EventTables) and not published.bucketised:
+        ranges = [
+            (name, ends)
+            for name in published.quasi
+            if len(ends := [end for end in (f"{name}_low", f"{name}_high") if end in published.records.columns]) == 2
+        ]
+        turned = {name: int((published.records[a] > published.records[b]).sum()) for name, (a, b) in ranges}
+        return [f"{n} ranges of column {name!r} end before they begin" for name, n in turned.items() if n]
+    if isinstance(published, Profiles) and published.bands[1:] == THIRDS:
+        thirds = published.values[..., 1:]
+        # Of equal readings the means may differ in their last digits.
+        slack = 1e-9 * np.abs(thirds).max(axis=-1, initial=0.0)
+        n = int((np.diff(thirds, axis=-1) < -slack[..., None]).any(axis=-1).sum())
+        return [f"at {n} instants of profiles the thirds are not in ascending order"] if n else []
+    if isinstance(published, Envelopes):
+        words = set(zip(published.patterns, published.levels.tolist(), strict=True))
+        n = sum(any(not 0 <= ord(letter) - ord("a") < level for letter in word) for word, level in words)
+        return [f"{n} different patterns have letters that are none of their level"] if n else []
+    return []
+
+
+def measured_findings(part: GuaranteePart, found: Verdict, *, exact: bool) -> list[str]:
+    """A measured figure that is not that of the data; without `exact`, as the publisher saw more, one that is better.
+
+    What must not exceed a limit, as instants that can be inferred, is a bound that depends on the order of the search.
+    """
+    said = part.verdict.measured
+    if said is None or found.measured is None:
+        same = said is found.measured
+    elif found.measured < found.required:
+        same = 0 <= said <= found.required
+    else:
+        same = said == found.measured or (not exact and said < found.measured)
+    return [] if same else [f"{FILE_NAME} says another measured figure of {part.name} than the data has"]
+
+
+def pseudonym_findings(certificate: Certificate) -> list[str]:
+    """A note about keyed names that is not the one they have."""
+    said = {"keyed": (JOINABLE,) if certificate.agreement is None else (JOINABLE_COPIES,)}
+    if certificate.pseudonyms_note in said.get(certificate.pseudonyms, ("",)):
+        return []
+    return [f"{FILE_NAME} does not say of its pseudonyms who can join them"]
+
+
+def unchecked_parts(certificate: Certificate) -> tuple[str, ...]:
+    """What the publisher says in words and figures that nothing in the folder confirms."""
+    figures = {"utility": certificate.utility, "risk": certificate.risk, "figures": certificate.figures}
+    texts = [name for name in ("report.html", AGREEMENT_FILE) if name in certificate.files]
+    return ("method", "input", "versions", *(name for name, part in figures.items() if part), *texts)
 
 
 def pseudonym_notes(certificate: Certificate) -> list[str]:

@@ -41,6 +41,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
     notes: dict[str, None] = {}
     weakest: dict[str, Verdict] = {}
     not_judged: dict[str, None] = {}
+    unchecked: dict[str, None] = {}
     covered: list[tuple[str, str, str]] = []
     alike, k = Alike(), 0
     for release in releases:
@@ -48,6 +49,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
         findings += [f"{release.name}: {finding}" for finding in outcome.findings]
         notes |= dict.fromkeys(outcome.notes)
         not_judged |= dict.fromkeys(outcome.not_judged)
+        unchecked |= dict.fromkeys(outcome.unchecked)
         for name, verdict in outcome.verdicts:
             if name not in weakest or _weakness(verdict) > _weakness(weakest[name]):
                 weakest[name] = verdict
@@ -63,8 +65,10 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
         covered.append((certificate.time.first, certificate.time.last, release.name))
         alike = alike.and_then(published)
     findings += _overlaps(covered)
-    if others := sum(not p.name.startswith(".") and p not in releases for p in path.iterdir()):
-        findings.append(f"the folder holds {others} other file(s) or folder(s) beside the releases")
+    if others := sum(p not in releases for p in path.iterdir()):
+        findings.append(
+            f"the folder holds {others} other file(s) or folder(s) beside the releases, hidden ones included"
+        )
     verdicts = []
     if alike.n_releases and k:
         together = alike.verdict(k)
@@ -74,7 +78,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
             together = in_series(together)
         verdicts.append((SequenceAnonymity.name, together))
     verdicts += [(name, verdict) for name, verdict in weakest.items() if name != SequenceAnonymity.name]
-    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), tuple(unchecked))
 
 
 def _weakness(verdict: Verdict) -> tuple[int, float]:

@@ -20,11 +20,21 @@ from shoal.engines.contract import Engine
 from shoal.engines.local import Local
 from shoal.engines.store import count_repeated, run_on
 from shoal.errors import ReleaseError
-from shoal.guarantees import NoGuarantee, build_guarantee
+from shoal.guarantees import NoGuarantee, SequenceAnonymity, build_guarantee
 from shoal.model import EventTables, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
-from shoal.release.claims import column_findings, count_findings, name_findings, pseudonym_notes, time_findings
+from shoal.release.claims import (
+    column_findings,
+    count_findings,
+    measured_findings,
+    name_findings,
+    pseudonym_findings,
+    pseudonym_notes,
+    range_findings,
+    time_findings,
+    unchecked_parts,
+)
 from shoal.release.file_findings import digest_findings, file_findings, metadata_findings
 from shoal.release.files import NotAPanelError, find_data
 from shoal.release.form import Form
@@ -53,12 +63,16 @@ class Verification:
         What is the publisher's word, because it cannot be checked from the folder.
     not_judged
         What this folder does not let anyone judge, mostly names of guarantees.
+    unchecked
+        Parts of release.json, and files, in which the publisher says what nothing in the folder confirms or refutes:
+        they are as the publisher sealed them, and that is all.
     """
 
     findings: tuple[str, ...]
     verdicts: tuple[tuple[str, Verdict], ...]
     notes: tuple[str, ...]
     not_judged: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -128,7 +142,7 @@ def examine(
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(findings=(finding,), verdicts=(), notes=()), None
-    findings = file_findings(path, certificate)
+    findings = [*file_findings(path, certificate), *pseudonym_findings(certificate)]
     parts = parts_of(certificate)
     published: Published | EventTables | None = None
     if len(parts) == 1:
@@ -201,6 +215,7 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
     except NotAPanelError as error:
         return Seen((*findings, str(error))), None
     findings += [*time_findings(published, certificate), *column_findings(form, published, certificate)]
+    findings += [*count_findings(certificate, published), *range_findings(published)]
     if not lint_follows and identifiers.NAME not in certificate.accepted:
         findings += name_findings(published)
     if isinstance(published, EventTables):
@@ -275,7 +290,6 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
         if looked[0].totals is not None:
             whole: Any = reduce(Totals.__add__, [seen.totals for seen in looked if seen.totals is not None])
             findings += form.findings(whole, certificate)
-        findings += count_findings(certificate)
         resting = False
         for at, part in enumerate(certificate.guarantees):
             guarantee = build_guarantee(part.name, part.parameters)
@@ -292,9 +306,17 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
             verdict = guarantee.merge([found for seen in looked if (found := seen.verdicts[at]) is not None])
             if part.verdict.required != verdict.required:
                 findings.append(f"{FILE_NAME} says that {part.name} requires something else than it does")
-            if verdict.holds and counts_unseen_subjects(part, certificate):
-                verdict = in_series(verdict)
-                not_judged.append(f"{part.name} in subjects")
+            if verdict.holds:
+                unseen = counts_unseen_subjects(part, certificate)
+                # A release does not show what its sequence promised together with others; and the crowd of a shard may
+                # be larger among all shards of a part.
+                exact = (
+                    not unseen and part.name != SequenceAnonymity.name and "shards" not in certificate.method.figures
+                )
+                findings += measured_findings(part, verdict, exact=exact)
+                if unseen:
+                    verdict = in_series(verdict)
+                    not_judged.append(f"{part.name} in subjects")
             verdicts.append((part.name, verdict))
         findings += _size_findings(certificate, looked) if not findings else []
         if not verdicts and not resting:
@@ -312,7 +334,8 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
             part.parameters.get("per") == "series" for part in certificate.guarantees
         ):
             notes.append("the promise counts series, of which subjects have several: a crowd may be one subject's")
-    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged))
+    unchecked = unchecked_parts(certificate)
+    return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), unchecked)
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
