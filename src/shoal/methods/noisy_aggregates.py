@@ -181,7 +181,7 @@ class NoisyAggregates(Method):
 
     def _refuse(self, panel: Panel) -> None:
         """What was done to gaps must not let a unit touch more than the sensitivity counts."""
-        read_with = str(panel.origin.reading.get("missing", "")) if panel.origin else ""
+        read_with = missing_setting(panel)
         if "drop-" in read_with:
             raise ParameterError(
                 f"noisy-aggregates keeps no differential privacy after missing={read_with!r}: one subject's gap would "
@@ -252,6 +252,11 @@ class NoisyAggregates(Method):
             bounds=(float(self.lower), float(self.upper)),
             insecure_seed=None if self.insecure_seed is None else int(self.insecure_seed) + 1,
         )
+
+
+def missing_setting(panel: Panel) -> str:
+    """What reading did about gaps. Where it dropped something, a subject's gap decided it, and no noise hides that."""
+    return str(panel.origin.reading.get("missing", "")) if panel.origin else ""
 
 
 def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | None:

@@ -13,7 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from process.closed.places import MINIMUM, candidate_of, closed, random_question, raw_panel, recipient
-from shoal import Panel, load_release, verify
+from shoal import Panel, load_release, read_panel, verify
 from shoal.cli.app import run
 from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.process.closed import QUESTION, Closed, Count, Mean, Quantile, Range, Window, find_closed_folder
@@ -303,6 +303,16 @@ class TestNoise:
     def test_gaps_are_refused(self):
         with pytest.raises(ParameterError, match="Differential privacy needs whole series, 1 values are missing"):
             curves_of_subjects(Panel([[np.nan], [1.0]]), 0.0, 1.0)
+
+    @pytest.mark.parametrize("missing", ["drop-series", "drop-instants", "interpolate:1,drop-series"])
+    def test_what_one_subjects_gap_decides_is_refused(self, missing):
+        values = np.ones((12, 6))
+        values[3, 1:4] = np.nan
+        panel = read_panel(values, missing=missing)
+        with pytest.raises(ParameterError, match=f"no differential privacy after missing='{missing}': one subject's"):
+            curves_of_subjects(panel, 0.0, 10.0)
+        values[3, 1:4] = [1.0, np.nan, 1.0]
+        assert len(curves_of_subjects(read_panel(values, missing="interpolate:2"), 0.0, 10.0).weights) == 12
 
 
 class TestFolder:

@@ -23,7 +23,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.methods.laplace import noisy_integers
-from shoal.methods.noisy_aggregates import STEPS
+from shoal.methods.noisy_aggregates import STEPS, missing_setting
 from shoal.model import Panel
 from shoal.process.closed.questions import Count, Mean, Quantile, Refused
 from shoal.process.closed.table import Table
@@ -35,6 +35,12 @@ BINS = 64
 
 def curves_of_subjects(panel: Panel, lower: float, upper: float) -> Table:
     """The mean curve of each subject, cut off at the bounds."""
+    if "drop-" in (read_with := missing_setting(panel)):
+        raise ParameterError(
+            f"epsilon keeps no differential privacy after missing={read_with!r}: one subject's gap would decide which "
+            "series or instants there are, and no noise hides that. Read with missing='interpolate:2h', or leave "
+            "incomplete series out of the table yourself: who is in the table counts as known."
+        )
     if panel.n_missing:
         raise ParameterError(
             f"Differential privacy needs whole series, {panel.n_missing} values are missing. Say in data.missing what "
