@@ -80,7 +80,9 @@ def test_a_further_guarantee_that_fails_exits_1_and_writes_nothing(meters, capsy
     assert "aggregate-rule does not hold: measured 10, required 15" in capsys.readouterr().err
     assert not (meters / "out").exists()
     assert anonymize("-o", "out", "--require", "aggregate-rule:size=10,share=0.9") == 0
-    assert run(["verify", "out"]) == 0
+    assert run(["verify", "out"]) == 1
+    assert "NOT JUDGED: aggregate-rule; the rest holds" in capsys.readouterr().out
+    assert run(["verify", "out", "--accept-unjudged"]) == 0
     assert "checked by the publisher" in capsys.readouterr().out
 
 
@@ -378,9 +380,9 @@ def test_several_days_of_a_person_are_hidden_among_persons(tmp_path, monkeypatch
     counts = json.loads(capsys.readouterr().out)["counts"]
     assert (counts["series"], counts["subjects"]) == (48, 12)
     assert counts["smallest_group"] >= 4
-    assert run(["verify", "out"]) == 0
+    assert run(["verify", "out"]) == 1
     told = capsys.readouterr().out
-    assert "verdict      holds as far as the folder shows; not judged: k-anonymity in subjects\n" in told
+    assert "verdict      NOT JUDGED: k-anonymity in subjects; the files are intact\n" in told
     assert "k-anonymity  not judged: subjects cannot be told apart here; counted in series it holds: measured " in told
 
 

@@ -93,6 +93,7 @@ def test_verify_shows_a_sequence_in_a_few_lines(capsys):
         "verdict             holds",
         "sequence-anonymity  holds: measured 3, required 3",
         "k-anonymity         holds: measured 3, required 3",
+        "unchecked           method, input, versions, figures, report.html: the publisher's own words",
     ]
     assert run(["verify", "out", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
