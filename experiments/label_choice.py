@@ -15,7 +15,10 @@ from drawing import draw
 from label_choice_figures import all_figures
 from label_choice_measures import ACTIVE, CHOICES, OFFICES, QUICK, UNIFORM, Plan, Results, measure
 from pad_paper_data import BUILDING
+from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
+
+from shoal.process.labelling import MULTIPLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = 0.05  # of the persons; a remedy that leaves fewer than that below k is called one
@@ -90,8 +93,9 @@ def how_taught(plan: Plan) -> str:
     """How the choice was measured, before any outcome."""
     return (
         f"{plan.repetitions} repetitions. In each, {plan.persons} persons over {plan.days} days of half hours, "
-        f"pre-sanitised with k = {plan.k}; pairs of the curves are labelled by program, similar when what matters is "
-        "no farther apart than the median. With active choice the first "
+        f"shown in groups of {plan.k} subjects (`multiple=1`: by default a task for k = {plan.k} shows groups of "
+        f"{MULTIPLE * plan.k}, and so fewer curves); pairs of the curves are labelled by program, similar when what "
+        "matters is no farther apart than the median. With active choice the first "
         f"{_percent(plan.common)} of the pairs are drawn uniformly and the others handed out {plan.round} at a time. "
         "The linear metric is learned and taken whether or not Shoal would use it. Figures are Pearson's correlation "
         f"of its distances with the true ones on days of {plan.unseen} other persons. *Better* and *worse*: Student's "
@@ -123,13 +127,16 @@ def on_choice(results: Results) -> list[Answer]:
             )
         )
     n = results.plan.labels[len(results.plan.labels) // 2]
-    used = {c: sum(sum(t.used[c, n]) for t in results.taught.values()) for c in CHOICES}
-    total = sum(len(t.used[ACTIVE, n]) for t in results.taught.values())
+    used = {c: [was for t in results.taught.values() for was in t.used[c, n]] for c in CHOICES}
+    only = {c: sum(a and not b for a, b in zip(used[c], used[o], strict=True)) for c, o in (CHOICES, CHOICES[::-1])}
+    n_apart = sum(only.values())
+    beyond_chance = n_apart > 0 and binomtest(only[ACTIVE], n_apart, alternative="greater").pvalue < 0.025
     found.append(
         Answer(
-            f"With {n} labels, is the metric more often found good enough to be used?",
-            yes_no(used[ACTIVE] > used[UNIFORM]),
-            f"{used[ACTIVE]} of {total} times after active choice, {used[UNIFORM]} after uniform choice.",
+            f"With {n} labels, is the expected gain of the metric more often positive, so that Shoal uses it?",
+            yes_no(beyond_chance),
+            f"{sum(used[ACTIVE])} of {len(used[ACTIVE])} times after active choice, {sum(used[UNIFORM])} after uniform "
+            f"choice: by a sign test {'a' if beyond_chance else 'no'} difference beyond chance.",
         )
     )
     return found
@@ -161,7 +168,7 @@ def how_intersected(results: Results) -> str:
         f"as means of at least {plan.crowd} by a metric for the lunchtime segment, learned from {plan.taught} labels "
         "of other days. `Intersection` is told which series are a person's in both and "
         "counts who is left: that is the cautious case. The control publishes by Euclidean distance too. "
-        f"{plan.repetitions} offices for each row; the metric was found good enough to be used in {results.n_used} of "
+        f"{plan.repetitions} offices for each row; the metric's expected gain was positive in {results.n_used} of "
         "them, else Euclidean distance takes its place. On average "
         f"{_percent(results.absentees)} of the persons are not there that day: their days are equal, "
         "and they stay a crowd."
