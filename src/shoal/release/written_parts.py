@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.errors import ReleaseError
+from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee
 from shoal.model.joined import join_candidates
 from shoal.release import certificate as cert
 from shoal.release.certifying import time_part
-from shoal.release.files import FileFormat
+from shoal.release.files import FileFormat, NotAPanelError
 from shoal.release.forms import form_of
 from shoal.release.lint import Finding, Written, lint
 from shoal.release.part_names import MOST_PARTS, part_name
@@ -113,7 +113,12 @@ class WritePart:
             time=time_part(times, timezone),
             files={table.name: None for table in tables},
         )
-        found = form.read(place, draft)
+        try:
+            found = form.read(place, draft)
+        except NotAPanelError as error:
+            raise GuaranteeNotMetError(
+                f"The written release does not verify: {error}. Nothing was published."
+            ) from None
         findings = lint(Written(place, candidate, found, self.guarantees, names, self.began))
         files: dict[str, cert.FilePart] = {}
         for table in tables:
