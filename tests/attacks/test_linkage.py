@@ -63,7 +63,7 @@ class TestEqualsEnumeration:
         x, kept, published = release
         possible = enumerate_possible(attack, x, published)
         breach = naive_breach(possible, range(len(x)), kept)
-        found = attack.possible(Panel(x), published, rows=kept)
+        found = attack.find(Panel(x), published, rows=kept)
         assert found.sizes.tolist() == [len(rows) for rows in possible]
         assert_allclose(found.probabilities, breach)
         risk = attack.attack(Panel(x), published, rows=kept)
@@ -83,7 +83,7 @@ class TestEqualsEnumeration:
         attack = dataclasses.replace(attack, sensitive="illness")
         panel = Panel(x, sensitive={"illness": true})
         possible = enumerate_possible(attack, x, published)
-        changed = attack.possible(panel, published, rows=kept, sensitive=shown)
+        changed = attack.find(panel, published, rows=kept, sensitive=shown)
         assert_allclose(changed.probabilities, naive_breach(possible, true, shown))
         unchanged = attack.attack(panel, published, rows=kept)
         assert unchanged.highest == pytest.approx(max(naive_breach(possible, true, [true[i] for i in kept])))
@@ -92,10 +92,10 @@ class TestEqualsEnumeration:
     @given(release=releases())
     def test_blocks_change_nothing(self, attack, release):
         x, kept, published = release
-        whole = attack.possible(Panel(x), published, rows=kept)
+        whole = attack.find(Panel(x), published, rows=kept)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(possible_sets, "CELLS", 2)
-            parts = attack.possible(Panel(x), published, rows=kept)
+            parts = attack.find(Panel(x), published, rows=kept)
         assert_array_equal(parts.sizes, whole.sizes)
         assert_array_equal(parts.own, whole.own)
 
@@ -141,7 +141,7 @@ def test_whoever_was_told_the_published_word_looks_among_its_carriers(release):
     expected = [[] for _ in x]
     for r, q in enumerate(kept):
         expected[q] = [other for other in by_values[q] if labels[other] == labels[r]]
-    found = Linkage(word="published").possible(Panel(x), published, rows=kept)
+    found = Linkage(word="published").find(Panel(x), published, rows=kept)
     assert found.sizes.tolist() == [len(rows) for rows in expected]
     assert_allclose(found.probabilities, naive_breach(expected, range(len(x)), kept))
     assert Linkage(word="published").attack(Panel(x), published, rows=kept).n_missed == 0
@@ -153,7 +153,7 @@ def test_a_narrowed_envelope_and_a_changed_letter_are_noticed():
     assert Linkage().attack(Panel(x), published).highest == 1 / 4
     low = published.low.copy()
     low[3, 1] -= 1.0
-    assert Linkage().possible(Panel(x), dataclasses.replace(published, low=low)).sizes.tolist() == [4] * 4
+    assert Linkage().find(Panel(x), dataclasses.replace(published, low=low)).sizes.tolist() == [4] * 4
     high = published.high.copy()
     high[:3] -= 1.0
     alone = dataclasses.replace(published, low=low - 1.0, high=high)
@@ -180,7 +180,7 @@ def test_words_of_some_instants_are_cut_from_those_of_the_whole_series():
     )
     for attack in KNOWLEDGE:
         assert attack.attack(Panel(x), published).n_missed == 0
-    assert Linkage(pattern=False).possible(Panel(x), published).sizes.tolist() == [2, 2, 1]
+    assert Linkage(pattern=False).find(Panel(x), published).sizes.tolist() == [2, 2, 1]
 
 
 def test_a_release_of_thousands_is_attacked_within_seconds_and_twice_the_same(rng):

@@ -174,18 +174,6 @@ class Linkage(Attack[LinkageRisk]):
             n_suppressed=findings.n_suppressed,
         )
 
-    def possible(
-        self,
-        original: Panel,
-        published: Envelopes,
-        *,
-        rows: NDArray[np.int64] | None = None,
-        sensitive: ArrayLike | None = None,
-    ) -> PossibleSets:
-        """For every series of the original the size of its possible set, and how many there carry its value."""
-        known, stakes = self._prepare(original, published, rows, sensitive)
-        return possible_sets(known, stakes.shown, stakes.true)
-
     def _prepare(
         self,
         original: Panel,

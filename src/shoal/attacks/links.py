@@ -112,8 +112,9 @@ class LinkFindings(Findings):
     def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
         """Look at the views where there is anybody to look for: of a shard all targets may be in others."""
         looked = tuple(views) if len(truth.targets) else ()
+        rows = np.bincount(truth.owners[truth.owners >= 0], minlength=int(truth.subjects.max()) + 1)
         counts = len(truth.subjects), len(truth.owners), truth.n_left_out
-        return cls(truth.targets, count_own_rows(truth), looked, levels, *counts)
+        return cls(truth.targets, rows[truth.of_targets], looked, levels, *counts)
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
@@ -177,12 +178,6 @@ class Carried:
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         # A subject beyond the width owns no row, and its key would be another's.
         return np.where((self.keys[place] == wanted) & (subjects < self.width), self.counts[place], 0)
-
-
-def count_own_rows(truth: Truth) -> Rows:
-    """For every target how many of all published rows are of its subject."""
-    n_subjects = int(truth.subjects.max()) + 1
-    return np.bincount(truth.owners[truth.owners >= 0], minlength=n_subjects)[truth.of_targets]
 
 
 def surest(found: Chances) -> float:
