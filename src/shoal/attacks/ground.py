@@ -108,6 +108,8 @@ class Truth:
     """Originals that were not published."""
     first: int = 0
     """Originals in the shards before: draws go by positions in the whole."""
+    is_shard: bool = False
+    """Whether there are others, so that nothing may be concluded from this one."""
 
     @property
     def of_targets(self) -> Rows:
@@ -125,7 +127,7 @@ class SeriesAttack(Attack[R_co]):
         *,
         rows: ArrayLike | None = None,
         targets: ArrayLike | None = None,
-        first: int = 0,
+        first: int | None = None,
         **further: Any,
     ) -> Any:
         """What is found of each target; whatever else an attack takes goes to `look`."""
@@ -151,7 +153,7 @@ def need_panel(name: str, published: object) -> Panel:
 
 
 def find_truth(
-    original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None, first: int = 0
+    original: Panel, published: Panel, rows: ArrayLike | None, targets: ArrayLike | None, first: int | None = None
 ) -> Truth:
     """Read who is behind each published row; targets are those that are published."""
     n = original.n_series
@@ -170,7 +172,8 @@ def find_truth(
     owners = np.where(stands_for < 0, NOBODY, subjects[stands_for])
     there = np.isin(subjects, owners)
     wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
-    return Truth(stands_for, owners, subjects, wanted[there[wanted]], int(np.count_nonzero(~there)), first)
+    n_left_out = int(np.count_nonzero(~there))
+    return Truth(stands_for, owners, subjects, wanted[there[wanted]], n_left_out, first or 0, first is not None)
 
 
 def need_targets(targets: Rows) -> Rows:
@@ -199,17 +202,20 @@ def find_ground(name: str, original: Panel, published: Panel) -> Ground:
     the mean or the sum of the stretch, and treats what it knows alike; where the level is none of these, the release is
     on another scale, and it takes the mean.
     """
-    grounds, levels = find_grounds(name, original, published)
-    return grounds[shown_way(levels)]
+    return find_grounds(name, original, published, is_shard=False)[0][0]
 
 
-def find_grounds(name: str, original: Panel, published: Panel) -> tuple[list[Ground], Moments]:
-    """The same by each way a release may show the originals, and the levels by which one of them is chosen."""
+def find_grounds(name: str, original: Panel, published: Panel, is_shard: bool) -> tuple[list[Ground], Moments]:
+    """The same; of a shard by each way the release may show the originals, with levels to choose by over all shards."""
     both = align(name, original, published)
     p = both.published(_deep(published))
     ways = both.ways(_deep(original))
-    levels = _levels([*ways, p]) if both.cells else count_readings(ways[0])
-    return [Ground(way, p, both.times) for way in ways], levels
+    if both.cells:
+        levels = _levels([*ways, p])
+        if is_shard:
+            return [Ground(way, p, both.times) for way in ways], levels
+        ways = [ways[shown_way(levels)]]
+    return [Ground(ways[0], p, both.times)], count_readings(ways[0])
 
 
 def shown_way(levels: Moments) -> int:

@@ -115,7 +115,7 @@ class Intersection(Attack[IntersectionRisk]):
         *,
         rows: Sequence[ArrayLike | None] | None = None,
         targets: ArrayLike | None = None,
-        first: int = 0,
+        first: int | None = None,
     ) -> IntersectionFindings:
         """The subjects left to each target by several releases of the same originals.
 

@@ -123,7 +123,7 @@ class Linkage(Attack[LinkageRisk]):
         *,
         rows: NDArray[np.int64] | None = None,
         targets: ArrayLike | None = None,
-        first: int = 0,
+        first: int | None = None,
         sensitive: ArrayLike | None = None,
     ) -> LinkageFindings:
         """The possible set of every series of the original, or of those at `targets`.

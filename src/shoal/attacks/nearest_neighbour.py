@@ -97,7 +97,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
         """The published series nearest to what lasts of each target."""
-        periods, grounds, levels = _periods(original, published)
+        periods, grounds, levels = _periods(original, published, truth.is_shard)
         return LinkFindings.of(truth, (self._views(periods, ground, truth) for ground in grounds), levels)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
@@ -171,10 +171,10 @@ def find_periods(original: Clocked, published: Clocked) -> Periods:
     return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
 
 
-def _periods(original: Panel, published: Panel) -> tuple[Periods, list[Ground], Moments]:
+def _periods(original: Panel, published: Panel, is_shard: bool) -> tuple[Periods, list[Ground], Moments]:
     """What is known and what is attacked, by each way the release may show the originals."""
     found = find_periods(original, published)
     if found.alignment is not None:
-        return found, *find_grounds("NearestNeighbour", original, published)
+        return found, *find_grounds("NearestNeighbour", original, published, is_shard)
     x, p = (side.values.reshape(side.n_series, side.n_instants, -1) for side in (original, published))
     return found, [Ground(x, p, published.times)], NO_LEVELS

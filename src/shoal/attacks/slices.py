@@ -40,7 +40,7 @@ def find_scenes(
 ) -> tuple[list[Ground], Moments, Truth]:
     """Both panels by each way the release may show the originals, the levels that tell which, and who is behind it."""
     if not has_slices(original, published):
-        return *find_grounds(name, original, published), truth
+        return *find_grounds(name, original, published, truth.is_shard), truth
     ground, truth = find_slices(name, original, published, truth, seed)
     return [ground], count_readings(ground.original), truth
 

@@ -84,13 +84,14 @@ class Attack(Described, Generic[R_co]):
         *,
         rows: Any = None,
         targets: ArrayLike | None = None,
-        first: int = 0,
+        first: int | None = None,
     ) -> Any:
         """What is found of each target.
 
         `rows` says which original each published row stands for, -1 for none. `targets` are positions of originals, by
-        default all that are published, or `n_targets` of them. `first` is the number of originals in the shards before:
-        what is drawn for a target depends on its position in the whole.
+        default all that are published, or `n_targets` of them. `first` is given for a shard, the number of originals in
+        the shards before: what is drawn for a target depends on its position in the whole, and what only the whole can
+        tell is left open until findings are merged.
         """
         raise NotImplementedError
 

@@ -31,7 +31,7 @@ class Told(Attack):
 
     rule: object
 
-    def find(self, original, published, *, rows=None, targets=None, first=0):
+    def find(self, original, published, *, rows=None, targets=None, first=None):
         return float(self.rule(published, targets)), len(targets)
 
     def risk(self, findings):
