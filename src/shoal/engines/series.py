@@ -58,8 +58,6 @@ class SeriesTable:
 def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> PanelShards:
     """A panel that is in memory, to be anonymized in shards on an engine. Its ids become texts."""
     ids = [str(name) for name in panel.ids]
-    if len(set(ids)) < len(ids):
-        raise ParameterError("Ids are not unique as texts. Give them names that are.")
     subjects = ids if panel.subjects is None else [str(name) for name in panel.subjects]
     extra: dict[str, Any] = {**panel.attributes, **panel.sensitive}
     if taken := sorted(name for name in extra if name in RESERVED or name.startswith("n ")):

@@ -1,0 +1,180 @@
+"""Which shard each series goes to."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shard_examples import all_of, small_panel
+from shoal import Microaggregation, Panel, ScopeAggregation, Steps
+from shoal.engines import Local, Memory, in_shards
+from shoal.engines.shard_plan import LARGEST_VALUE, MOST_SUBJECTS, SHARD_BYTES, default_size, pack_values
+from shoal.errors import ParameterError
+from shoal.model import ShardPlan, Whole
+
+
+def split(panel, engine=None, **plan):
+    return in_shards(panel, engine or Memory()).split(ShardPlan(**plan))
+
+
+def homes(n=300, per_home=(1, 2, 3), **further):
+    """Homes with one to three series each."""
+    homes = np.repeat(np.arange(n), np.resize(per_home, n))
+    rng = np.random.default_rng(2)
+    order = rng.permutation(len(homes))
+    values = rng.normal(size=(len(homes), 6))
+    return Panel(
+        values, ids=[f"m{i}" for i in range(len(homes))], subjects=[f"home {h}" for h in homes[order]], **further
+    )
+
+
+@pytest.mark.parametrize("size", [1, 10, 40, 120])
+@pytest.mark.parametrize("least", [9, 30])
+def test_shards_have_at_least_so_many_subjects_and_all_series_of_each(size, least):
+    panel = homes()
+    shards = split(panel, size=size, least=least)
+    found = all_of(shards)
+    assert shards.n_shards == len(found) == len(shards.values)
+    assert min(one.n_subjects for one in found) >= least
+    owners = [set(one.subjects) for one in found]
+    assert sum(map(len, owners)) == len(set.union(*owners)) == panel.n_subjects
+    assert sorted(name for one in found for name in one.ids) == sorted(panel.ids)
+    if max(size, least) <= 40:
+        assert len(found) > 3
+    place = {name: row for row, name in enumerate(panel.ids)}
+    for one in found:
+        np.testing.assert_array_equal(one.values, panel.values[[place[name] for name in one.ids]])
+
+
+def test_a_method_asks_for_three_groups():
+    candidate = Microaggregation(k=7).anonymize(in_shards(small_panel(200), Memory(), size=1))
+    assert candidate.n_shards > 4
+    assert min(fact.n_subjects for fact in candidate.facts) >= 21
+
+
+def test_similar_series_are_in_the_same_shard(rng):
+    kind = np.arange(400) % 4
+    panel = Panel(100.0 * np.eye(4)[kind] + rng.normal(size=(400, 4)))
+    found = all_of(split(panel, size=60, least=9))
+    assert len(found) == 4
+    assert all(len(set(one.values.argmax(axis=1))) == 1 for one in found)
+
+
+def test_the_split_follows_from_the_data_alone():
+    panel = homes(attributes={"area": [f"a{i % 3}" for i in range(600)]})
+    order = np.random.default_rng(4).permutation(panel.n_series)
+    with Local(memory="16MiB") as local:
+        found = [
+            [one.ids.tolist() for one in all_of(split(own, engine, size=40, least=9))]
+            for own, engine in ((panel, Memory()), (panel.take(order), Memory()), (panel, local))
+        ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_small_panel_is_one_shard():
+    shards = split(small_panel(39), size=20)
+    assert shards.n_shards == 1
+    assert shards.values == (-1,)
+    assert all_of(shards)[0].n_series == 39
+
+
+class TestWithin:
+    def areas(self, sizes, **further):
+        area = np.repeat([f"area {i}" for i in range(len(sizes))], sizes)
+        return small_panel(len(area), attributes={"area": area}, **further)
+
+    def test_a_shard_has_some_of_one_value_or_all_of_several(self):
+        sizes = [200, 3, 5, 90, 2, 7]
+        shards = split(self.areas(sizes), size=30, least=9, within="area")
+        found = all_of(shards)
+        assert min(one.n_subjects for one in found) >= 9
+        for one, value in zip(found, shards.values, strict=True):
+            areas, counts = np.unique(one.attributes["area"], return_counts=True)
+            assert (value >= 0) == (len(areas) == 1)
+            if len(areas) > 1:
+                assert counts.tolist() == [sizes[int(area[-1])] for area in areas]
+        large = {value for value in shards.values if value >= 0}
+        assert len(large) == 2
+        assert len(shards.values) > 4
+
+    def test_missing_is_a_value(self):
+        area = np.array([None] * 60 + ["x"] * 60, dtype=object)
+        found = all_of(split(small_panel(120, attributes={"area": area}), size=30, least=9, within="area"))
+        assert len(found) >= 2
+        assert all(len(set(one.attributes["area"])) == 1 for one in found)
+
+    def test_groups_of_a_method_do_not_cross_it(self):
+        panel = self.areas([100, 60, 12, 8])
+        candidate = Microaggregation(k=3, within="area").anonymize(in_shards(panel, Memory(), size=20))
+        assert candidate.n_shards > 3
+        for one in all_of(candidate):
+            areas = one.private.original.attributes["area"]
+            for group in np.unique(one.private.groups):
+                assert len(set(areas[one.private.groups == group])) == 1
+
+    def test_whole_values_are_not_cut(self):
+        panel = self.areas([60, 100, 30, 9])
+        candidate = ScopeAggregation(size=5, share=0.9, within="area").anonymize(in_shards(panel, Memory(), size=20))
+        areas = [set(one.private.original.attributes["area"]) for one in all_of(candidate)]
+        assert len(areas) > 1
+        assert sum(map(len, areas)) == 4
+
+    def test_refusals(self):
+        with pytest.raises(ParameterError, match="within='town' is not among the 1 attributes of the panel"):
+            split(self.areas([40, 40]), size=9, within="town")
+        with pytest.raises(
+            ParameterError, match=rf"has 200 subjects, and all of them .* more than {LARGEST_VALUE} shards"
+        ):
+            split(self.areas([200, 40]), size=20, within="area", whole_values=True)
+        crossing = homes(60, per_home=(2,), attributes={"area": list("ab") * 60})
+        with pytest.raises(
+            ParameterError, match=r"At least \d+ subject\(s\) have series with different values of 'area'"
+        ):
+            split(crossing, size=9, within="area")
+        steps = Steps((Microaggregation(k=3, within="area"), Microaggregation(k=3, within="kind")))
+        with pytest.raises(ParameterError, match="must stay within 2 different attributes, and shards follow one"):
+            steps.anonymize(in_shards(small_panel(attributes={"area": ["x"] * 120, "kind": ["y"] * 120}), Memory()))
+
+    def test_too_many_values_are_refused(self, monkeypatch):
+        monkeypatch.setattr("shoal.engines.shard_plan.MOST_VALUES", 20)
+        panel = small_panel(attributes={"area": [f"a{i}" for i in range(120)]})
+        with pytest.raises(ParameterError, match="has more than 20 different values"):
+            split(panel, size=20, within="area")
+
+    @given(
+        sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20),
+        size=st.integers(1, 40),
+        least=st.integers(1, 40),
+    )
+    def test_values_in_bins_are_enough_together(self, sizes, size, least):
+        size = max(size, least)
+        numbers = pack_values(np.array(sizes), size, least)
+        totals = np.bincount(numbers, weights=sizes)
+        assert set(numbers) == set(range(len(totals)))
+        assert len(totals) == 1 or totals.min() >= least
+        # What is large enough to be cut is alone, but for what is too small to be.
+        for value, own in enumerate(sizes):
+            if own >= size:
+                assert totals[numbers[value]] - own < least
+
+
+def test_the_size_follows_from_the_data_alone():
+    def whole(n_series, n_subjects, n_instants, channels=("value",)):
+        return Whole(n_series, n_subjects, 0, np.arange(n_instants), channels)
+
+    assert default_size(whole(10**7, 10**7, 48)) == MOST_SUBJECTS
+    assert default_size(whole(10**6, 10**6, 17_520)) == SHARD_BYTES // (8 * 17_520)
+    assert default_size(whole(10**6, 10**6, 8_760, ("a", "b"))) == SHARD_BYTES // (8 * 17_520)
+    assert default_size(whole(2 * 10**6, 10**6, 8_760)) == SHARD_BYTES // (8 * 17_520)
+    assert default_size(whole(10, 10, 10**9)) == 1
+
+
+@pytest.mark.parametrize("size", [0, -3, True, 2.5])
+def test_impossible_sizes_are_refused(size):
+    with pytest.raises(ParameterError, match="shard_size must be a whole number of subjects, at least 1"):
+        in_shards(small_panel(), Memory(), size=size)
+
+
+def test_names_that_shards_use_are_refused():
+    with pytest.raises(ParameterError, match="Column 'leaf' has a name that shards use themselves"):
+        in_shards(small_panel(attributes={"leaf": ["x"] * 120}), Memory())
