@@ -17,14 +17,27 @@ def homes(**further):
     return small_panel(40, subjects=[f"home {i // 2}" for i in range(40)], **further)
 
 
+def odd_ones(n):
+    """In each half, the last series is like no other."""
+    values = np.tile(np.array([[1.0, 2.0, 3.0, 4.0]] * (n - 1) + [[4.0, 1.0, 3.5, 0.0]]), (2, 1))
+    return Panel(values + np.arange(2 * n)[:, None] / 8)
+
+
+def towering():
+    """In each half, one series that is nearly all there is."""
+    values = np.random.default_rng(2).gamma(2.0, size=(42, 6))
+    values[[7, 28]] *= 1000.0
+    return Panel(values, times=hours(6), attributes={"area": [f"a{i % 3}" for i in range(42)]})
+
+
 METHODS = {
     "values": (Microaggregation(k=3), homes()),
     "channels": (Microaggregation(k=3), small_panel(40, channels=("a", "b"), gaps=2)),
     "profiles": (Microaggregation(k=3, form="profiles"), homes()),
     "envelopes": (KP(k=4, p=2), small_panel(40)),
-    "suppressed": (KP(k=6, p=4), small_panel(40, seed=1)),
+    "suppressed": (KP(k=4, p=2), odd_ones(5)),
     "sensitive": (KP(k=6, p=3, l=2), small_panel(40, sensitive={"ill": list("abcd") * 10})),
-    "withheld": (ScopeAggregation(size=4, share=0.4), small_panel(40)),
+    "withheld": (ScopeAggregation(size=4, share=0.5, within="area"), towering()),
     "slices": (TimeSlicing(length=3), small_panel(40)),
     "fictives": (SamplingWithFictives(share=0.8), small_panel(40)),
 }
@@ -53,6 +66,14 @@ def test_candidates_of_different_people_are_one_candidate(kind):
         assert len(np.unique(np.stack([before, after]).reshape(2, -1), axis=1).T) == len(np.unique(before))
     assert not set(new[0][new[0] >= 0].ravel()) & set(new[1][new[1] >= 0].ravel())
     assert joined.check().holds == all(one.check().holds for one in several)
+
+
+def test_the_examples_are_what_they_are_called():
+    made = {kind: [method.anonymize(own) for own in halves(panel)] for kind, (method, panel) in METHODS.items()}
+    assert [one.private.rows.tolist() for one in made["suppressed"]] == [[0, 1, 2, 3]] * 2
+    assert all((one.private.groups < 0).any() for one in made["withheld"])
+    assert all((one.stands_for < 0).any() for one in made["fictives"])
+    assert all(len(one.published) > one.private.original.n_series for one in made["slices"])
 
 
 def test_names_go_along_only_where_asked_for():
@@ -98,7 +119,7 @@ def test_some_of_the_series_are_a_candidate_of_their_own(kind):
     assert (taken.stands_for >= 0).all()
 
 
-@pytest.mark.parametrize("kind", ["values", "profiles", "envelopes", "suppressed"])
+@pytest.mark.parametrize("kind", ["values", "profiles", "envelopes"])
 def test_what_is_drawn_are_whole_groups(kind):
     method, panel = METHODS[kind]
     candidate = method.anonymize(panel)
