@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shard_examples import repeated_candidate, small_candidate
 
+from shard_examples import repeated_candidate, small_candidate
 from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
 from shoal.methods import NoiseAddition
 from shoal.process.comparing import compare

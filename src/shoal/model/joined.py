@@ -33,7 +33,7 @@ def join_published(several: Sequence[Published], *, names: bool = False) -> Publ
             levels=np.concatenate([one.levels for one in envelopes]),
             patterns=tuple(word for one in envelopes for word in one.patterns),
             subjects=_codes([one.subject_codes for one in envelopes]).tolist(),
-            ids=[name for one in envelopes for name in one.ids or ()] if names else None,
+            ids=[name for one in envelopes if one.ids is not None for name in one.ids] if names else None,
             sensitive={name: np.concatenate([one.sensitive[name] for one in envelopes]) for name in first.sensitive},
         )
     profiles = [one for one in several if isinstance(one, Profiles)]
