@@ -383,7 +383,9 @@ class CandidateShards(Shards[Candidate]):
         targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
         found = self.map(partial(_find, attack, starts.tolist(), targets))
         risk: Risk = attack.risk(type(found[0]).merged(found))
-        return risk
+        # Being told the shard bounds what each target's chance is, not which of them look surest.
+        highest = getattr(risk, "highest", None)
+        return risk if highest is None else replace(risk, prosecutor=highest)
 
     def sample(self, n_series: int, seed: int = 0) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
