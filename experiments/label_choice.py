@@ -18,7 +18,7 @@ from pad_paper_data import BUILDING
 from scipy.stats import binomtest
 from threadpoolctl import threadpool_limits
 
-from shoal.process.labelling import MULTIPLE
+from shoal.labels import MULTIPLE
 
 ROOT = Path(__file__).resolve().parents[1]
 FEW = 0.05  # of the persons; a remedy that leaves fewer than that below k is called one

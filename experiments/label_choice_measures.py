@@ -15,7 +15,7 @@ from shoal import LabelTask, Microaggregation, Panel, simulate
 from shoal.attacks import Intersection
 from shoal.features import Learned
 from shoal.features.interests import Arrival, Departure, Interest, Segment, WindowTotal, distances
-from shoal.process.labelling import Label, Labels, learn
+from shoal.labels import Label, Labels, learn
 
 Floats = NDArray[np.float64]
 

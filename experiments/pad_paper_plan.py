@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shoal.process.labelling import MULTIPLE
+from shoal.labels import MULTIPLE
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from shoal import Panel
-from shoal.process.labelling import Label, Labels
+from shoal.labels import Label, Labels
 
 IDS = [f"household-{n:03d}-secret" for n in range(48)]
 TIMES = np.datetime64("2024-03-01T00:00") + np.arange(12) * np.timedelta64(1, "h")

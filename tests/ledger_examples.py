@@ -3,9 +3,9 @@
 import numpy as np
 
 from shoal import KAnonymity, Panel
+from shoal.ledger.file import recording
 from shoal.model import Candidate, Private, Recipe
 from shoal.release import release_candidate
-from shoal.release.ledger import recording
 
 RNG = np.random.default_rng(7)
 N = 12

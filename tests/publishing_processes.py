@@ -25,8 +25,8 @@ def places(folder):
 
 def release(made, to, private, ledger):
     """What publishing comes to, without figures and report: they take long and write nothing that lasts."""
+    from shoal.ledger.file import recording
     from shoal.release import release_candidate
-    from shoal.release.ledger import recording
 
     with recording(ledger, made, to) as record:
         record(release_candidate(made, to, summary="Test.", private=private, overwrite=True))

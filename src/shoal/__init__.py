@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         NoGuarantee,
         SequenceAnonymity,
     )
+    from shoal.labels import LabelTask
     from shoal.methods import (
         KP,
         NLK,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     )
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
     from shoal.process import publish
-    from shoal.process.labelling import LabelTask
     from shoal.read import read_events, read_panel
     from shoal.release import load_release, verify
 
@@ -47,7 +47,7 @@ _HOMES = {
     "KP": "shoal.methods",
     "KPAnonymity": "shoal.guarantees",
     "LDiversity": "shoal.guarantees",
-    "LabelTask": "shoal.process.labelling",
+    "LabelTask": "shoal.labels",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
     "NLKAnonymity": "shoal.guarantees",

@@ -13,7 +13,7 @@ from raw_search import leaks_in_folder, leaks_in_text
 from shoal import LabelTask, simulate
 from shoal.cli.app import run
 from shoal.features import Learned
-from shoal.process.labelling import load_labels
+from shoal.labels import load_labels
 from shoal.process.simulating import long_table
 
 

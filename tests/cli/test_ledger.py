@@ -9,8 +9,8 @@ import pytest
 
 from shoal import NLK, Microaggregation, Panel, load_release
 from shoal.cli.app import run
+from shoal.ledger.file import recording
 from shoal.release import ledger, release_candidate
-from shoal.release.ledger import recording
 
 
 def write_table(path, seed, n=24):

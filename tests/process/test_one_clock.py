@@ -10,16 +10,16 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-
 from process.closed.places import closed, recipient
+
 from shoal import Microaggregation, Panel, publish, read_panel, verify
 from shoal.attacks.ground import align
 from shoal.attacks.habits import find_slots
 from shoal.attacks.totals import find_steps
+from shoal.closed import Mean
 from shoal.errors import InputError, ParameterError
 from shoal.model import Events
 from shoal.process.asking import ask
-from shoal.process.closed import Mean
 from shoal.queries import RangeCount, WindowCount
 from shoal.release.certifying import time_part
 from shoal.release.sequence import _when

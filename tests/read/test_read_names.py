@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from read.support import refused
 from shoal import KAnonymity, Microaggregation, Panel, read_events, read_panel
+from shoal.ledger.groups import membership_of
 from shoal.model.names import text_of
 from shoal.read import tables
-from shoal.release.ledger_groups import membership_of
 
 KEY = b"sixteen bytes ok"
 SPELLINGS = st.sampled_from(

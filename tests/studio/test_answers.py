@@ -177,7 +177,7 @@ def test_a_database_that_cannot_be_written_is_one_clear_line(tmp_path, monkeypat
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("shoal.process.database.os.open", refuse)
+        patch.setattr("shoal.files.database.os.open", refuse)
         with pytest.raises(InputError, match=r"cannot be opened for writing: Permission denied\. Make it writable"):
             Store(path)
     with monkeypatch.context() as patch:

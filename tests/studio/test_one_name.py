@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.release.ledger import read_ledger
+from shoal.ledger.file import read_ledger
 from shoal.studio.hidden import protecting
 
 RELEASE = {"name": "out", "table": "days.csv", "k": "4"}

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from shoal import verify
-from shoal.process.labelling import Label, Labels, load_labels, store_asked, store_labels
+from shoal.labels import Label, Labels, load_labels, store_asked, store_labels
 from shoal.studio.jobs import MOST_WAITING, Jobs
 from studio.conftest import open_link
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from shoal import Microaggregation
-from shoal.release.ledger import read_ledger
+from shoal.ledger.file import read_ledger
 from shoal.studio import releases
 from shoal.studio.project import Project
 

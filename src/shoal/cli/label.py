@@ -87,8 +87,7 @@ def export_(
     the groups are recorded in a ledger, and releases by a metric learned from the task stay within them. With --public
     the series are shown as they are. One of the two must be given, unless SOURCE is a release.
     """
-    from shoal.model.sentence import said
-    from shoal.process.labelling import (
+    from shoal.labels import (
         DEFAULT_QUESTION,
         PAIRS,
         build_task,
@@ -97,6 +96,7 @@ def export_(
         refuse_folder,
         refuse_name,
     )
+    from shoal.model.sentence import said
 
     refuse_name(analyst)
     if is_task(source):
@@ -171,7 +171,7 @@ def import_(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Check an analyst's labels, keep them in the task folder, and say whether more are worth the work."""
-    from shoal.process.labelling import take_in
+    from shoal.labels import take_in
 
     found = take_in(folder, path, analyst, replace=replace)
     mine = found.labels.of(analyst).counts()
@@ -213,8 +213,8 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
 
 def _mind(task: Any, ledger: Path | None) -> str | None:
     """What to mind about the next release."""
+    from shoal.labels import NEXT_RELEASE
     from shoal.model.sentence import said
-    from shoal.process.labelling import NEXT_RELEASE
 
     found = said(NEXT_RELEASE, task)
     if ledger is not None:

@@ -20,7 +20,7 @@ def learn(
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Learn from an analyst's labels what makes series alike; use it by --features metric.npz of `shoal anonymize`."""
-    from shoal.process.labelling import learn_from
+    from shoal.labels import learn_from
 
     chosen: Any = metric
     learned = learn_from(folder, out, metric=chosen, seed=seed)

@@ -23,7 +23,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON."
 @ledger.command("list")
 def list_releases(path: _Path, as_json: _Json = False) -> None:
     """List the releases that a ledger records, in their order."""
-    from shoal.release.ledger import read_ledger
+    from shoal.ledger.file import read_ledger
 
     entries = [_facts(entry) for entry in read_ledger(path)]
     if as_json:
@@ -37,8 +37,8 @@ def list_releases(path: _Path, as_json: _Json = False) -> None:
 @ledger.command()
 def check(path: _Path, as_json: _Json = False) -> None:
     """Intersect the groups of all releases again; exit 1 where a crowd is too small, or something is not judged."""
-    from shoal.release.ledger import read_ledger, unfinished
-    from shoal.release.ledger_conflicts import judge_entries
+    from shoal.ledger.conflicts import judge_entries
+    from shoal.ledger.file import read_ledger, unfinished
 
     entries = read_ledger(path)
     verdict = judge_entries(entries)

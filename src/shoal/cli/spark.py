@@ -14,8 +14,8 @@ from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
     from shoal.methods import Reposition
+    from shoal.model.watcher import Watcher
     from shoal.process import StreamColumns
-    from shoal.process.steps import Steps
 
 OF_SPARK = ("key", "master", "conf")
 """Options of `shoal stream` that are about Spark alone."""
@@ -36,7 +36,7 @@ def read_conf(settings: Sequence[str]) -> dict[str, str]:
 
 
 def stream_on_spark(
-    ctx: typer.Context, method: Reposition, columns: StreamColumns, known: list[str] | None, steps: Steps
+    ctx: typer.Context, method: Reposition, columns: StreamColumns, known: list[str] | None, steps: Watcher
 ) -> dict[str, Any]:
     """Run the stream; gives its summary."""
     from shoal.process.spark_streaming import stream_events_on_spark

@@ -18,12 +18,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal.engines.aside import Aside
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import WorkFailedError, told
 from shoal.engines.parts import FilePart, MappedPart, ParquetPart, Part, RowsPart, Scratch, SortedPart, write_part
 from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
 from shoal.errors import InputError, ParameterError
+from shoal.files.scratch import ScratchFolder
 
 V = TypeVar("V")
 
@@ -80,7 +80,7 @@ class Local(Reading):
         self.processes = processes
         self.block_bytes = max(2**20, self.memory // _SHARE // processes)
         self._parent = None if scratch is None else Path(scratch)
-        self._aside: Aside | None = None
+        self._aside: ScratchFolder | None = None
         self._n_folders = 0
         self._pool: ProcessPoolExecutor | None = None
 
@@ -237,7 +237,7 @@ class Local(Reading):
 
     def _new_scratch(self) -> Scratch:
         if self._aside is None:
-            self._aside = Aside.make("shoal-local-", self._parent)
+            self._aside = ScratchFolder.make("shoal-local-", self._parent)
         self._n_folders += 1
         return Scratch(self._aside.path / str(self._n_folders))
 

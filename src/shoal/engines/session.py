@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.engines.aside import Aside
 from shoal.engines.java import Java, find_java
 from shoal.errors import ParameterError
+from shoal.files.scratch import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,7 +76,7 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = Aside.make(_PREFIX)
+    folder = ScratchFolder.make(_PREFIX)
     try:
         log = folder.path / "log4j2.properties"
         log.write_text(_LOG)
@@ -244,11 +244,11 @@ def _end_java() -> None:
             process.wait()
 
 
-_FOLDERS: dict[str, Aside] = {}
+_FOLDERS: dict[str, ScratchFolder] = {}
 """The folder of each session that was begun here, by the id of its application."""
 
 
-def _remove(name: str, folder: Aside) -> None:
+def _remove(name: str, folder: ScratchFolder) -> None:
     """Remove what a session wrote aside, and what the executors of local-cluster wrote into Spark's own folder."""
     from pyspark.find_spark_home import _find_spark_home
 

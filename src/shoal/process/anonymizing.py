@@ -8,10 +8,10 @@ from typing import Any
 
 from shoal.errors import ParameterError
 from shoal.model import Events, Release
+from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
-from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_events
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
@@ -24,7 +24,7 @@ def anonymize_source(
     settings: Mapping[str, Any],
     *,
     engine: EnginePart | None = None,
-    steps: Steps = silent,
+    steps: Watcher = silent,
     **publishing: Any,
 ) -> Release:
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.

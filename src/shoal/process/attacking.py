@@ -10,9 +10,9 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Attack, Panel, Risk
+from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.matching import match
 from shoal.process.planning import build_attacks
-from shoal.process.steps import Steps, silent, tell
 from shoal.read import read_panel
 from shoal.release import load_release
 
@@ -29,7 +29,7 @@ def attack_release(
     *,
     n_targets: int | None = None,
     seed: int = 0,
-    steps: Steps = silent,
+    steps: Watcher = silent,
 ) -> dict[str, tuple[Attack[Risk], Risk]]:
     """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate."""
     attacks = build_attacks(knows or USUAL)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from shoal import simulate
 from shoal.errors import ReleaseError
+from shoal.model.watcher import Watcher, silent
 from shoal.process.policy import parse_policy
 from shoal.process.running import Outcome, run_policy
 from shoal.process.simulating import long_table
-from shoal.process.steps import Steps, silent
 from shoal.release import check_target
 
 DEMO_FOLDER = Path("shoal-demo")
@@ -42,7 +42,7 @@ seed: {seed}
 """
 
 
-def run_demo(out: Path, *, k: int | None = None, seed: int = 0, steps: Steps = silent) -> tuple[Outcome, Path]:
+def run_demo(out: Path, *, k: int | None = None, seed: int = 0, steps: Watcher = silent) -> tuple[Outcome, Path]:
     """500 households over two hourly weeks, searched, attacked, checked and published; gives the policy file, too.
 
     The table and the policy are written beside the release. Without `k` the policy searches for one.

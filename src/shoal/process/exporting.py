@@ -22,7 +22,7 @@ def refuse_export(part: ReleasePart, to: Path) -> None:
         check_target(to, overwrite=part.overwrite)
         return
     # Here, because answering needs methods that other ways out do not.
-    from shoal.process.closed import refuse_taken
+    from shoal.closed import refuse_taken
 
     refuse_taken(to)
 
@@ -47,7 +47,7 @@ def exporting(part: ReleasePart, to: Path, candidate: Candidate | CandidateShard
     if part.model != "closed":
         yield to
         return
-    from shoal.process.closed import make_closed_folder
+    from shoal.closed import make_closed_folder
 
     to.mkdir(mode=0o700, parents=True, exist_ok=True)
     to.chmod(0o700)

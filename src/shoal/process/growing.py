@@ -12,9 +12,9 @@ from typing import Any
 
 from shoal.errors import ParameterError, ReleaseError
 from shoal.methods import Microaggregation
+from shoal.model.watcher import Watcher, silent
+from shoal.model.watcher import tell as tell_subjects
 from shoal.process.publishing import publish
-from shoal.process.steps import Steps, silent
-from shoal.process.steps import tell as tell_subjects
 from shoal.process.stretches import Arrived, name_of, stretches
 from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
@@ -39,7 +39,7 @@ def publish_growing(
     file_format: str = "parquet",
     ledger: Path | None = None,
     accept: Sequence[str] = (),
-    steps: Steps = silent,
+    steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
     """Publish every stretch that has come, each as a release folder, so that all of them together keep k.

@@ -11,10 +11,10 @@ from typing import Any
 from shoal import utility
 from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Score
+from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.building import build
 from shoal.process.catalogue import find_in
 from shoal.process.comparing import Compared, compare
-from shoal.process.steps import Steps, silent, tell
 from shoal.release import load_release
 
 MEASURES: tuple[type[Measure], ...] = tuple(getattr(utility, name) for name in utility.__all__)
@@ -114,7 +114,7 @@ def measure_release(
     wanted: Sequence[Asked] = (),
     *,
     private: str | Path | None = None,
-    steps: Steps = silent,
+    steps: Watcher = silent,
 ) -> Usefulness:
     """Measure a release against the originals it was made from. `settings` are those of `read_panel`.
 

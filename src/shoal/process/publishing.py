@@ -9,12 +9,12 @@ from typing import Any
 from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.ledger.file import recording
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Release, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
 from shoal.release.gate import Figures
-from shoal.release.ledger import recording
 from shoal.release.openness import without_originals
 from shoal.report import render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError

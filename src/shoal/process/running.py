@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release, Role, Roles
+from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
@@ -19,7 +20,6 @@ from shoal.process.policy import Policy
 from shoal.process.publishing import publish
 from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
-from shoal.process.steps import Steps, silent, tell
 from shoal.read.columns import find_column
 from shoal.read.sources import open_table
 from shoal.release import ReleaseOptions
@@ -52,7 +52,7 @@ class NothingMeetsBothError(GuaranteeNotMetError):
 
 
 def run_policy(
-    policy: Policy, *, base: Path = Path(), steps: Steps = silent, insecure_seed: int | None = None
+    policy: Policy, *, base: Path = Path(), steps: Watcher = silent, insecure_seed: int | None = None
 ) -> Outcome:
     """Read, search, confirm, publish. Raises NothingMeetsBothError, and writes nothing, when no point does.
 
@@ -91,7 +91,7 @@ def _search_and_publish(
     to: Path,
     base: Path,
     agreement: Agreement | None,
-    steps: Steps,
+    steps: Watcher,
     insecure_seed: int | None,
 ) -> Outcome:
     release, require = plan.policy.release, plan.policy.require

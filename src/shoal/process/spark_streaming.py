@@ -10,7 +10,7 @@ from shoal.engines.session import opened
 from shoal.engines.structured_streaming import reposition_stream
 from shoal.engines.structured_streaming.source import arriving_files
 from shoal.methods.reposition import Reposition
-from shoal.process.steps import Steps, silent
+from shoal.model.watcher import Watcher, silent
 from shoal.process.streaming import StreamColumns
 
 
@@ -31,7 +31,7 @@ def stream_events_on_spark(
     strict: bool = False,
     follow: bool = False,
     flush: bool = True,
-    steps: Steps = silent,
+    steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
     """Publish the events in a folder of Parquet, CSV or JSON files, each key for itself. Gives the summary.

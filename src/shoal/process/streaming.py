@@ -16,7 +16,7 @@ from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods.reposition import Reposition
 from shoal.model import Recipe
 from shoal.model.sentence import said
-from shoal.process.steps import Steps, silent
+from shoal.model.watcher import Watcher, silent
 from shoal.process.stream_sentences import LOSS, Streamed
 from shoal.release.private import open_private
 from shoal.streams.arrivals import Arrivals
@@ -58,7 +58,7 @@ def stream_events(
     goes_on: bool = False,
     follow: bool = False,
     flush: bool = True,
-    steps: Steps = silent,
+    steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
     """Publish events as they arrive; `source` is a file descriptor with NDJSON, or a folder. Gives the summary.
@@ -191,7 +191,7 @@ class _Stream:
         """Snapshots published so far."""
         return self._totals.snapshots
 
-    def run(self, reader: Lines | Folder, publisher: Publisher, stop: Stop, *, flush: bool, steps: Steps) -> None:
+    def run(self, reader: Lines | Folder, publisher: Publisher, stop: Stop, *, flush: bool, steps: Watcher) -> None:
         """Publish until the input ends or a stop is asked for."""
         self._commit([], publisher, whole=True)  # from now on the folder belongs to this state
         steps.start("publishing snapshots")

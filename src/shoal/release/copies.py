@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.errors import ReleaseError
+from shoal.files.durable import sync
+from shoal.files.leftovers import alone_in
 from shoal.kernels.equal_rows import row_classes
 from shoal.release.agreement import Agreement
-from shoal.release.leftovers import alone_in
 from shoal.release.private import write_privately
-from shoal.streams.durable import sync
 
 COPY = "shoal.copy"
 """Where the private record of a copy keeps whose it is, as JSON in its metadata."""

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ReleaseError
+from shoal.files.durable import sync
+from shoal.files.leftovers import abandoned, alone_in, hold, remove
 from shoal.release.certificate import FILE_NAME, read_certificate
-from shoal.release.leftovers import abandoned, alone_in, hold, remove
 from shoal.release.part_names import files_in
-from shoal.streams.durable import sync
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ReleaseError
+from shoal.files.durable import sync
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee
 from shoal.model.joined import join_candidates
 from shoal.release import certificate as cert
@@ -27,7 +28,6 @@ from shoal.release.lint import Finding, Written, lint
 from shoal.release.part_names import MOST_PARTS, part_name
 from shoal.release.private import who_is_who
 from shoal.release.pseudonyms import names_of, refuse_repeated
-from shoal.streams.durable import sync
 
 PART_BYTES = 64 * 2**20
 """Bytes of readings in a part, about, before they are compressed."""

@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import ReleaseError
-from shoal.streams.durable import Aside, write_aside
+from shoal.files.durable import Aside, write_aside
 
 FILE_NAME = "stream.state"
 STEP_NAME = "stream.step-"

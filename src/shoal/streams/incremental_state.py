@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import ReleaseError
+from shoal.files.durable import sync, write_aside
 from shoal.methods import Microaggregation
 from shoal.streams.checkpoint import Checkpoint
-from shoal.streams.durable import sync, write_aside
 from shoal.streams.incremental import IncrementalMicroaggregation
 
 FILE_NAME = "growing.state"

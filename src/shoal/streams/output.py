@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import polars as pl
 
 from shoal.errors import ReleaseError
+from shoal.files.durable import Aside, write_aside
 from shoal.model import EventTables, Suppression, ValueLoss
 from shoal.model.event_kinds import as_text, from_text
 from shoal.model.event_tables import COUNT
-from shoal.streams.durable import Aside, write_aside
 
 if TYPE_CHECKING:
     from shoal.methods import Reposition

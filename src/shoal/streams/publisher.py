@@ -12,9 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from shoal.errors import ReleaseError
+from shoal.files.durable import Aside, sync, sync_all
 from shoal.model import EventTables
 from shoal.streams.checkpoint import Checkpoint, remove_asides, remove_steps, write_checkpoint
-from shoal.streams.durable import Aside, sync, sync_all
 from shoal.streams.output import FileFormat, write_snapshot, write_summary
 
 if TYPE_CHECKING:

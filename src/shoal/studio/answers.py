@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from shoal.process.labelling import Label, Labels, LabelTask, Question
+from shoal.labels import Label, Labels, LabelTask, Question
 from shoal.studio.project import Project
 from shoal.studio.tokens import Clock
 

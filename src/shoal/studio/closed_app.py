@@ -19,9 +19,9 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from shoal.closed import Answer, Closed, Question, Token
+from shoal.closed.tokens import Clock
 from shoal.errors import ParameterError
-from shoal.process.closed import Answer, Closed, Question, Token
-from shoal.process.tokens import Clock
 from shoal.studio.limits import FORM_BYTES, BodyLimit
 from shoal.studio.reached import Reached
 from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
+from shoal.labels import copies
 from shoal.model import Panel
 from shoal.model.names import text_of
-from shoal.process.labelling import copies
 from shoal.read.sources import open_table
 from shoal.studio.project import Project, stored_reading
 

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from shoal.labels import CURVES
 from shoal.model.sentence import said
-from shoal.process.labelling import CURVES
 from shoal.studio.answers import Standing
 from shoal.studio.context import Analyst, InStudio, Studio
 from shoal.studio.drawing import axis_of, draw_pair

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError
 from shoal.features import interests
-from shoal.process.labelling import Labels, advice, compare, curve, learn, load_asked, store_labels
+from shoal.labels import Labels, advice, compare, curve, learn, load_asked, store_labels
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_bars
 from shoal.studio.jobs import Progress

@@ -12,8 +12,8 @@ from typing import Any
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
 from shoal.features import Learned, ShownGroups
+from shoal.labels import LabelTask
 from shoal.model import Panel
-from shoal.process.labelling import LabelTask
 from shoal.read import read_panel
 from shoal.read.columns import make_plan, parse_layout, parse_request
 from shoal.read.sources import open_table

@@ -57,7 +57,7 @@ def start(
     if lacking:
         raise ParameterError(f'The service needs {", ".join(lacking)}. Install it with: pip install "shoal[studio]"')
 
-    from shoal.process.closed import Closed
+    from shoal.closed import Closed
     from shoal.studio.closed_app import ClosedSettings, build_closed
     from shoal.studio.command import listen
     from shoal.studio.serving import address_of, answer
@@ -133,7 +133,7 @@ def show_log(folder: _Folder, as_json: _Json = False) -> None:
 
 
 def _closed_folder(folder: Path) -> Path:
-    from shoal.process.closed import find_closed_folder
+    from shoal.closed import find_closed_folder
 
     return find_closed_folder(folder)
 
@@ -141,8 +141,8 @@ def _closed_folder(folder: Path) -> Path:
 def _register(folder: Path) -> Any:
     import time
 
-    from shoal.process.closed import Register
-    from shoal.process.closed.folder import DATABASE
+    from shoal.closed import Register
+    from shoal.closed.folder import DATABASE
 
     return Register(_closed_folder(folder) / DATABASE, time.time)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.process.database import Database
+from shoal.files.database import Database
 
 FORMAT = 1
 

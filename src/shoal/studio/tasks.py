@@ -9,8 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from shoal.errors import ParameterError
-from shoal.model.sentence import said
-from shoal.process.labelling import (
+from shoal.labels import (
     CURVES,
     DEFAULT_QUESTION,
     MULTIPLE,
@@ -20,6 +19,7 @@ from shoal.process.labelling import (
     agreement,
     consistency,
 )
+from shoal.model.sentence import said
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.drawing import draw_lines
 from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed

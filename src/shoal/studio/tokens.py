@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from shoal.process.tokens import DAY, Clock, fingerprint, new_secret
+from shoal.closed.tokens import DAY, Clock, fingerprint, new_secret
 from shoal.studio.store import Store
 
 __all__ = ["Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]

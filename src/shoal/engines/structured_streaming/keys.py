@@ -18,11 +18,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ReleaseError
+from shoal.files.durable import Aside, sync, write_aside
 from shoal.methods import Reposition
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.blocks import Block, Position
 from shoal.streams.checkpoint import Checkpoint
-from shoal.streams.durable import Aside, sync, write_aside
 from shoal.streams.output import FileFormat, Totals, summarise, write_snapshot, write_summary
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.terms import read_duration

@@ -22,8 +22,8 @@ from shoal.engines.structured_streaming.work import (
     raise_told,
 )
 from shoal.errors import InputError, ParameterError, ShoalError
+from shoal.files.durable import sync
 from shoal.streams.checkpoint import Checkpoint, different, read_checkpoints, write_checkpoint
-from shoal.streams.durable import sync
 from shoal.streams.output import complete_summary, write_summary
 from shoal.streams.stopping import Stop
 

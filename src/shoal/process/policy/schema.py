@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shoal.closed.settings import ClosedPart
+
 RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -164,31 +166,6 @@ class EnginePart(Part):
         return {
             name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.conf.items()
         }
-
-
-class ClosedPart(Part):
-    """What a closed service answers, and how much of it."""
-
-    minimum_group: int = Field(
-        default=10, ge=2, description="No answer is about fewer subjects; with epsilon, hardly ever one."
-    )
-    budget: int = Field(default=1000, ge=1, description="Questions of each recipient, refused ones included.")
-    budget_in_all: int = Field(default=10_000, ge=1, description="Questions of all recipients together.")
-    epsilon: float | None = Field(
-        default=None, ge=1e-6, le=100, description="Differential privacy: what one question costs. Unset: no noise."
-    )
-    epsilon_recipient: float = Field(default=1.0, ge=1e-6, le=100, description="What one recipient may spend.")
-    epsilon_in_all: float = Field(default=3.0, ge=1e-6, le=100, description="What all may spend: they may collude.")
-    lower: float | None = Field(default=None, description="With epsilon: least reading, known without the data.")
-    upper: float | None = Field(default=None, description="With epsilon: largest reading, known without the data.")
-
-    @model_validator(mode="after")
-    def _bounds_with_noise(self) -> ClosedPart:
-        if self.epsilon is not None and (self.lower is None or self.upper is None):
-            raise ValueError("epsilon needs lower and upper, the bounds of a reading that are known without the data")
-        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
-            raise ValueError("lower must be below upper")
-        return self
 
 
 class ReleasePart(Part):

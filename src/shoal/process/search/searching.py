@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
+from shoal.model.watcher import Watcher, silent
 from shoal.process.judging import attack_all, bound_of, view
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
 from shoal.process.search.points import Choices
-from shoal.process.steps import Steps, silent
 from shoal.release.suppression import refuse_suppression, suppression_of
 
 SAMPLE = 2_000
@@ -59,7 +59,7 @@ class Found:
     method: Any | None
 
 
-def search(plan: Plan, panel: Panel | PanelShards, *, steps: Steps = silent) -> Found:
+def search(plan: Plan, panel: Panel | PanelShards, *, steps: Watcher = silent) -> Found:
     """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before.
 
     Of a panel in shards a sample is searched in memory, and the point that is chosen there is made, checked, attacked
@@ -90,7 +90,7 @@ def choose(
     on: str,
     confirm: Callable[[tuple[Any, ...]], tuple[Any, Any, Point]],
     *,
-    steps: Steps = silent,
+    steps: Watcher = silent,
 ) -> Found:
     """Try all points on a sample, then confirm the promising ones on everybody until one meets both limits."""
     steps.start("searching")
@@ -108,7 +108,7 @@ def choose(
     return Found(Frontier(plan.limits, frontier.points, None, tuple(turned_down)), None, None)
 
 
-def _draw_once(plan: Plan, panel: Panel | PanelShards, steps: Steps) -> Found:
+def _draw_once(plan: Plan, panel: Panel | PanelShards, steps: Watcher) -> Found:
     """The one point there is, drawn once and judged by its guarantees alone."""
     steps.start("drawing")
     method = plan.method_at(())
@@ -150,7 +150,7 @@ def draw_sample(panel: Panel | PanelShards, policy: Policy) -> Panel:
 
 
 def _try_all(
-    plan: Plan, panel: Panel, targets: NDArray[np.int64], on: str, steps: Steps
+    plan: Plan, panel: Panel, targets: NDArray[np.int64], on: str, steps: Watcher
 ) -> dict[tuple[Any, ...], Point]:
     """The grid, then the middles of those neighbours between which the risk limit is crossed."""
     tried: dict[tuple[Any, ...], Point] = {}

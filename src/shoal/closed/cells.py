@@ -1,0 +1,253 @@
+"""The cells of a closed service: what is published of at least `minimum_group` subjects each, and nothing finer.
+
+A cell has a value at an instant only where at least `minimum_group` of its subjects were observed there: who has a gap
+is not behind that value. Questions are answered from cells alone. What a question selects is a union of cells, so are
+the differences, the intersections and all other combinations of what any number of questions select, and each of them
+has either no subject or at least those of one cell. No choice of questions, by one recipient or by all together, gets
+below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.closed.questions import Count, Mean, Quantile, Refused
+from shoal.closed.table import Table
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees import KAnonymity
+from shoal.guarantees.crowds import published_classes
+from shoal.methods import Microaggregation
+from shoal.model import Candidate, Envelopes, EventTables, Panel, Profiles, Release
+
+
+def cells_of_candidate(candidate: Candidate, minimum_group: int) -> Table:
+    """The cells of what a method proposes, in subjects; fictive series are nobody's and are left out."""
+    published, original = candidate.published, candidate.private.original
+    if isinstance(published, Profiles):
+        rows = np.flatnonzero(candidate.private.groups >= 0)
+        members = Members(
+            candidate.private.groups[rows], original.subject_codes[rows], _observed(original, published)[rows]
+        )
+        return cells_of_profiles(published, minimum_group, members)
+    panel = _panel(published)
+    rows = np.flatnonzero(candidate.stands_for >= 0)
+    panel, origins = panel if len(rows) == panel.n_series else panel.take(rows), candidate.stands_for[rows]
+    sliced = len(np.unique(origins)) < len(origins)
+    return cells_of_panel(panel, minimum_group, _observed(original, panel, sliced=sliced)[origins])
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Who is in which group, and where each of them was observed.
+
+    Parameters
+    ----------
+    groups, subjects
+        The group and the subject of each series, as numbers from 0 on.
+    observed
+        Array (series, instants, channels): whether the series has a reading.
+    """
+
+    groups: NDArray[np.int64]
+    subjects: NDArray[np.int64]
+    observed: NDArray[np.bool_]
+
+    def merged(self, cells: NDArray[np.int64]) -> Members:
+        """The same in cells, of which each group is a part."""
+        return Members(cells[self.groups], self.subjects, self.observed)
+
+    def n_subjects(self) -> NDArray[np.int64]:
+        """How many different subjects each group has."""
+        pairs = np.unique(np.stack([self.groups, self.subjects], axis=1), axis=0)
+        return np.bincount(pairs[:, 0]).astype(np.int64)
+
+    def n_observed(self) -> NDArray[np.int64]:
+        """How many different subjects each group has that were observed: (groups, instants, channels)."""
+        order = np.lexsort((self.subjects, self.groups))
+        groups, subjects = self.groups[order], self.subjects[order]
+        first = np.flatnonzero((np.diff(groups, prepend=-1) != 0) | (np.diff(subjects, prepend=-1) != 0))
+        seen = np.logical_or.reduceat(self.observed[order], first, axis=0)
+        starts = np.flatnonzero(np.diff(groups[first], prepend=-1))
+        counts: NDArray[np.int64] = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
+        return counts
+
+
+def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = False) -> NDArray[np.bool_]:
+    """Of each original series at each published instant and channel whether it was observed.
+
+    An instant of what is published reaches to the next one, and a series is observed there where no reading is missing
+    until then. Where a series is published in slices (`sliced`), only its own instants tell which reading is which.
+    """
+    seen = ~np.isnan(original.values.reshape(original.n_series, original.n_instants, -1))
+    if seen.all():
+        return np.ones((original.n_series, published.n_instants, published.n_channels), dtype=np.bool_)
+    same = np.array_equal(original.times, published.times)
+    kinds = original.times.dtype.kind, published.times.dtype.kind
+    if not same and (sliced or kinds[0] != kinds[1] or not np.isin(published.times, original.times).all()):
+        raise ParameterError(
+            f"{int((~seen).sum())} values are missing, and what is published has other instants than the series, so it "
+            "cannot be counted who was observed. Say in data.missing what to do with them."
+        )
+    starts = np.searchsorted(original.times, published.times)
+    last = int(starts[-1] + np.diff(starts).max()) if len(starts) > 1 else original.n_instants
+    seen = np.logical_and.reduceat(seen[:, :last], starts, axis=1)
+    if seen.shape[2] != published.n_channels:
+        seen = np.repeat(seen.all(axis=2, keepdims=True), published.n_channels, axis=2)
+    return np.asarray(seen)
+
+
+def cells_of_release(release: Release, minimum_group: int) -> Table:
+    """The cells of a release folder, which tells subjects apart only where every series has its own."""
+    published, certificate = release.published, release.certificate
+    if isinstance(published, EventTables):
+        raise ParameterError("A closed service answers about series, and this release is of events.")
+    counts = certificate["counts"]
+    if any(part["name"] == "none" for part in certificate["guarantees"]) or counts["subjects"] != counts["series"]:
+        raise ParameterError(
+            "This release does not tell which of its series are of one subject, or of nobody, so its crowds cannot be "
+            "counted. Run the policy again with release: {model: closed}."
+        )
+    if not _tells_observed(certificate, minimum_group):
+        raise ParameterError(
+            "The series behind this release may have gaps, and it does not tell how many subjects were observed at an "
+            "instant. Run the policy again with release: {model: closed}."
+        )
+    if isinstance(published, Profiles):
+        return cells_of_profiles(published, minimum_group)
+    return cells_of_panel(_panel(published), minimum_group)
+
+
+def _tells_observed(certificate: Mapping[str, Any], minimum_group: int) -> bool:
+    """Whether every published value is known to rest on all members of its group, or on enough of them."""
+    method, reading = certificate["method"], certificate["input"]["reading"]
+    if certificate["form"] == "envelopes" or method["figures"].get("gaps_covered") == 0:
+        return True  # gaps are refused there, and none was covered here
+    if "missing" in reading and "keep" not in reading["missing"]:
+        return True  # read without gaps
+    # These two publish nothing at an instant where fewer than this were observed.
+    enough = {"microaggregation": "k", "scope-aggregation": "size"}.get(method["name"])
+    return enough is not None and int(method["parameters"][enough]) >= minimum_group
+
+
+def _panel(published: Panel | Envelopes) -> Panel:
+    """A curve for each series: of envelopes, the middle between their ends."""
+    if isinstance(published, Panel):
+        return published
+    return Panel(
+        published.middles, times=published.times, subjects=published.subject_codes, timezone=published.timezone
+    )
+
+
+def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> Table:
+    """Series published alike are a cell; where some are alike with too few, all are grouped anew.
+
+    Checked on the values of the cells themselves, as every release is. `observed` says for each series where it has a
+    reading of its own, by default where something is published.
+    """
+    published = ~np.isnan(panel.values.reshape(panel.n_series, panel.n_instants, -1))
+    guarantee = KAnonymity(minimum_group)
+    if not guarantee.check(panel).holds:
+        grouped = Microaggregation(k=minimum_group).anonymize(panel).published
+        assert isinstance(grouped, Panel)
+        panel = grouped
+    verdict = guarantee.check(panel)
+    if not verdict.holds:
+        raise GuaranteeNotMetError(
+            f"The cells have {verdict.measured} subjects at least, {minimum_group} are required. Nothing was written."
+        )
+    classes = published_classes(panel)
+    first, own, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    members = Members(own.reshape(-1), panel.subject_codes, published if observed is None else published & observed)
+    counts = members.n_observed()
+    return Table(
+        values=_withheld(panel.values.reshape(panel.n_series, panel.n_instants, -1)[first], counts, minimum_group),
+        weights=sizes.astype(np.int64),
+        subjects=members.n_subjects(),
+        observed=counts,
+        times=panel.times,
+        channels=panel.channels,
+        timezone=panel.timezone,
+    )
+
+
+def _withheld(values: Any, observed: NDArray[np.int64], minimum_group: int) -> Any:
+    """The values that rest on enough subjects; others are missing."""
+    return np.where(observed >= minimum_group, values, np.nan)
+
+
+def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members | None = None) -> Table:
+    """Each profile is a cell; one with too few subjects is merged with the one most like it, again and again.
+
+    A cell is missing where one of its profiles is: the others alone may be too few. Without `members` each profile's
+    subjects are taken to be its own, and observed wherever it has a value.
+    """
+    values, counts = profiles.values[..., 0], profiles.counts
+    while int((subjects := counts if members is None else members.n_subjects()).min()) < minimum_group:
+        if len(values) == 1:
+            raise ParameterError(
+                f"minimum_group={minimum_group} needs at least {minimum_group} subjects, the profiles have "
+                f"{int(subjects[0])}. Lower it or read more series."
+            )
+        values, counts, cells = _merge(values, counts, int(subjects.argmin()))
+        members = None if members is None else members.merged(cells)
+    observed = np.where(np.isnan(values), 0, counts[:, None, None]) if members is None else members.n_observed()
+    return Table(
+        values=_withheld(values, observed, minimum_group),
+        weights=counts,
+        subjects=subjects,
+        observed=observed,
+        times=profiles.times,
+        channels=profiles.channels,
+        timezone=profiles.timezone,
+    )
+
+
+def _merge(values: Any, counts: NDArray[np.int64], small: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+    """Values and counts with one merged into the nearest, and the new place of each."""
+    apart = np.nan_to_num((values - values[small]) ** 2).reshape(len(values), -1).sum(axis=1)
+    apart[small] = np.inf
+    near = int(apart.argmin())
+    both = [small, near]
+    values, total = values.copy(), int(counts[both].sum())
+    values[near] = (values[both] * counts[both][:, None, None]).sum(axis=0) / total
+    counts = counts.copy()
+    counts[near] = total
+    cells = np.arange(len(counts))
+    cells[small] = near
+    cells -= cells > small
+    return np.delete(values, small, axis=0), np.delete(counts, small), cells
+
+
+def answer_from_cells(cells: Table, question: Count | Mean | Quantile) -> float:
+    """The answer, each series taken to be like its cell. Raises Refused where no cell is left to answer about.
+
+    Examples
+    --------
+    >>> cells = cells_of_panel(Panel([[1.0], [1.0], [4.0], [4.0]]), 2)
+    >>> answer_from_cells(cells, Mean())
+    2.5
+    """
+    kept = cells.select(question.where)
+    if isinstance(question, Count):
+        return float(_weights(cells, kept).sum())
+    found = cells.over(question.start, question.end, question.channel)
+    kept &= ~np.isnan(found)
+    weights, found = _weights(cells, kept), found[kept]
+    if isinstance(question, Mean):
+        return float((weights * found).sum() / weights.sum())
+    order = np.argsort(found, kind="stable")
+    reached = np.cumsum(weights[order])
+    place = int(np.searchsorted(reached, question.q * reached[-1]))
+    return float(found[order[min(place, len(order) - 1)]])
+
+
+def _weights(cells: Table, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many series each selected cell has."""
+    if not kept.any():
+        raise Refused("below-minimum")
+    return cells.weights[kept]

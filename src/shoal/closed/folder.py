@@ -1,0 +1,121 @@
+"""The closed folder: what a service answers from. It stays with the publisher, for its owner alone.
+
+| file | holds |
+|---|---|
+| `closed.json` | minimum group and budgets |
+| `table.npz` | the cells; under differential privacy the curves of the subjects, cut off at the bounds |
+| `closed.sqlite` | hashes of tokens, and the log |
+| `release/` | the release behind the cells, where the folder was made by a policy |
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from shoal.closed.cells import cells_of_candidate, cells_of_release
+from shoal.closed.noisy import curves_of_subjects
+from shoal.closed.settings import ClosedPart
+from shoal.closed.table import Table
+from shoal.errors import InputError, ReleaseError
+from shoal.files.durable import sync, write_aside
+from shoal.model import Candidate
+from shoal.release import load_release, verify
+from shoal.release.certificate import FILE_NAME
+
+SETTINGS, TABLE, DATABASE, RELEASE = "closed.json", "table.npz", "closed.sqlite", "release"
+SUFFIX = ".closed"
+
+
+def refuse_taken(folder: Path) -> None:
+    """Raise where a closed folder may not be made: tokens and the log of an earlier one are never replaced."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ReleaseError(
+            f"{str(folder)!r} exists. A closed folder holds tokens and a log and is never replaced; choose another one."
+        )
+
+
+def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart) -> None:
+    """Make a closed folder of what a method proposes; the settings come last and say that it is complete."""
+    if settings.epsilon is not None and settings.lower is not None and settings.upper is not None:
+        table = curves_of_subjects(candidate.private.original, settings.lower, settings.upper)
+    else:
+        table = cells_of_candidate(candidate, settings.minimum_group)
+    _write(folder, table, settings)
+
+
+def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
+    """The closed folder that is meant: the folder itself, or the one beside a release, which is made if need be."""
+    if (path / SETTINGS).is_file():
+        return path
+    if not (path / FILE_NAME).is_file():
+        raise InputError(f"{str(path)!r} is neither a closed folder (no {SETTINGS}) nor a release (no {FILE_NAME}).")
+    beside = path.absolute().with_name(f"{path.absolute().name}{SUFFIX}")
+    if (beside / SETTINGS).is_file():
+        return beside
+    refuse_taken(beside)
+    outcome = verify(path)
+    if outcome.findings:
+        raise ReleaseError(f"No answers from a release that does not verify: {outcome.findings[0]}.")
+    given = settings or ClosedPart()
+    _write(beside, cells_of_release(load_release(path), given.minimum_group), given)
+    return beside
+
+
+def _write(folder: Path, table: Table, settings: ClosedPart) -> None:
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        values=table.values,
+        weights=table.weights,
+        subjects=table.subjects,
+        observed=table.observed,
+        times=table.times,
+        channels=np.array(table.channels),
+        timezone=np.array(table.timezone or ""),
+    )
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        plain = json.dumps(settings.model_dump(), indent=2) + "\n"
+        for name, written in ((TABLE, content.getvalue()), (SETTINGS, plain.encode())):
+            aside = write_aside(folder / name, written, mode=0o600)
+            aside.sync()
+            aside.put_in_place()
+            sync(folder)
+    except OSError as error:
+        raise ReleaseError(f"Cannot write the closed folder {str(folder)!r}: {error.strerror}.") from None
+
+
+def load_settings(folder: Path) -> ClosedPart:
+    """Minimum group and budgets of a closed folder."""
+    try:
+        return ClosedPart.model_validate_json((folder / SETTINGS).read_bytes())
+    except (OSError, ValidationError):
+        raise InputError(f"{SETTINGS} of the closed folder cannot be read as settings.") from None
+
+
+def load_table(folder: Path) -> Table:
+    """What a closed folder answers from."""
+    try:
+        with np.load(folder / TABLE, allow_pickle=False) as kept:
+            if "observed" not in kept:
+                raise InputError(
+                    f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
+                    "earlier version of Shoal wrote it. Make the folder again."
+                )
+            return Table(
+                values=kept["values"],
+                weights=kept["weights"],
+                subjects=kept["subjects"],
+                observed=kept["observed"],
+                times=kept["times"],
+                channels=tuple(kept["channels"].tolist()),
+                timezone=str(kept["timezone"]) or None,
+            )
+    except (OSError, KeyError, ValueError):
+        raise InputError(f"{TABLE} of the closed folder cannot be read.") from None

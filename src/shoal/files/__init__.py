@@ -1,0 +1,1 @@
+"""What must survive a crash: whole folders, locks, durable appends, scratch folders, one SQLite file."""

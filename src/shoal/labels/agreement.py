@@ -1,0 +1,105 @@
+"""How far an analyst agrees with himself, and analysts with each other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+
+from shoal.labels.labels import Answer, Labels
+
+_Z = 1.959963984540054  # of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of n with its 95 % interval after Wilson."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far analysts agree about the pairs that at least two of them decided.
+
+    Parameters
+    ----------
+    alpha
+        Krippendorff's alpha for nominal answers: 1 is agreement throughout, 0 what chance would give, below 0 worse.
+        Where all answers are the same there was no disagreement, and it is 1.
+    n_pairs
+        Pairs decided by at least two analysts.
+    pairwise
+        For every two analysts the share of pairs they decided alike, and of how many; those with none in common are
+        left out.
+    """
+
+    alpha: float
+    n_pairs: int
+    pairwise: dict[tuple[str, str], tuple[float, int]]
+
+
+def wilson(alike: int, n: int) -> Share:
+    """The share and its interval, E. B. Wilson 1927; n of at least 1."""
+    p = alike / n
+    centre = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * (p * (1 - p) / n + _Z**2 / (4 * n**2)) ** 0.5
+    return Share(p, max(0.0, centre - half), min(1.0, centre + half), n)
+
+
+def consistency(labels: Labels) -> Share | None:
+    """The share of repeated questions that were answered alike both times; None where none was decided twice.
+
+    Examples
+    --------
+    >>> from shoal.labels import Label
+    >>> first, again = Label("anna", 0, 3, 5, "similar"), Label("anna", 11, 5, 3, "similar", repeat_of=0)
+    >>> consistency(Labels((first, again))).value
+    1.0
+    """
+    given = {(label.analyst, label.position): label.answer for label in labels if label.decided}
+    alike = [
+        label.answer == given[label.analyst, label.repeat_of]
+        for label in labels
+        if label.decided and label.repeat_of is not None and (label.analyst, label.repeat_of) in given
+    ]
+    return wilson(sum(alike), len(alike)) if alike else None
+
+
+def agreement(labels: Labels) -> Agreement | None:
+    """How far analysts agree; None where no pair was decided by two of them.
+
+    Undecided answers count as missing, and of a question that was repeated the first answer counts.
+
+    References
+    ----------
+    K. Krippendorff, "Content analysis: an introduction to its methodology", 2004, chapter 11.
+    """
+    answers: dict[tuple[int, int], dict[str, Answer]] = defaultdict(dict)
+    for label in labels:
+        if label.decided:
+            answers[label.pair].setdefault(label.analyst, label.answer)
+    shared = [by for by in answers.values() if len(by) > 1]
+    if not shared:
+        return None
+    pairwise: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for by in shared:
+        for one, other in combinations(sorted(by), 2):
+            pairwise[one, other].append(by[one] == by[other])
+    return Agreement(
+        alpha=_alpha([Counter(by.values()) for by in shared]),
+        n_pairs=len(shared),
+        pairwise={pair: (sum(alike) / len(alike), len(alike)) for pair, alike in sorted(pairwise.items())},
+    )
+
+
+def _alpha(units: list[Counter[Answer]]) -> float:
+    """1 - observed disagreement / disagreement expected by chance, each unit with the counts of its answers."""
+    totals: Counter[Answer] = sum(units, Counter())
+    n = totals.total()
+    observed = sum((m**2 - sum(c**2 for c in unit.values())) / (m - 1) for unit in units if (m := unit.total()) > 1)
+    expected = (n**2 - sum(c**2 for c in totals.values())) / (n - 1)
+    return 1.0 - observed / expected if expected else 1.0

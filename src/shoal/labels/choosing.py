@@ -1,0 +1,174 @@
+"""Active choice: the next pair is the one that the labels so far leave most uncertain.
+
+From all labels a linear metric with one weight per instant is fitted; it says of a pair how far it lies from the border
+between similar and dissimilar. Of a sample of the pairs not asked yet, those nearest to the border come next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.features.labelled import one_thread
+from shoal.labels.labels import Decided, Label, Labels, decided_pairs, refuse_foreign
+from shoal.labels.questions import (
+    APART,
+    Asking,
+    Positions,
+    Question,
+    draw_pairs,
+    ends_of,
+    next_generator,
+    number_of,
+    repeat_slots,
+)
+
+if TYPE_CHECKING:
+    from shoal.labels.task import LabelTask
+
+POOL = 1000
+"""Pairs looked at for the next question: the most uncertain of all would be outliers as often as not."""
+
+FEWEST_OF_EACH = 3
+"""Similar and dissimilar pairs below which the next pair is drawn uniformly."""
+
+PENALTY = 0.01
+_STEPS = 50
+
+
+def choose_next(
+    task: LabelTask, asking: Asking, labels: Labels, analyst: str, positions: Sequence[int], asked: Sequence[Question]
+) -> list[Question]:
+    """A question for each of the positions; `asked` are questions handed out together with them."""
+    if not positions:
+        return []
+    refuse_foreign(task, labels)
+    slots = repeat_slots(asking, task.n_curves, analyst)
+    mine = [label for label in labels if label.analyst == analyst]
+    repeated = {label.repeat_of for label in mine if label.repeat_of is not None}
+    found: list[Question] = []
+    fresh: list[int] = []
+    for position in positions:
+        old = [label for label in mine if _can_be_repeated(label, position, repeated)] if position in slots else []
+        if old:
+            again = old[int(next_generator(asking, analyst, position).integers(len(old)))]
+            repeated.add(again.position)
+            found.append(Question(position, again.right, again.left, again.position))
+        else:
+            fresh.append(position)
+    random = next_generator(asking, analyst, positions[0])
+    own = {label.pair for label in mine} | {question.pair for question in asked}
+    pool = _pool(task.n_curves, own, {label.pair for label in labels}, len(fresh), random)
+    left, right = _most_uncertain(task.values, labels, pool, len(fresh))
+    for position in fresh[len(left) :]:  # all pairs have been asked about: again then, whatever the answer was
+        old = sorted((label for label in mine if _is_before(label, position, repeated)), key=_first_to_repeat)
+        if old:
+            repeated.add(old[0].position)
+            found.append(Question(position, old[0].right, old[0].left, old[0].position))
+    flipped = random.random(len(left)) < 0.5
+    found += [
+        Question(position, int(b), int(a)) if turn else Question(position, int(a), int(b))
+        for position, a, b, turn in zip(fresh, left, right, flipped, strict=False)
+    ]
+    return sorted(found, key=lambda question: question.position)
+
+
+def _can_be_repeated(label: Label, position: int, repeated: set[int]) -> bool:
+    """Decided, not a repetition, not repeated yet, and long enough ago."""
+    return label.decided and _is_before(label, position - APART, repeated)
+
+
+def _is_before(label: Label, position: int, repeated: set[int]) -> bool:
+    return label.repeat_of is None and label.position not in repeated and label.position < position
+
+
+def _first_to_repeat(label: Label) -> tuple[bool, int]:
+    """Decided ones first, then those of longest ago."""
+    return not label.decided, label.position
+
+
+def _pool(
+    n_curves: int, own: set[tuple[int, int]], given: set[tuple[int, int]], n: int, random: np.random.Generator
+) -> tuple[Positions, Positions]:
+    """A sample of the pairs nobody has labelled; where those run out, of pairs that others have."""
+    drawn = draw_pairs(random, n_curves, max(POOL, n), without=_numbers(own | given, n_curves))
+    if len(drawn) < n:
+        without = np.concatenate([_numbers(own, n_curves), drawn])
+        drawn = np.concatenate([drawn, draw_pairs(random, n_curves, n - len(drawn), without=without)])
+    return ends_of(drawn, n_curves)
+
+
+def _numbers(pairs: set[tuple[int, int]], n_curves: int) -> Positions:
+    ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    return number_of(ends[:, 0], ends[:, 1], n_curves)
+
+
+def _most_uncertain(
+    values: NDArray[np.float64], labels: Labels, pool: tuple[Positions, Positions], n: int
+) -> tuple[Positions, Positions]:
+    """The ends of n pairs of the pool, fewer where it has no more."""
+    known = decided_pairs(labels)
+    n_similar = int(known.similar.sum())
+    if min(n_similar, len(known.similar) - n_similar) < FEWEST_OF_EACH:
+        return pool[0][:n], pool[1][:n]
+    order = np.argsort(np.abs(_margins(values, known, pool)), kind="stable")
+    chosen = _spread(pool[0][order], pool[1][order], n)
+    return pool[0][order][chosen], pool[1][order][chosen]
+
+
+def _margins(values: NDArray[np.float64], known: Decided, pool: tuple[Positions, Positions]) -> NDArray[np.float64]:
+    """How far within the similar ones each pair of the pool lies, and how far without where it is negative.
+
+    b - Σ a_t z_t² for z = x - y, with a ≥ 0 and b that minimise Σ log(1 + exp(∓(b - Σ a_t z_t²))) + PENALTY Σ a_t over
+    the labelled pairs, similar and dissimilar ones weighing alike in sum.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    scale = float(values.std()) or 1.0
+
+    def squares(left: Positions, right: Positions) -> NDArray[np.float64]:
+        apart = (values[left] - values[right]) / scale
+        return apart * apart
+
+    given, signs = squares(known.left, known.right), np.where(known.similar, 1.0, -1.0)
+    n_similar = int(known.similar.sum())
+    weights = np.where(known.similar, 0.5 / n_similar, 0.5 / (len(signs) - n_similar))
+
+    def loss(p: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        margin = signs * (p[-1] - given @ p[:-1])
+        pull = -weights * signs * expit(-margin)
+        value = weights @ np.logaddexp(0.0, -margin) + PENALTY * p[:-1].sum()
+        return float(value), np.append(PENALTY - pull @ given, pull.sum())
+
+    n = given.shape[1]
+    start = np.append(np.full(n, 1.0 / max(float(given.sum(axis=1).mean()), 1e-12)), 1.0)
+    bounds = [(0.0, None)] * n + [(None, None)]
+    with one_thread():
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
+        margins: NDArray[np.float64] = found[-1] - squares(*pool) @ found[:-1]
+    return margins
+
+
+def _spread(left: Positions, right: Positions, n: int) -> Positions:
+    """The first n pairs, none of whose curves comes twice before the others have come once.
+
+    Questions handed out together do not learn from each other, so they should be about different curves.
+    """
+    uses = np.zeros(int(max(left.max(initial=0), right.max(initial=0))) + 1, dtype=np.int64)
+    chosen: list[int] = []
+    rest, most = list(range(len(left))), 1
+    while rest and len(chosen) < n:
+        later = []
+        for at in rest:
+            if len(chosen) < n and max(uses[left[at]], uses[right[at]]) < most:
+                chosen.append(at)
+                uses[left[at]] += 1
+                uses[right[at]] += 1
+            else:
+                later.append(at)
+        rest, most = later, most + 1
+    return np.array(chosen, dtype=np.int64)

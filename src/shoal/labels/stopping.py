@@ -1,0 +1,82 @@
+"""When an analyst has labelled enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shoal.labels.agreement import consistency
+from shoal.labels.labels import Labels
+from shoal.labels.learning import CurvePoint
+
+FEWEST = 50
+"""Decided answers before which nothing is said."""
+
+FLAT = 0.01
+"""Gain of the score over the last doubling of labels below which more of them are not worth the work."""
+
+PATIENCE = 400
+"""Labels after which a metric that is still not surely better than the Euclidean one is not expected to become so."""
+
+SURE = 2.0
+"""Standard errors by which a learned distance must do better than the Euclidean one before labelling may stop."""
+
+STEADY = 0.8
+"""Share of repeated questions that should be answered alike."""
+
+
+FEWEST_REPEATED = 5
+"""Questions decided twice before anything is said about that."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether to stop labelling, and why, in one sentence."""
+
+    stop: bool
+    reason: str
+
+
+def advice(points: Sequence[CurvePoint], labels: Labels) -> Advice:
+    """Stop when the last doubling of the labels brought nothing, or when answers contradict each other.
+
+    In this order: answers to repeated questions are surely alike less often than STEADY: stop, and ask again in other
+    words. Fewer than FEWEST are decided, or too few to judge a half of them: go on. The score rose by FLAT or more over
+    the last doubling: go on. It did not, and is above the Euclidean one by SURE standard errors: stop. It is not above
+    it after PATIENCE labels: stop, this metric does not learn it. Else go on.
+
+    Parameters
+    ----------
+    points
+        From `curve`.
+    labels
+        All labels.
+    """
+    repeated = consistency(labels)
+    if repeated is not None and repeated.n >= FEWEST_REPEATED and repeated.high < STEADY:
+        return Advice(
+            True,
+            f"Answers are inconsistent: of {repeated.n} questions asked twice {repeated.value:.0%} were answered "
+            "alike; say more clearly what matters before anyone labels on.",
+        )
+    last = points[-1] if points else None
+    half = next((point for point in reversed(points) if last and point.n_labels <= last.n_labels // 2), None)
+    if last is None or half is None or labels.n_decided < FEWEST:
+        return Advice(
+            False,
+            f"Too few labels to judge: {labels.n_decided} decided answers; at least {FEWEST} are needed, with enough "
+            "of both kinds in every part that is held out.",
+        )
+    change = (
+        f"the score on held-out pairs went from {half.learned:.3f} at {half.n_labels} labels to {last.learned:.3f} at "
+        f"{last.n_labels}, Euclidean distance has {last.euclidean:.3f}"
+    )
+    if last.learned - half.learned >= FLAT:
+        return Advice(False, f"Labels still help: {change}.")
+    if last.learned - last.euclidean > SURE * last.error:
+        return Advice(True, f"The last doubling of labels brought nothing: {change}.")
+    if last.n_labels >= PATIENCE:
+        return Advice(
+            True, f"Labels do not teach this metric anything: {change}; try the other metric or another question."
+        )
+    return Advice(False, f"Not surely better than Euclidean distance yet: {change}.")

@@ -1,0 +1,175 @@
+"""Whether releases of the same subjects break a promise together, and how that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.errors import GuaranteeNotMetError
+from shoal.ledger.entries import LedgerEntry
+from shoal.ledger.groups import Membership
+from shoal.ledger.intersection import MOST_TRAILS, Hashes, TooManyTrailsError, cells_of, made_small
+from shoal.model.verdict import Outcome
+
+_SHOWN = 5
+"""Positions that a refusal names at most."""
+_WORDS = ("crowds", "subgroups of one pattern")
+_GROWING = "as a growing panel from the first period on (shoal stream --method microaggregation)"
+_TOO_MANY = f"subjects have several series in several groups, more than {MOST_TRAILS} combinations over all releases"
+
+
+def refuse_together(earlier: Sequence[Membership], added: Membership) -> None:
+    """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
+
+    The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
+    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused beside any other release of the
+    same subjects.
+    """
+    related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
+    why_not = [f"this one: {added.why_not}"] if added.why_not else []
+    why_not += [f"release {n}: {why}" for n in related if (why := earlier[n - 1].why_not)]
+    why_not += [f"this one and release {n}: {why}" for n in related if (why := _exchanged(earlier[n - 1], added))]
+    if related and why_not:
+        raise _not_judged(related, why_not[0])
+    for place, layer in enumerate(added.layers or ()):
+        try:
+            cells, small = made_small([other.layers[place] for other in earlier if other.layers is not None], layer)
+        except TooManyTrailsError:
+            raise _not_judged(related, _TOO_MANY) from None
+        if not small.any():
+            continue
+        worst = int(np.where(small, cells.sizes, np.iinfo(np.int64).max).argmin())
+        raise GuaranteeNotMetError(
+            f"Together with {len(related)} earlier release(s) of the same subjects this one leaves {int(small.sum())} "
+            f"subject(s) in {_WORDS[place]} that are too small: the smallest has {int(cells.sizes[worst])}, "
+            f"{int(cells.promised[worst])} were promised{_where(added, cells.subjects[small])}. Publish both periods "
+            f"as one release or {_GROWING}, keep the earlier groups (parameter within), or publish other subjects. "
+            "Nothing was written."
+        )
+
+
+def _share(one: Membership, other: Membership) -> bool:
+    """Whether releases are of the same subjects, or of the same series under whatever subjects."""
+    return bool(np.isin(one.names, other.names).any() or np.isin(one.subjects, other.subjects).any())
+
+
+def _exchanged(one: Membership, other: Membership) -> str:
+    """Why two releases cannot be judged by who is in them; empty where they can.
+
+    Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
+    """
+    _, here, there = np.intersect1d(one.names, other.names, return_indices=True)
+    if (one.subjects[here] == other.subjects[there]).all():
+        return ""
+    return "a series that is in both has another subject in each; read both with the same columns for id and subject"
+
+
+def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:
+    first = f", the first is release {related[0]}" if related else ""
+    return GuaranteeNotMetError(
+        f"The ledger has {len(related)} earlier release(s) of the same subjects{first}, and cannot judge what they "
+        f"tell together ({why}). Publish everything about these subjects in one release, or their series {_GROWING}, "
+        "or leave out those published before. Nothing was written."
+    )
+
+
+def _where(added: Membership, small: Hashes) -> str:
+    """Positions of the series concerned; of subjects that this release lacks only how many they are."""
+    assert added.positions is not None
+    found = sorted(added.positions[np.isin(added.subjects, small)].tolist())
+    shown = ", ".join(str(position) for position in found[:_SHOWN])
+    positions = f"; series positions {shown}{', ...' if len(found) > _SHOWN else ''}" if found else ""
+    gone = int((~np.isin(small, added.subjects)).sum())
+    return positions + (f"; {gone} of them are in earlier releases only" if gone else "")
+
+
+@dataclass(frozen=True)
+class LedgerVerdict:
+    """What all releases of a ledger tell together.
+
+    Parameters
+    ----------
+    outcome
+        "holds": no promise is broken by any combination of them. "does not hold": one is. "not judged": nothing is
+        known to be broken, and something cannot be judged.
+    smallest, promised
+        The smallest crowd, and what its subjects were promised; None where nothing can be judged.
+    findings
+        What is broken.
+    not_judged
+        What cannot be judged, with why and the way on.
+    """
+
+    outcome: Outcome
+    smallest: int | None
+    promised: int | None
+    findings: tuple[str, ...]
+    not_judged: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything was judged, and holds."""
+        return self.outcome == "holds"
+
+
+def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
+    """Judge everything that is recorded, as `publish` would."""
+    members = [entry.members.unpacked() for entry in entries]
+    findings: list[str] = []
+    not_judged = _unjudged(members)
+    nearest: tuple[int, int] | None = None
+    for place, words in enumerate(_WORDS):
+        layers = [(n, m.layers[place]) for n, m in enumerate(members) if m.layers is not None]
+        try:
+            cells = cells_of([layer for _, layer in layers])
+        except TooManyTrailsError:
+            not_judged.append(f"{_TOO_MANY}. Publish nothing further about them")
+            break
+        if not len(cells.sizes):
+            continue
+        # The nearest to breaking, or the worst that is broken.
+        worst = int((cells.sizes - cells.promised).argmin())
+        size, promised = int(cells.sizes[worst]), int(cells.promised[worst])
+        if nearest is None or size - promised < nearest[0] - nearest[1]:
+            nearest = size, promised
+        if cells.small.any():
+            since = next(
+                n for stop, (n, _) in enumerate(layers, 1) if cells_of([g for _, g in layers[:stop]]).small.any()
+            )
+            findings.append(
+                f"together they leave {int(cells.small.sum())} subject(s) in {words} that are too small: the smallest "
+                f"has {size}, {promised} were promised; since release {since + 1}. Withdraw that one if you still can, "
+                "and publish nothing further about these subjects"
+            )
+    smallest, asked = nearest or (None, None)
+    outcome: Outcome = "does not hold" if findings else "not judged" if not_judged else "holds"
+    return LedgerVerdict(outcome, smallest, asked, tuple(findings), tuple(not_judged))
+
+
+def _unjudged(members: Sequence[Membership]) -> list[str]:
+    """What cannot be judged, release by release, with the way on."""
+    found = []
+    for n, added in enumerate(members):
+        others = [m for m, other in enumerate(members) if m != n and _share(other, added)]
+        why = added.why_not
+        exchanged = next((m for m in others if m < n and _exchanged(members[m], added)), None)
+        if why and others:
+            listed = ", ".join(str(m + 1) for m in others[:_SHOWN])
+            found.append(
+                f"release {n + 1}: {why}, and some of its subjects are in release {listed}"
+                f"{', ...' if len(others) > _SHOWN else ''} too. Withdraw it if you still can, and publish nothing "
+                "further about these subjects"
+            )
+        elif why:
+            found.append(
+                f"release {n + 1}: {why}. No other release of its subjects is on record, and none will pass; what it "
+                "promises by itself is in its certificate"
+            )
+        elif exchanged is not None:
+            found.append(
+                f"releases {exchanged + 1} and {n + 1}: {_exchanged(members[exchanged], added)}. Publish nothing "
+                "further about these subjects"
+            )
+    return found

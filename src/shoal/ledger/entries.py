@@ -1,0 +1,183 @@
+"""A line of the ledger: what it keeps of a release, and how it is protected against damage."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import json
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from shoal.ledger.groups import Membership
+
+Format = Literal[1, 2, 3, 4]
+FORMAT: Format = 4
+"""What is written today."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Members(_Part):
+    """Who is in which group: hashes and numbers drawn by chance, packed.
+
+    Before format 3 each subject had one entry, and whether names were keyed was not written.
+    """
+
+    subjects: str
+    groups: str | None
+    subgroups: str | None
+    k: int
+    p: int
+    why_not: str
+    series: str | None = None
+    keyed: bool = False
+
+    @staticmethod
+    def packed(membership: Membership) -> Members:
+        """Eight bytes for each hash, four for each number."""
+        return Members(
+            subjects=_text(membership.subjects, "<u8"),
+            groups=None if membership.groups is None else _text(membership.groups, "<u4"),
+            subgroups=None if membership.subgroups is None else _text(membership.subgroups, "<u4"),
+            k=membership.k,
+            p=membership.p,
+            why_not=membership.why_not,
+            series=None if membership.series is None else _text(membership.series, "<u8"),
+            keyed=membership.keyed,
+        )
+
+    def unpacked(self) -> Membership:
+        """The arrays again."""
+        return Membership(
+            subjects=_array(self.subjects, "<u8").astype(np.uint64),
+            groups=None if self.groups is None else _array(self.groups, "<u4").astype(np.int64),
+            subgroups=None if self.subgroups is None else _array(self.subgroups, "<u4").astype(np.int64),
+            k=self.k,
+            p=self.p,
+            why_not=self.why_not,
+            series=None if self.series is None else _array(self.series, "<u8").astype(np.uint64),
+            keyed=self.keyed,
+        )
+
+
+class Note(_Part):
+    """What is about to appear, written down before it does.
+
+    `before` is what was in the folder, `releases` how many the ledger had then.
+    """
+
+    format: Format = FORMAT
+    folder: str
+    before: dict[str, Any] | None
+    releases: int
+    members: Members
+
+    def as_line(self) -> bytes:
+        """JSON that ends with the SHA-256 of what is before."""
+        return _summed(self)
+
+    @staticmethod
+    def from_line(line: bytes) -> Note:
+        """The note again; ValueError where it was changed."""
+        content = _parsed(line)
+        if isinstance(content, dict) and "format" not in content:
+            # Notes had neither a format nor a sum while lines had format 1.
+            content |= {"format": 1, "releases": 0}
+        else:
+            content = _checked(content)
+        note = Note.model_validate(content)
+        note.members.unpacked()
+        return note
+
+
+class LedgerEntry(_Part):
+    """A release: hashes and parameters, no data.
+
+    `certificate` is the SHA-256 of its release.json, `files` those of the others; `key` tells which key the subjects
+    are hashed with, without giving it away. In format 1 they were hashed as they were spelt, since format 2 by
+    `model.names.text_of`, which for most names is the same. `chain` is the SHA-256 of all lines before this one, since
+    format 4: none of them can be removed, changed or moved alone.
+    """
+
+    format: Format = FORMAT
+    recorded: str
+    certificate: str
+    files: dict[str, str]
+    form: str
+    method: str
+    parameters: dict[str, Any]
+    guarantees: tuple[dict[str, Any], ...]
+    counts: dict[str, Any]
+    time: dict[str, Any]
+    key: str
+    members: Members
+    chain: str | None = None
+
+    @staticmethod
+    def of(certificate: dict[str, Any], digest: str, note: Note, key: bytes) -> LedgerEntry:
+        """The entry of a release with this certificate."""
+        return LedgerEntry(
+            format=note.format,
+            recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            certificate=digest,
+            files={name: part["sha256"] for name, part in certificate["files"].items()},
+            form=certificate["form"],
+            method=certificate["method"]["name"],
+            parameters=certificate["method"]["parameters"],
+            guarantees=tuple({"name": g["name"], "parameters": g["parameters"]} for g in certificate["guarantees"]),
+            counts=certificate["counts"],
+            time=certificate["time"],
+            key=fingerprint(key),
+            members=note.members,
+        )
+
+    def as_line(self) -> bytes:
+        """One line of JSON that ends with the SHA-256 of what is before."""
+        return _summed(self)
+
+    @staticmethod
+    def from_line(line: bytes) -> LedgerEntry:
+        """The entry of a line; ValueError where it was changed."""
+        return LedgerEntry.model_validate(_checked(_parsed(line)))
+
+
+def fingerprint(key: bytes) -> str:
+    """What tells keys apart without giving them away."""
+    return hashlib.sha256(b"shoal ledger key " + key).hexdigest()[:16]
+
+
+def _summed(part: _Part) -> bytes:
+    content = part.model_dump(mode="json")
+    return (json.dumps(content | {"sum": _sum(content)}, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("nested deeper than any line is") from None
+
+
+def _checked(content: Any) -> dict[str, Any]:
+    """The content without its sum; ValueError where that is another."""
+    if not isinstance(content, dict) or content.pop("sum", None) != _sum(content):
+        raise ValueError
+    return content
+
+
+def _sum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _text(numbers: NDArray[Any], kind: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(numbers.astype(kind)).tobytes()).decode()
+
+
+def _array(text: str, kind: str) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype=kind)

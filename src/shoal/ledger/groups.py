@@ -1,0 +1,185 @@
+"""Which subjects a candidate publishes, in which groups: what the ledger keeps of it, under hashes."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.guarantees.crowds import published_classes
+from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
+from shoal.ledger.intersection import Hashes, Layer, Numbers
+from shoal.ledger.subjects import hash_subject, hash_text, spellings_of
+from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee, Panel, Profiles, Role
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """Who is in which group of a release.
+
+    Parameters
+    ----------
+    subjects
+        Of each series that is published the hash of its subject.
+    groups, subgroups
+        The group of each: those published alike; of (k, P) those with one envelope, and in `subgroups` those whose
+        words are alike too. Numbers drawn by chance. None where the ledger cannot judge the release.
+    k, p
+        How many a group and a subgroup are promised to be.
+    why_not
+        Why the ledger cannot judge it; empty where it can.
+    series
+        Of each series its own hash; None where subjects have one series each, known by the subject.
+    keyed
+        Whether names are made with a key, so that anyone can follow a series from release to release.
+    positions
+        Of each series its position, for the publisher's eyes; never written.
+    """
+
+    subjects: Hashes
+    groups: Numbers | None
+    subgroups: Numbers | None
+    k: int
+    p: int
+    why_not: str = ""
+    series: Hashes | None = None
+    keyed: bool = False
+    positions: Numbers | None = None
+
+    @property
+    def names(self) -> Hashes:
+        """What each series is known by."""
+        return self.subjects if self.series is None else self.series
+
+    @property
+    def layers(self) -> tuple[Layer, Layer] | None:
+        """The groups by envelope, and by everything that is published."""
+        if self.groups is None or self.subgroups is None:
+            return None
+        return (
+            Layer(self.subjects, self.groups, self.k, self.series, self.keyed),
+            Layer(self.subjects, self.subgroups, self.p, self.series, self.keyed),
+        )
+
+    def renamed(self, names: Mapping[int, int]) -> Membership:
+        """The same under other hashes, where `names` has one that is nobody else's; of subjects with one series."""
+        hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
+        for place, old in enumerate(hashes):
+            if (new := names.get(old, old)) not in taken:
+                hashes[place] = new
+                taken.add(new)
+        subjects = np.array(hashes, dtype=np.uint64)
+        order = np.argsort(subjects)
+        groups, subgroups = (None if g is None else g[order] for g in (self.groups, self.subgroups))
+        return replace(self, subjects=subjects[order], groups=groups, subgroups=subgroups)
+
+
+def membership_of(
+    candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes, *, keyed: bool = False
+) -> Membership:
+    """Who is in which group of a candidate, by what would be published, with names from a key or not."""
+    original = candidate.private.original
+    if isinstance(candidate, EventsCandidate):
+        assert isinstance(original, Events)
+        return _of_events(original, key)
+    assert isinstance(original, Panel)
+    k, p, why_not = _promised(guarantees)
+    series, groups, subgroups = _classes(candidate)
+    labels = _labels(original)
+    hashed = np.array([hash_subject(key, labels[row]) for row in series.tolist()], dtype=np.uint64)
+    n_subjects = len(np.unique(hashed))
+    if n_subjects != len(np.unique(original.subject_codes[series])):
+        raise ParameterError(
+            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and ways to write an "
+            "accent do not count. Give every subject a text of its own."
+        )
+    if not why_not and len(series) != n_subjects and any(g.parameters.get("per") == "series" for g in guarantees):
+        why_not = "its crowds are of series, not of subjects"
+    names = None if original.subjects is None and len(series) == n_subjects else _names(original, series, key)
+    order = np.argsort(hashed if names is None else names)
+    names = None if names is None else names[order]
+    drawn = None if why_not else _by_chance(groups[order])
+    further = None if why_not else _by_chance(subgroups[order])
+    return Membership(hashed[order], drawn, further, k, p, why_not, names, keyed, series[order])
+
+
+def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
+    """For each hash under which a subject may have been recorded by its exact spelling, the one it has today."""
+    found: dict[int, int] = {}
+    for label in set(_labels(candidate.private.original)):
+        today = hash_subject(key, label)
+        found |= {hash_text(key, spelling): today for spelling in spellings_of(label)}
+    return found
+
+
+def _names(original: Panel, series: Numbers, key: bytes) -> Hashes:
+    """The hash of each series; where several rows stand for one, as slices do, each is one of its own."""
+    ids = original.ids.tolist()
+    names = [hash_subject(key, ids[row]) for row in series.tolist()]
+    counts = Counter(names)
+    return np.array([name if counts[name] == 1 else secrets.randbits(64) for name in names], dtype=np.uint64)
+
+
+def _labels(original: Panel | Events) -> list[Any]:
+    """What the subjects are called: of each series or event."""
+    if isinstance(original, Panel):
+        return list((original.ids if original.subjects is None else original.subjects).tolist())
+    columns = original.roles.columns(Role.IDENTIFIER)
+    if not columns:
+        raise ParameterError(
+            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
+            "without a ledger."
+        )
+    return original.frame[columns[0]].to_list()
+
+
+def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
+    """Series that are published, the group of each, and its subgroup."""
+    published = candidate.published
+    if isinstance(published, Profiles):
+        groups = candidate.private.groups
+        series = np.flatnonzero(groups >= 0)  # others are withheld
+        return series, groups[series], groups[series]
+    if isinstance(published, Envelopes):
+        classes = envelope_classes(published)
+        both = classes, pattern_classes(published, classes)
+    else:
+        both = (published_classes(published),) * 2
+    rows = np.flatnonzero(candidate.stands_for >= 0)  # fictive series are nobody's
+    return candidate.stands_for[rows], both[0][rows], both[1][rows]
+
+
+def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
+    """The crowd of a group, of a subgroup, and why there is none."""
+    crowds = []
+    for guarantee in guarantees:
+        asked = guarantee.parameters
+        if guarantee.name == "k-anonymity":
+            crowds.append((asked["k"], asked["k"]))
+        elif guarantee.name == "kp-anonymity":
+            crowds.append((asked["k"], asked["p"]))
+        elif guarantee.name == "aggregate-rule":
+            crowds.append((asked["size"], asked["size"]))
+    if not crowds:
+        return 0, 0, f"{guarantees[0].name} promises no crowd for whole series"
+    return max(k for k, _ in crowds), max(p for _, p in crowds), ""
+
+
+def _of_events(original: Events, key: bytes) -> Membership:
+    hashed = np.array([hash_subject(key, label) for label in _labels(original)], dtype=np.uint64)
+    subjects, first = np.unique(hashed, return_index=True)
+    return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", positions=first)
+
+
+def _by_chance(groups: Numbers) -> Numbers:
+    """The same groups under numbers from the operating system's randomness."""
+    found, own = np.unique(groups, return_inverse=True)
+    drawn = np.random.default_rng(secrets.randbits(128)).permutation(len(found))
+    numbers: NDArray[np.int64] = drawn[own.reshape(-1)]
+    return numbers

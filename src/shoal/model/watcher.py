@@ -1,0 +1,37 @@
+"""How long work tells the outside where it is."""
+
+from typing import Any, Protocol
+
+
+class Watcher(Protocol):
+    """Somebody who wants to know: a progress bar, a log, nobody."""
+
+    def start(self, name: str) -> None:
+        """A step begins."""
+
+    def advance(self, done: int, total: int) -> None:
+        """The step is that far."""
+
+    def say(self, text: str) -> None:
+        """Something the publisher must know, such as what was taken for a subject."""
+
+
+class _Silent:
+    def start(self, name: str) -> None:
+        pass
+
+    def advance(self, done: int, total: int) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+
+def tell(steps: Watcher, data: Any) -> None:
+    """Say what reading says of the data: what a subject is, and which names were respelt."""
+    if data.origin is not None:
+        for text in data.origin.told:
+            steps.say(text)
+
+
+silent: Watcher = _Silent()
