@@ -1,4 +1,4 @@
-"""Real `shoal stream --method microaggregation` processes that are killed by the system before a step that lasts."""
+"""Real `shoal grow` processes that are killed by the system before a step that lasts."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ import polars as pl
 
 from stream_processes import PATIENCE, PRELOAD
 
-OPTIONS = ["--method", "microaggregation", "--k", 3, "--spare", 1, "--format", "csv"]
+OPTIONS = ["--k", 3, "--spare", 1, "--format", "csv"]
 N_DAYS = 3
 
 
@@ -54,7 +54,7 @@ def start(folder, source, name, kill_at=0):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
     places = ["--private", folder / f"private-{name}", "-o", folder / f"out-{name}"]
-    arguments = [str(word) for word in ("stream", source, *OPTIONS, *places)]
+    arguments = [str(word) for word in ("grow", source, *OPTIONS, *places)]
     process = context.Process(target=run, args=(arguments, kill_at, str(folder / f"told-{name}")))
     process.start()
     return process

@@ -9,8 +9,9 @@ import pytest
 
 from shoal import NLK, Microaggregation, Panel, load_release
 from shoal.cli.app import run
+from shoal.ledger import file as ledger
 from shoal.ledger.file import recording
-from shoal.release import ledger, release_candidate
+from shoal.release import release_candidate
 
 
 def write_table(path, seed, n=24):
@@ -47,12 +48,12 @@ def test_the_way_on_that_the_refusal_names_is_one(tables, tmp_path, capsys):
     assert anonymize(tables[0], "january") == 0
     assert anonymize(tables[1], "february") == 1
     told = capsys.readouterr().err
-    assert "or as a growing panel from the first period on (shoal stream --method microaggregation)" in told
+    assert "or as a growing panel from the first period on (shoal grow)" in told
     (tmp_path / "months").mkdir()
     for table in tables:
         shutil.copy(table, tmp_path / "months")
     options = ["--k", "4", "--private", "keep", "-o", "growing", "--ledger", "book.jsonl"]
-    assert run(["stream", "months", "--method", "microaggregation", *options]) == 0
+    assert run(["grow", "months", *options]) == 0
     capsys.readouterr()
     assert run(["ledger", "check", "book.jsonl"]) == 0
     assert "verdict         holds\nsmallest crowd  4, promised 4\n" in capsys.readouterr().out

@@ -15,12 +15,12 @@ from shoal import verify
 from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.guarantees import AggregateRule
+from shoal.ledger import file as ledger_room
+from shoal.ledger import groups as ledger_groups
 from shoal.ledger.conflicts import judge_entries
 from shoal.ledger.file import read_ledger, recording, unfinished
 from shoal.ledger.groups import Membership
 from shoal.ledger.subjects import hash_text
-from shoal.release import ledger as ledger_room
-from shoal.release import ledger_groups
 
 
 def without_chain(line):

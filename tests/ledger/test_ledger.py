@@ -17,13 +17,13 @@ from shoal import KP, NLK, Events, KAnonymity, Microaggregation, Panel, Repositi
 from shoal import publish as publish_whole
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.guarantees import AggregateRule, NoGuarantee
+from shoal.ledger import intersection
 from shoal.ledger.conflicts import judge_entries, refuse_together
 from shoal.ledger.file import read_ledger, unfinished
 from shoal.ledger.groups import Membership
 from shoal.ledger.intersection import Layer, TooManyTrailsError, cells_of, made_small
 from shoal.model import Candidate, Interval, Private, Recipe, Risk
 from shoal.model.names import text_of
-from shoal.release import intersection
 
 
 @st.composite

@@ -13,9 +13,9 @@ from shard_examples import many_parts, small_candidate
 from shoal import load_release, publish, verify
 from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
+from shoal.files import leftovers
 from shoal.ledger.file import read_ledger, unfinished
 from shoal.process.matching import read_map
-from shoal.release import leftovers
 from shoal.release.private import load_or_make_key
 from stream_processes import PATIENCE
 

@@ -16,6 +16,7 @@ import typer
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.demo import demo
+from shoal.cli.grow import grow
 from shoal.cli.label import label
 from shoal.cli.learn import learn
 from shoal.cli.ledger import ledger
@@ -56,6 +57,7 @@ app.command()(report)
 app.command()(utility)
 app.command()(query)
 app.command(cls=MethodCommand)(stream)
+app.command(cls=MethodCommand)(grow)
 app.add_typer(label)
 app.command()(learn)
 app.command()(methods)

@@ -53,3 +53,9 @@ def build(cls: Any, options: dict[str, str]) -> Any:
     from shoal.process.building import build as build_from
 
     return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}")
+
+
+def is_given(ctx: Any, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shoal.cli.growing import is_given
+from shoal.cli.options import is_given
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def stream_on_spark(
     if given["key"] is None:
         raise ParameterError("--engine spark needs --key: the column whose values are kept apart, such as a region.")
     if given["private"] is None:
-        raise ParameterError("--engine spark needs --private: there stand Spark's checkpoint and what waits.")
+        raise ParameterError("--engine spark needs --private: it holds Spark's checkpoint and pending events.")
     return stream_events_on_spark(
         Path(given["source"]),
         method,

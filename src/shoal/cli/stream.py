@@ -1,4 +1,4 @@
-"""`shoal stream`: events as they arrive, one file per published snapshot; or a panel that grows, release by release."""
+"""`shoal stream`: events as they arrive, one file per published snapshot."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import reading
-from shoal.cli.growing import grow, refuse_series_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.cli.spark import refuse_spark_options, stream_on_spark
@@ -21,9 +19,6 @@ def stream(
     source: Annotated[
         str, typer.Argument(help="A folder of CSV or Parquet files, or - for lines of JSON on standard input.")
     ] = "-",
-    method: Annotated[
-        str, typer.Option(help="reposition: events; microaggregation: series of a panel that grows by a day at a time.")
-    ] = "reposition",
     out: Annotated[
         Path,
         typer.Option("--out", "-o", help="Folder for published snapshots: new, or that of the state in --private."),
@@ -79,44 +74,14 @@ def stream(
         str | None, typer.Option(help="Where Spark runs, such as local[4]; all cores by default.")
     ] = None,
     conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")] = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    missing: reading.Missing = "keep",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
-    spare: Annotated[
-        int, typer.Option(help="Members a group of series gets beyond k, so that some may have no readings on a day.")
-    ] = 0,
-    join: Annotated[
-        bool,
-        typer.Option("--join", help="Join groups of series of which too few are left, instead of leaving them out."),
-    ] = False,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of earlier releases: refuse what breaks a promise with them."),
-    ] = None,
-    accept: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A finding of the side-channel lint that shall not stop it; repeatable."),
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Publish events as they arrive, repositioned so that every snapshot is l-diverse.
 
     Parameters of reposition are options of the same name: --l 4 --window 12. `shoal methods` lists them. A snapshot
     is published when it leaves the window. Events that are malformed, incomplete, unknown, late or duplicates are not
-    published but counted in summary.json.
-
-    With --method microaggregation --k 10 it publishes the series of a panel that grows, each stretch (a table of a
-    folder, or a day of one table) as a release folder of its own, so that all of them together keep k.
+    published but counted in summary.json. For a panel of series that grows, see `shoal grow`.
     """
-    if method != "reposition":
-        grow(ctx)
-        return
-    refuse_series_options(ctx)
     from shoal.methods import Reposition
     from shoal.process import StreamColumns, stream_events
     from shoal.release.suppression import check_suppression_limit

@@ -16,7 +16,7 @@ from shoal.model.verdict import Outcome
 _SHOWN = 5
 """Positions that a refusal names at most."""
 _WORDS = ("crowds", "subgroups of one pattern")
-_GROWING = "as a growing panel from the first period on (shoal stream --method microaggregation)"
+_GROWING = "as a growing panel from the first period on (shoal grow)"
 _TOO_MANY = f"subjects have several series in several groups, more than {MOST_TRAILS} combinations over all releases"
 
 
