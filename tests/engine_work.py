@@ -2,15 +2,13 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from shoal import Microaggregation
 from shoal.engines import each_key
 from shoal.engines.contract import Blocks
 from shoal.engines.rows import pack
@@ -83,27 +81,18 @@ class Fail:
             yield block.append_column("wrong", pa.array([int(f"secret-{block['n'][0]}")]))
 
 
-def mark():
-    """Slowly, and with a mark that bears the number of the process."""
-    (Path(os.environ["SHOAL_TEST_MARKS"]) / f"{os.getpid()}-{uuid4().hex}").touch()
-    time.sleep(0.3)
-
-
-@dataclass(frozen=True)
-class MarkedMicroaggregation(Microaggregation):
-    """The method, with a mark for each shard."""
-
-    name: ClassVar[str] = "microaggregation"
-
-    def _anonymize(self, panel, progress):
-        mark()
-        return super()._anonymize(panel, progress)
+def _marks() -> str:
+    return os.environ["SHOAL_TEST_MARKS"]
 
 
 @dataclass(frozen=True)
 class MarkedPart(WritePart):
-    """The writing of a part, with a mark for each."""
+    """The writing of a part, slowly, and each part leaves a mark with the number of its process."""
+
+    marks: str = field(default_factory=_marks)
 
     def __call__(self, number, items):
-        mark()
-        return super().__call__(number, items)
+        written = super().__call__(number, items)
+        (Path(self.marks) / f"{os.getpid()}-{uuid4().hex}").touch()
+        time.sleep(0.3)
+        return written

@@ -1,4 +1,4 @@
-"""A worker that dies in the middle of a job: its part is computed again, and nothing is different."""
+"""A worker that dies while parts are written: its part is written again, or nothing is, and no byte is different."""
 
 import os
 import signal
@@ -6,47 +6,51 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from shoal.engines.blocks import BlockPanel
-from shoal.release.parts import release_blocks
 
-from engine_work import MarkedLeaves, MarkedParts
+from engine_work import MarkedPart
 from engines.sessions import CONF, MASTERS
+from shard_examples import many_parts
 from shoal import Microaggregation, simulate
-from shoal.engines import Local, Spark, microaggregation
-from shoal.release import verify
+from shoal.engines import Local, Memory, Spark, in_shards
+from shoal.engines.failing import WorkFailedError
+from shoal.release import release_candidate, verify
 
 METHOD = Microaggregation(k=5, algorithm="mdav")
-LEAF = 120
-
-
-@pytest.fixture(scope="module")
-def cluster(no_session):
-    """Two executors, each a process of its own with a Python worker below."""
-    with Spark(master=MASTERS["cluster"], conf=CONF) as engine:
-        yield engine
 
 
 @pytest.fixture(scope="module")
 def panel():
-    return simulate.meters(3000, days=1, step="1h", seed=6)
+    return simulate.meters(1200, days=1, step="1h", seed=6)
+
+
+@pytest.fixture(autouse=True)
+def _many_parts(monkeypatch):
+    many_parts(monkeypatch, 16_384)
 
 
 def released(engine, panel, folder):
-    """What is in the folder of a release, but for its certificate, which tells the time."""
-    found = microaggregation.anonymize(METHOD, BlockPanel.of(panel, engine, parts=6), leaf=LEAF)
-    release_blocks(found, folder, summary="a test", insecure_seed=4, part_bytes=20_000)
+    """Everything in the folder of a release."""
+    candidate = METHOD.anonymize(in_shards(panel, engine, size=50))
+    release_candidate(candidate, folder, summary="a test", insecure_seed=4, private=folder.parent / "private")
     assert verify(folder).holds
-    parts = {path.name: path.read_bytes() for path in (folder / "data.parquet").iterdir()}
-    assert len(parts) > 16
-    return {"groups": found.groups().tobytes(), **parts}
+    parts = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(parts) > 12
+    return parts
 
 
-@pytest.fixture(scope="module")
-def undisturbed(panel, tmp_path_factory):
-    with Local() as engine:
-        return released(engine, panel, tmp_path_factory.mktemp("undisturbed") / "out")
+@pytest.fixture
+def undisturbed(panel, tmp_path):
+    (tmp_path / "undisturbed").mkdir()
+    return released(Memory(), panel, tmp_path / "undisturbed" / "out")
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("SHOAL_TEST_MARKS", str(tmp_path / "marks"))
+    monkeypatch.setattr("shoal.release.gate.WritePart", MarkedPart)
+    return tmp_path / "marks"
 
 
 def parent_of(number):
@@ -61,6 +65,11 @@ def executor_of(worker):
         number = parent_of(number)
     assert "CoarseGrainedExecutorBackend" in Path(f"/proc/{number}/cmdline").read_text()
     return number
+
+
+def other_process(worker):
+    assert worker != os.getpid()
+    return worker
 
 
 class Killer:
@@ -86,24 +95,27 @@ class Killer:
         self._thread.join()
 
 
-@pytest.mark.parametrize(
-    ("whom", "place", "name", "slow"),
-    [
-        ("Python worker", "engines.microaggregation.method", "AnonymizeLeaves", MarkedLeaves),
-        ("executor", "release.parts_writing", "WriteParts", MarkedParts),
-    ],
-)
-def test_a_killed_worker_changes_nothing(cluster, panel, undisturbed, tmp_path, monkeypatch, whom, place, name, slow):
-    marks = tmp_path / "marks"
-    marks.mkdir()
-    monkeypatch.setenv("SHOAL_TEST_MARKS", str(marks))
-    monkeypatch.setattr(f"shoal.{place}.{name}", slow)
-    killer = Killer(marks, executor_of if whom == "executor" else int)
-    found = released(cluster, panel, tmp_path / "out")
-    killer.join()
+def test_a_killed_executor_changes_nothing(no_session, panel, undisturbed, marks, tmp_path):
+    """Two executors, each a process of its own with Python workers below."""
+    with Spark(master=MASTERS["cluster"], conf=CONF) as cluster:
+        killer = Killer(marks, executor_of)
+        found = released(cluster, panel, tmp_path / "out")
+        killer.join()
     assert killer.killed is not None
-    # What was done before the end of the worker was done again, by another.
-    n_done = len(found) - 1 if slow is MarkedParts else len(np.unique(np.frombuffer(found["groups"], np.int64) >> 32))
-    assert len(list(marks.iterdir())) > n_done
+    # What was written before the end of the executor was written again, by another.
+    assert len(list(marks.iterdir())) > sum(name.startswith("data-") for name in found)
     assert len({mark.name.split("-")[0] for mark in marks.iterdir()}) >= 2
     assert found == undisturbed
+
+
+def test_a_killed_process_writes_nothing_and_the_next_run_the_same(panel, undisturbed, marks, tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.engines.local._SMALL", 1024)  # or so little is written by this process itself
+    killer = Killer(marks, other_process)
+    with Local(memory="64MB", processes=2) as engine, pytest.raises(WorkFailedError, match="A process of the engine"):
+        released(engine, panel, tmp_path / "out")
+    killer.join()
+    assert killer.killed is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["marks", "private", "undisturbed"]
+    assert list((tmp_path / "private").iterdir()) == []
+    with Local(memory="64MB", processes=2) as engine:
+        assert released(engine, panel, tmp_path / "out") == undisturbed

@@ -190,7 +190,7 @@ class TestRefusals:
             return _Spoiling(form, spoilt)
 
         monkeypatch.setattr(written_parts, "form_of", spoiling)
-        with pytest.raises(GuaranteeNotMetError, match="The written release does not verify: .*Nothing was published"):
+        with pytest.raises(GuaranteeNotMetError, match=r"The written release does not verify: .*Nothing was published"):
             release(candidate, tmp_path / "out", private=tmp_path / "keep")
         assert [path.name for path in tmp_path.iterdir()] == ["keep"]
         assert not list((tmp_path / "keep").iterdir())
