@@ -17,8 +17,13 @@ class Answer:
         return f"{self.question} **{self.word.capitalize()}.** {self.figures}"
 
 
+UNTRIED = "not tried"
+
+
 def share_word(made: int, of: int) -> str:
-    """Yes everywhere, mostly at more than half, partly at fewer, no nowhere."""
+    """Yes everywhere, mostly at more than half, partly at fewer, no nowhere; not tried where there was no place to."""
+    if not of:
+        return UNTRIED
     return "yes" if made == of else "mostly" if made > of / 2 else "partly" if made else "no"
 
 

@@ -10,19 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from answers import Answer, bullets, statements
+from answers import UNTRIED, Answer, bullets, statements
 from drawing import draw
-from pad_paper_data import ARRIVAL, DEPARTURE, INTERESTS, LUNCH, MEANINGS, OFFICE, PEAK, Sets, load
+from pad_paper_data import ARRIVAL, DEPARTURE, LUNCH, MEANINGS, OFFICE, PEAK, Sets, load
 from pad_paper_figures import all_figures
 from pad_paper_findings import (
-    MEANT,
     NEAR,
-    PAPERS_TABLE,
     came_out,
     must_show,
     on_inputs,
     on_interests,
-    on_rule,
     on_table,
     plain_loss,
 )
@@ -35,25 +32,12 @@ from pad_paper_findings_generic import (
     plain_prediction,
     plain_statistics,
 )
-from pad_paper_learning import (
-    DEEP,
-    DEFAULT,
-    GENERIC,
-    INPUTS,
-    LEARNED,
-    LINEAR,
-    METRICS,
-    PRESANITISED,
-    PUBLIC,
-    TRAININGS,
-    TRUTH,
-    VALUES,
-    named,
-)
-from pad_paper_measures import STATISTICS
+from pad_paper_learning import LEARNED, PUBLIC, TRAININGS
 from pad_paper_plan import QUICK, Plan
 from pad_paper_results import Results, measure
+from pad_paper_rule import on_rule, parts_table, rule_table
 from pad_paper_shown_findings import on_shown, shown_table
+from pad_paper_tables import correlation_table, curves_table, errors_table, inputs_table, loss_table, plain_inputs
 
 ROOT = Path(__file__).resolve().parents[1]
 INTRODUCTION = (
@@ -140,7 +124,6 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         options += f" --pairs {given.n_pairs}"
     if given.ks is not None:
         options += f" --ks {','.join(map(str, given.ks))}"
-    rule, rule_table = on_rule(results)
     asked = must_show(results)
     parts = [
         "# PAD: learned metrics, on days they have not seen",
@@ -153,8 +136,8 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         *(["## What must show on the authors' days", bullets(asked)] if asked else []),
         "## Linear and deep, given the same",
         "Each metric is given the values, and each is given what time adds to them. Loss at "
-        f"k = {results.plan.middle} as a share of the generic metric's, learned from public days (in brackets from "
-        "pre-sanitised ones, within the groups shown):",
+        f"k = {results.plan.middle} as a share of that of a generic release without a task, learned from public days "
+        "(in brackets from pre-sanitised ones, within the groups shown; – where there were too few curves):",
         inputs_table(results),
         plain_inputs(results),
         bullets(on_inputs(results)),
@@ -163,7 +146,7 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "holds both can intersect them; if it is formed within them, every intersection is a whole group. For labels "
         "to matter, groups shown must then be larger than k, and the larger they are, the fewer curves there are to "
         "learn from. Four fifths of the days of each set, drawn by chance in each of "
-        f"{results.plan.repetitions} repetition(s), are shown in groups of m·k, at most {results.plan.shown_pairs} "
+        f"{_repetitions(results.plan.repetitions)}, are shown in groups of m·k, at most {results.plan.shown_pairs} "
         "pairs of the curves are labelled, and all those days are released by the default metric.",
         bullets(on_shown(results)),
         shown_table(results),
@@ -207,16 +190,18 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         "mean over three parts of the series of the score by the learned distance minus that by Euclidean distance, on "
         "labelled pairs of series of that part, by a metric learned from pairs of the other parts alone. The score is "
         "the chance that a dissimilar pair is farther apart than a similar one. Labels that were learned from are "
-        "never judged by. Until lately Shoal asked for a gain of two standard errors. All four metrics, every "
-        "interest, set and k:",
-        bullets(rule),
-        rule_table,
+        "never judged by. Shoal's earlier rule, a gain of two standard errors, stands beside it. All four metrics, "
+        "every interest, set and k where pairs were enough to learn from:",
+        bullets(on_rule(results)),
+        rule_table(results),
         "Worse: the loss on the interest is larger than by the other choice. The last column is the mean of the loss "
-        "over that by the generic metric, of the same days and, from pre-sanitised days, within the same groups.",
+        "over that by the generic metric, of the same days and, from pre-sanitised days, within the same groups. That "
+        "mean, part by part:",
+        parts_table(results),
         "## Correlation with the true distances (table 1)",
         *section(
             f"Pearson's, over all pairs of the private days, which no metric has seen in the public case; mean of "
-            f"{results.plan.repetitions} repetitions.",
+            f"{_repetitions(results.plan.repetitions)}.",
             answers["table"],
         ),
         correlation_table(results),
@@ -240,7 +225,8 @@ def section(sentence: str, answers: list[Answer]) -> list[str]:
 def summary(results: Results, answers: dict[str, list[Answer]], asked: list[Answer]) -> str:
     """One paragraph for the top of the page."""
     words = [answer.word for found in answers.values() for answer in found if answer.paper]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in ("yes", "mostly", "partly", "no"))
+    kinds = ("yes", "mostly", "partly", "no", *([UNTRIED] if UNTRIED in words else []))
+    counts = ", ".join(f"{words.count(word)} {word}" for word in kinds)
     text = f"In short: of {len(words)} statements of the paper: {counts}."
     if asked:
         good = sum(answer.word == "yes" for answer in asked)
@@ -269,12 +255,12 @@ def measuring_section(results: Results) -> list[str]:
     sizes = ", ".join(f"{t.n_pairs:,} on {t.name}" for t in {t.name: t for t in results.tasks.values()}.values())
     listed = []
     for training in TRAININGS:
-        places = [(training, metric, k) for metric in LEARNED for k in (0, *plan.ks)]
-        every = [judged for task in results.tasks.values() for place in places for judged in task.judged[place]]
-        listed.append(f"{sum(j is None for j in every)} of {len(every)} from {training} days")
+        ks = (0,) if training == PUBLIC else plan.ks
+        every = [j for task in results.tasks.values() for k in ks for j in task.judged[training, LEARNED[0], k]]
+        listed.append(f"{sum(j is None for j in every)} of {len(every)} times from {training} days")
     return [
         "## How it was measured",
-        f"{plan.repetitions} repetition(s), each with the days halved anew by chance: one half is private and "
+        f"{_repetitions(plan.repetitions)}, each with the days halved anew by chance: one half is private and "
         "published, the other is public. (The paper keeps one split and draws 80 % of the training pairs.) *Public*: "
         f"pairs of public days are labelled, at most {plan.n_pairs:,} ({sizes}), and groups of the release are free. "
         f"*Pre-sanitised*: the private half is anonymised under the generic metric in groups of {plan.multiple}·k, "
@@ -286,8 +272,13 @@ def measuring_section(results: Results) -> list[str]:
         "instants of 15 minutes. Groups are those of `Microaggregation` by default (MDAV, refined); presence is "
         "published rounded to 0 and 1. Every release passed its check. *linear* and *deep* are always used, as in the "
         "paper, except where fewer than five pairs have one of the labels and the generic metric takes their place: "
-        f"{'; '.join(listed)}. Times are seconds of the processor on one thread, compiling left out; of groups the "
+        f"{'; '.join(listed)}, a time being an interest on a set with one k in one repetition. Where that is so in "
+        "every repetition, tables have – in place of a learned metric and answers leave the place out. Times are "
+        "seconds of the processor on one thread, compiling left out; of groups the "
         f"fastest of {plan.takes}, of learning one.",
+        f"Curves that an analyst is shown of the private half, in groups of {plan.multiple}·k (mean of the "
+        "repetitions), of which n give n(n − 1)/2 pairs:",
+        curves_table(results),
     ]
 
 
@@ -298,90 +289,8 @@ def statistics_figures(results: Results, figure: Callable[[str], str]) -> list[s
     return [*parts, plain_statistics(results, OFFICE), figure("statistics-simulated")]
 
 
-def errors_table(results: Results) -> str:
-    """Relative errors of the means and distances of the histograms."""
-    names = {"arrival": "arrival", "departure": "departure", "occupied": "time occupied"}
-    head = " | ".join(f"{names[s]}: mean | histogram | deviation" for s in STATISTICS)
-    lines = [f"| set | k | {head} |", "|---|---:|" + "---:|" * 3 * len(STATISTICS)]
-    for name, found in results.described.items():
-        for k in results.plan.shown:
-            cells = " | ".join(
-                f"{found.error[s, k]:.1%} | {found.apart[s, k]:.2f} | {found.variety[s, k]:.2f}" for s in STATISTICS
-            )
-            lines.append(f"| {name} | {k} | {cells} |")
-    note = (
-        "Mean: relative error of it. Histogram: total variation, 24 bins of an hour. Deviation: the standard deviation "
-        "of the published statistic as a share of the original one's. In the paper, on days of its building, the means "
-        "are off by 8.13 %, 8.37 % and 6.21 % at k = 2 and by 6.80 %, 5.34 % and 0.47 % at k = 7."
-    )
-    return "\n".join(lines) + "\n\n" + note
-
-
-def loss_table(results: Results, interest: str) -> str:
-    """Losses as means and deviations of the repetitions."""
-    ks = results.plan.ks
-    lines = ["| set | learned from | metric | " + " | ".join(f"k = {k}" for k in ks) + " |"]
-    lines += ["|---|---|---|" + "---:|" * len(ks)]
-    for task in results.on(interest):
-        for training in TRAININGS:
-            for metric in METRICS:
-                cells = " | ".join(
-                    f"{task.mean(training, metric, k):.3g} ± {task.spread(training, metric, k):.2g}" for k in ks
-                )
-                is_learned = metric not in (GENERIC, TRUTH)
-                source = training if is_learned else ("" if training == PUBLIC else "within groups shown")
-                lines.append(f"| {task.name} | {source} | {metric} | {cells} |")
-    return "\n".join(lines)
-
-
-def inputs_table(results: Results) -> str:
-    """Both metrics, both inputs, beside what Shoal does by default and what nobody has."""
-    asked = (*LEARNED, DEFAULT, TRUTH)
-    lines = [f"| interest | set | {' | '.join(asked)} |", "|---|---|" + "---:|" * len(asked)]
-    k = results.plan.middle
-    for interest in INTERESTS:
-        for task in results.on(interest):
-            cells = [f"{task.ratio(PUBLIC, m, k):.2f} ({task.ratio(PRESANITISED, m, k):.2f})" for m in asked]
-            lines.append(f"| {interest} | {task.name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def plain_inputs(results: Results) -> str:
-    """What follows for whoever has to choose."""
-    k, tasks = results.plan.middle, results.tasks.values()
-    means = {m: sum(task.ratio(PUBLIC, m, k) for task in tasks) / len(tasks) for m in (*LEARNED, DEFAULT)}
-    best = min(LEARNED, key=lambda m: means[m])
-    listed = ", ".join(f"{m} {share:.2f}" for m, share in means.items())
-    return (
-        f"In the mean over interests and sets, from public days: {listed}. The least of the four is {best}. Given the "
-        "same, "
-        + " and ".join(
-            f"the {'linear' if means[named(LINEAR, i)] < means[named(DEEP, i)] else 'deep'} metric loses less from "
-            f"{MEANT[i]}"
-            for i in INPUTS
-        )
-        + "."
-    )
-
-
-def correlation_table(results: Results) -> str:
-    """Table 1, with the paper's figures beside it."""
-    head = " | ".join(f"{metric}, {training}" for training in TRAININGS for metric in LEARNED)
-    lines = [f"| interest | set | Euclidean | {head} |", "|---|---|---:|" + "---:|" * len(TRAININGS) * len(LEARNED)]
-    for interest in INTERESTS:
-        for task in results.on(interest):
-            cells = [task.correlated(PUBLIC, GENERIC)]
-            cells += [task.correlated(training, metric) for training in TRAININGS for metric in LEARNED]
-            lines.append(f"| {interest} | {task.name} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
-        papers = PAPERS_TABLE[interest]
-        own = {named(kind, VALUES): papers[kind] for kind in (LINEAR, DEEP)}
-        cells = [""] * len(LEARNED) + [str(own.get(metric, "")) for metric in LEARNED]
-        lines.append(f"| {interest} | *the paper's* | {papers[GENERIC]} | {' | '.join(cells)} |")
-    note = (
-        f"Pre-sanitised with k = {results.plan.middle}. The paper's figures are at anonymity level 4, which it "
-        "does not explain further; they are put where a level has a meaning."
-    )
-    return "\n".join(lines) + "\n\n" + note
+def _repetitions(n: int) -> str:
+    return f"{n} repetition{'' if n == 1 else 's'}"
 
 
 def _figure(name: str) -> str:

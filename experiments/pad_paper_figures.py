@@ -136,7 +136,8 @@ def loss_figure(results: Results, interest: str) -> go.Figure:
             for place, metric in enumerate(METRICS):
                 # Beside each other, so that error bars can be told apart.
                 x = [k + 0.06 * (place - 3) for k in ks]
-                values = [task.mean(training, metric, k) for k in ks]
+                known = [metric in (GENERIC, TRUTH) or task.learned(training, k) for k in ks]
+                values = [task.mean(training, metric, k) if there else None for k, there in zip(ks, known, strict=True)]
                 bars = {"type": "data", "array": [task.spread(training, metric, k) for k in ks], "thickness": 1}
                 trace = _line(x, values, metric, first=row == column == 1)
                 figure.add_trace(trace.update(error_y=bars), row=row, col=column)
@@ -227,7 +228,7 @@ def learning_figure(results: Results) -> go.Figure:
 
 
 def _line(
-    x: Sequence[float], y: Sequence[float], name: str, *, first: bool = True, label: str | None = None
+    x: Sequence[float], y: Sequence[float | None], name: str, *, first: bool = True, label: str | None = None
 ) -> go.Scatter:
     colour, dash, symbol = LOOKS[name]
     options: dict[str, Any] = {

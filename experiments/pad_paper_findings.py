@@ -1,6 +1,6 @@
 """Whether the paper's statements come out in experiments/pad_paper.py: each answer follows from the figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -20,10 +20,8 @@ from pad_paper_learning import (
     TRAININGS,
     TRUTH,
     VALUES,
-    Judgement,
     Task,
     named,
-    shares,
 )
 from pad_paper_results import Results
 
@@ -39,8 +37,6 @@ NEAR = (
 )
 LESS, MORE = 0.75, 1.25  # by a quarter
 MEANT = {VALUES: "the values", TIME: "what time adds"}
-SHOALS = "expected gain above 0 (Shoal's)"
-RULES = {"always use what was learned": float("-inf"), SHOALS: 0.0, "gain above two standard errors": 2.0}
 REQUIRED = {  # correlation and share of the generic loss, on the authors' days: the metric each interest is for
     LUNCH: (BUILDING, named(LINEAR, VALUES), 0.90, 0.6),
     PEAK: (PLUGS, named(LINEAR, VALUES), 0.95, 0.6),
@@ -94,14 +90,17 @@ def on_linear(results: Results, interest: str) -> list[Answer]:
     tasks, ks, linear = results.on(interest), results.plan.ks, named(LINEAR, VALUES)
     found = []
     for training in TRAININGS:
-        ratios = {t.name: [t.ratio(training, linear, k) for k in ks] for t in tasks}
+        ratios = {t.name: [t.ratio(training, linear, k) for k in ks if t.learned(training, k)] for t in tasks}
         every = [ratio for values in ratios.values() for ratio in values]
-        listed = ", ".join(f"{min(values):.2f} to {max(values):.2f} on {name}" for name, values in ratios.items())
+        listed = ", ".join(
+            f"{min(values):.2f} to {max(values):.2f} on {name}" if values else f"nothing learned on {name}"
+            for name, values in ratios.items()
+        )
         found.append(
             Answer(
                 f"Does the linear metric from {training} days reduce the loss on {interest} significantly?",
                 share_word(sum(r <= LESS for r in every), len(every)),
-                f"Shares of the generic loss: {listed}.",
+                f"Shares of the loss of a generic release without a task: {listed}.",
             )
         )
     for inputs in INPUTS:
@@ -112,12 +111,16 @@ def on_linear(results: Results, interest: str) -> list[Answer]:
     found.append(all_grow(f"Does the loss on {interest} grow with k, under every metric?", curves))
     if interest == LUNCH:
         k = ks[-1]
-        ratios = {t.name: t.mean(PRESANITISED, linear, k) / max(t.mean(PUBLIC, linear, k), 1e-12) for t in tasks}
+        ratios = {
+            t.name: t.mean(PRESANITISED, linear, k) / max(t.mean(PUBLIC, linear, k), 1e-12)
+            for t in tasks
+            if t.learned(PRESANITISED, k)
+        }
         found.append(
             Answer(
                 f"Is the loss on {interest} larger by a large amount at high k (here {k}) from pre-sanitised days?",
                 share_word(sum(r >= MORE for r in ratios.values()), len(ratios)),
-                f"Linear metric, pre-sanitised to public: {_each(ratios)}.",
+                f"Linear metric, pre-sanitised to public, where it could be learned: {_each(ratios)}.",
             )
         )
     return found
@@ -159,14 +162,18 @@ def on_nonlinear(results: Results, interest: str) -> list[Answer]:
             question = f"{question}, both given {MEANT[inputs]}?"
             found.append(_lower(results, question, tasks, deep, linear, (training,), paper=paper))
         if interest == ARRIVAL:
-            pairs = {t.name: (t.mean(PRESANITISED, linear, k), t.mean(PRESANITISED, deep, k)) for t in tasks}
+            pairs = {
+                t.name: (t.mean(PRESANITISED, linear, k), t.mean(PRESANITISED, deep, k))
+                for t in tasks
+                if t.learned(PRESANITISED, k)
+            }
             listed = ", ".join(f"{a:.2f} against {b:.2f} on {name}" for name, (a, b) in pairs.items())
             found.append(
                 Answer(
                     f"Does the linear metric lose less of {interest} at high k (here {k}) from pre-sanitised days, "
                     f"both given {MEANT[inputs]}?",
                     share_word(sum(a < b for a, b in pairs.values()), len(pairs)),
-                    f"{listed}.",
+                    f"Where they could be learned: {listed}.",
                     paper=paper,
                 )
             )
@@ -192,49 +199,6 @@ def on_inputs(results: Results) -> list[Answer]:
             pair = named(kind, TIME), named(kind, VALUES)
             found.append(_lower(results, question, tasks, *pair, (PUBLIC,), paper=False))
     return found
-
-
-def on_rule(results: Results) -> tuple[list[Answer], str]:
-    """What the choice between a learned metric and none costs and saves, against other rules."""
-    found = []
-    lines = [
-        "| learned from | rule | releases | used | of these worse | not used | of these worse | mean share of loss |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    for training in TRAININGS:
-        for rule, margin in RULES.items():
-            used, kept = [], []  # learned loss over generic loss
-            for judgement, share in _decisions(results, training):
-                limit = margin * max(judgement.error, 1e-12)
-                (used if judgement.gain > limit else kept).append(share)
-            worse_used, worse_kept = sum(s > 1.0 for s in used), sum(s < 1.0 for s in kept)
-            n = len(used) + len(kept)
-            mean = (sum(used) + len(kept)) / n if n else 1.0
-            lines.append(
-                f"| {training} | {rule} | {n} | {len(used)} | {worse_used} | {len(kept)} | {worse_kept} | {mean:.3f} |"
-            )
-            if rule == SHOALS:
-                good = n - worse_used - worse_kept
-                found.append(
-                    Answer(
-                        f"Is the choice by expected gain right, from {training} days?",
-                        share_word(good, n) if n else "yes",
-                        f"Of {n} releases, {worse_used + worse_kept} would have lost less by the other choice: "
-                        f"{worse_used} that used the learned metric, {worse_kept} that did not.",
-                        paper=False,
-                    )
-                )
-    return found, "\n".join(lines)
-
-
-def _decisions(results: Results, training: str) -> Iterator[tuple[Judgement, float]]:
-    """For every release what held-out labels said, and the loss by the learned metric over that without it."""
-    for task in results.tasks.values():
-        for metric in LEARNED:
-            for k in results.plan.ks:
-                judged = task.judged[training, metric, 0 if training == PUBLIC else k]
-                ratios = shares(task.loss[training, metric, k], task.loss[training, GENERIC, k])
-                yield from ((j, share) for j, share in zip(judged, ratios, strict=True) if j is not None)
 
 
 def on_interests(results: Results) -> dict[str, list[Answer]]:
@@ -283,15 +247,19 @@ def plain_loss(results: Results, interest: str) -> str:
     k = results.plan.middle
     parts = []
     for task in results.on(interest):
-        listed = ", ".join(
-            f"{metric} {task.ratio(PUBLIC, metric, k):.2f} ({task.ratio(PRESANITISED, metric, k):.2f})"
-            for metric in LEARNED
-        )
+        listed = ", ".join(f"{metric} {both_shares(task, metric, k)}" for metric in LEARNED)
         parts.append(f"{listed}, wanted {task.ratio(PUBLIC, TRUTH, k):.2f} on {task.name}")
     return (
-        f"At k = {k} the loss on {interest} as a share of the generic metric's, learned from public days (in brackets "
-        f"from pre-sanitised ones): {'; '.join(parts)}."
+        f"At k = {k} the loss on {interest} as a share of that of a generic release without a task, learned from "
+        f"public days (in brackets from pre-sanitised ones): {'; '.join(parts)}."
     )
+
+
+def both_shares(task: Task, metric: str, k: int) -> str:
+    """The loss as a share of that of a generic release, learned from public and from pre-sanitised days."""
+    known = metric in (GENERIC, TRUTH) or task.learned(PRESANITISED, k)
+    within = f"{task.ratio(PRESANITISED, metric, k):.2f}" if known else "–"
+    return f"{task.ratio(PUBLIC, metric, k):.2f} ({within})"
 
 
 def _lower(
@@ -304,10 +272,13 @@ def _lower(
     *,
     paper: bool = True,
 ) -> Answer:
-    """Whether one metric loses less than another, at every set, k and training."""
+    """Whether one metric loses less than another, at every set, k and training where metrics were learned."""
     made, listed = [], []
     for task in tasks:
-        pairs = [(task.mean(t, own, k), task.mean(t, other, k)) for t in trainings for k in results.plan.ks]
+        places = [(t, k) for t in trainings for k in results.plan.ks if task.learned(t, k)]
+        pairs = [(task.mean(t, own, k), task.mean(t, other, k)) for t, k in places]
+        if not pairs:
+            continue
         made += [a < b for a, b in pairs]
         where = f"{task.interest} on {task.name}" if len({t.interest for t in tasks}) > 1 else task.name
         listed.append(f"{sum(a < b for a, b in pairs)} of {len(pairs)} on {where}")

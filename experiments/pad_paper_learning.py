@@ -49,16 +49,22 @@ class Task:
     judged: dict[tuple[str, str, int], list[Judgement | None]] = field(default_factory=lambda: defaultdict(list))
     """None where pairs were too few to learn from, so that the generic metric took the place of the learned one."""
     by_labels: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    n_curves: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By k: how many different curves a label task showed."""
     n_private: int = 0
     n_pairs: int = 0
 
     def add(self, other: "Task") -> None:
         """Append further repetitions."""
-        for name in ("loss", "correlation", "judged", "by_labels"):
+        for name in ("loss", "correlation", "judged", "by_labels", "n_curves"):
             mine = getattr(self, name)
             for place, figures in getattr(other, name).items():
                 mine[place].extend(figures)
         self.n_private, self.n_pairs = other.n_private, other.n_pairs
+
+    def learned(self, training: str, k: int) -> bool:
+        """Whether there were enough pairs to learn from in any repetition; else learned metrics are the generic one."""
+        return any(judged is not None for judged in self.judged[training, LEARNED[0], 0 if training == PUBLIC else k])
 
     def mean(self, training: str, metric: str, k: int) -> float:
         """Mean loss over the repetitions."""
@@ -97,9 +103,9 @@ def repeat(name: str, interest: str, days: Floats, plan: Plan, seed: int, repeti
         task.correlation[PUBLIC, metric].append(_correlate(metrics[metric], private, truth))
     for k in plan.ks:
         groups, curves = show(private, plan.multiple * k)
-        own = yardsticks | _learn(
-            task, PRESANITISED, k, label_pairs(curves, of, n_pairs=plan.n_pairs, seed=number), number
-        )
+        task.n_curves[k].append(len(curves))
+        of_curves = label_pairs(curves, of, n_pairs=plan.n_pairs, seed=number) if len(curves) > 1 else None
+        own = yardsticks | _learn(task, PRESANITISED, k, of_curves, number)
         if k == plan.middle:
             for metric in LEARNED:
                 task.correlation[PRESANITISED, metric].append(_correlate(own[metric], private, truth))
@@ -123,22 +129,21 @@ def _by_labels(task: Task, private: Floats, pairs: LabelledPairs, plan: Plan, se
             task.by_labels[metric, n].append(lost)
 
 
-def _learn(task: Task, training: str, k: int, pairs: LabelledPairs, seed: int) -> dict[str, Any]:
+def _learn(task: Task, training: str, k: int, pairs: LabelledPairs | None, seed: int) -> dict[str, Any]:
     """Each metric from each inputs, always used, and what Shoal does by default; the generic one if pairs are few."""
-    few = too_few(pairs)
+    if pairs is None or too_few(pairs):
+        for metric in LEARNED:
+            task.judged[training, metric, k].append(None)
+        return dict.fromkeys((*LEARNED, DEFAULT), "raw")
     found: dict[str, Any] = {}
     for inputs in INPUTS:
-        for method in () if few else (LinearMetric(inputs=inputs, seed=seed), DeepMetric(inputs=inputs, seed=seed)):
+        for method in (LinearMetric(inputs=inputs, seed=seed), DeepMetric(inputs=inputs, seed=seed)):
             metric = named(LINEAR if isinstance(method, LinearMetric) else DEEP, inputs)
             learned = method.learn(*pairs)
             figures = learned.figures
             gain = figures["held_out_learned"] - figures["held_out_euclidean"]
             task.judged[training, metric, k].append(Judgement(gain, figures["held_out_error"]))
             found[metric] = replace(learned, figures=figures | {"used": True})
-    if few:
-        for metric in LEARNED:
-            task.judged[training, metric, k].append(None)
-        return dict.fromkeys((*LEARNED, DEFAULT), "raw")
     return found | {DEFAULT: LinearMetric(seed=seed).learn(*pairs)}
 
 

@@ -18,11 +18,19 @@ def on_shown(results: Results) -> list[Answer]:
     held_out = float(np.mean([x for s in every for k in plan.shown_ks for x in s.share[HELD_OUT, 1, k]]))
     best = min(means, key=lambda m: means[m])
     listed = ", ".join(f"{share:.2f} with m = {m}" for m, share in means.items())
+    if enough := [(s, k) for s in every for k in plan.shown_ks if not any(s.few[m, k] for m in plan.multiples)]:
+        there = (f"{np.mean([x for s, k in enough for x in s.share[WITHIN, m, k]]):.2f}" for m in plan.multiples)
+        of = len(every) * len(plan.shown_ks)
+        listed += f" ({', '.join(there)} at the {len(enough)} of {of} places where every m left enough to learn from)"
+    crowds = ", ".join(
+        f"{min(n for s in every for m in plan.multiples for n in s.smallest[WITHIN, m, k])} at k = {k}"
+        for k in plan.shown_ks
+    )
     return [
         Answer(
             "Formed within the groups shown, does the release leave crowds of at least k together with the task?",
             share_word(sum(within), len(within)),
-            f"In {sum(within)} of {len(within)} releases.",
+            f"In {sum(within)} of {len(within)} releases; the smallest is {crowds}.",
             paper=False,
         ),
         Answer(
@@ -39,6 +47,8 @@ def on_shown(results: Results) -> list[Answer]:
             f"{', '.join(f'{share:.2f} (m = {m})' for m, share in free.items())}.",
             paper=False,
         ),
+        *_against(results),
+        _by_labels(results),
         Answer(
             "Do held-out subjects do better, a third of all, shown in groups of k and not released?",
             yes_no(held_out < means[plan.multiple]),
@@ -47,6 +57,48 @@ def on_shown(results: Results) -> list[Answer]:
             paper=False,
         ),
     ]
+
+
+def _against(results: Results) -> list[Answer]:
+    """The default m against each of the others, release by release."""
+    plan, found = results.plan, []
+    for m in plan.multiples:
+        if m == plan.multiple:
+            continue
+        pairs = [
+            pair
+            for s in results.shown.values()
+            for k in plan.shown_ks
+            for pair in zip(s.share[WITHIN, plan.multiple, k], s.share[WITHIN, m, k], strict=True)
+        ]
+        less, more = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
+        found.append(
+            Answer(
+                f"Does m = {plan.multiple} lose less than m = {m}?",
+                share_word(less, less + more),
+                f"In {less} of {len(pairs)} releases, more in {more}.",
+                paper=False,
+            )
+        )
+    return found
+
+
+def _by_labels(results: Results) -> Answer:
+    """What labels change within the groups shown, at the default m and where there was something to learn from."""
+    plan, m = results.plan, results.plan.multiple
+    places = [(s, k) for s in results.shown.values() for k in plan.shown_ks if not s.few[m, k]]
+    learned, generic = ([x for s, k in places for x in s.share[what, m, k]] for what in (WITHIN, GENERIC_WITHIN))
+    less = sum(a < b for a, b in zip(learned, generic, strict=True))
+    more = sum(a > b for a, b in zip(learned, generic, strict=True))
+    wanted = [x for s, k in places for x in s.share[WANTED_WITHIN, m, k]]
+    return Answer(
+        f"Within groups of {m}·k, do labels lower the loss?",
+        share_word(less, less + more),
+        f"In {less} of {len(learned)} releases, and they raise it in {more}; in the others nothing changes. "
+        f"Mean share {np.mean(learned):.2f}, with the generic metric in the same groups {np.mean(generic):.2f}, with "
+        f"the wanted one {np.mean(wanted):.2f}. Places with too few curves to learn from are left out.",
+        paper=False,
+    )
 
 
 def shown_table(results: Results) -> str:

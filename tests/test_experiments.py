@@ -1,13 +1,17 @@
 """Experiments run: a tiny one writes its page, with every answer computed and no figure missing."""
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from shoal import simulate
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
@@ -271,6 +275,27 @@ def test_the_pad_paper_answers_its_statements_and_says_which_sets_are_missing(tm
     assert len(wanted) == 4
     assert max(wanted) < 1.0
     assert page.count("The paper's pattern: **") == 10
+    # Within the groups shown, task and release together leave k; all three rules are judged on the same releases.
+    together = page.partition("leave crowds of at least k together with the task? ")[2].partition("\n")[0]
+    assert together == "**Yes.** In 8 of 8 releases; the smallest is 2 at k = 2."
+    rules = page.partition("\n| learned from | rule | releases |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in rules] == ["public"] * 3 + ["pre-sanitised"] * 3
+    assert len({line.split("|")[3] for line in rules[:3]}) == len({line.split("|")[3] for line in rules[3:]}) == 1
+
+
+def test_the_pad_paper_learns_nothing_from_a_single_curve(monkeypatch):
+    pytest.importorskip("torch", reason="the extra 'deep' (torch) is not installed")
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    learning, plans = (importlib.import_module(f"pad_paper_{name}") for name in ("learning", "plan"))
+    days = simulate.occupancy(24, days=1, step="15min", start="2024-01-09", seed=1).values
+    plan = replace(plans.QUICK, multiple=6, ks=(2,), middle=2, labels=())
+    task = learning.repeat("simulated office", "arrival", days, plan, 1, 0, count=False)
+    assert task.n_curves[2] == [1]
+    assert task.learned("public", 2)
+    assert not task.learned("pre-sanitised", 2)
+    generic = task.loss["pre-sanitised", "generic", 2]
+    for metric in (*learning.LEARNED, "default"):
+        assert task.loss["pre-sanitised", metric, 2] == generic, metric
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
