@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from answers import Answer, share_word, yes_no
+from answers import UNTRIED, Answer, share_word, yes_no
 from pad_paper_data import ARRIVAL, BUILDING, DEPARTURE, LINEAR_INTERESTS, LUNCH, PEAK, PLUGS
 from pad_paper_figures import label_curve
 from pad_paper_findings_generic import all_grow
@@ -79,7 +79,7 @@ def must_show(results: Results) -> list[Answer]:
 
 def came_out(answers: Sequence[Answer]) -> str:
     """One sentence on a figure as a whole."""
-    words = [answer.word for answer in answers if answer.paper]
+    words = [answer.word for answer in answers if answer.paper and answer.word != UNTRIED]
     good = sum(word in ("yes", "mostly") for word in words)
     word = share_word(good, len(words))
     return f"The paper's pattern: **{word}**, {good} of {len(words)} statements hold everywhere or mostly."
@@ -120,7 +120,7 @@ def on_linear(results: Results, interest: str) -> list[Answer]:
             Answer(
                 f"Is the loss on {interest} larger by a large amount at high k (here {k}) from pre-sanitised days?",
                 share_word(sum(r >= MORE for r in ratios.values()), len(ratios)),
-                f"Linear metric, pre-sanitised to public, where it could be learned: {_each(ratios)}.",
+                f"Linear metric, pre-sanitised to public, where it could be learned: {_each(ratios) or 'nowhere'}.",
             )
         )
     return found
@@ -173,7 +173,7 @@ def on_nonlinear(results: Results, interest: str) -> list[Answer]:
                     f"Does the linear metric lose less of {interest} at high k (here {k}) from pre-sanitised days, "
                     f"both given {MEANT[inputs]}?",
                     share_word(sum(a < b for a, b in pairs.values()), len(pairs)),
-                    f"Where they could be learned: {listed}.",
+                    f"Where they could be learned: {listed or 'nowhere'}.",
                     paper=paper,
                 )
             )
@@ -283,7 +283,9 @@ def _lower(
         where = f"{task.interest} on {task.name}" if len({t.interest for t in tasks}) > 1 else task.name
         listed.append(f"{sum(a < b for a, b in pairs)} of {len(pairs)} on {where}")
     total = f"{sum(made)} of {len(made)}: " if len(tasks) > 1 else ""
-    return Answer(question, share_word(sum(made), len(made)), f"At {total}{', '.join(listed)}.", paper=paper)
+    return Answer(
+        question, share_word(sum(made), len(made)), f"At {total}{', '.join(listed) or 'no place'}.", paper=paper
+    )
 
 
 def _each(values: dict[str, float]) -> str:
