@@ -5,7 +5,8 @@ import itertools
 
 import numpy as np
 import pytest
-from process.closed.places import (
+
+from closed.places import (
     INSTANTS,
     MINIMUM,
     candidate_of,
@@ -15,7 +16,6 @@ from process.closed.places import (
     recipient,
     selected,
 )
-
 from shoal import KAnonymity, Microaggregation, Panel, publish
 from shoal.closed import Closed, Count, Mean, Quantile, Range, Window
 from shoal.closed.cells import (

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from process.closed.places import MINIMUM, closed, raw_panel, recipient
 
+from closed.places import MINIMUM, closed, raw_panel, recipient
 from shoal import KP, Microaggregation, NoiseAddition, Panel
 from shoal.closed import Count, Range
 from shoal.closed.sentences import ANSWERS, Answering

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from process.closed.places import MINIMUM, candidate_of, closed, random_question, raw_panel, recipient
 from pydantic import ValidationError
 
+from closed.places import MINIMUM, candidate_of, closed, random_question, raw_panel, recipient
 from shoal import Panel, load_release, read_panel, verify
 from shoal.cli.app import run
 from shoal.closed import QUESTION, Closed, Count, Mean, Quantile, Range, Window, find_closed_folder

@@ -356,7 +356,8 @@ def kill_at(moment, folder, book):
 import os, signal
 import numpy as np
 from shoal import Microaggregation, Panel
-from shoal.release import folder, ledger, release_candidate
+from shoal.ledger import file as ledger
+from shoal.release import folder, release_candidate
 
 def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from process.closed.places import closed, recipient
 
+from closed.places import closed, recipient
 from shoal import Microaggregation, Panel, publish, read_panel, verify
 from shoal.attacks.ground import align
 from shoal.attacks.habits import find_slots

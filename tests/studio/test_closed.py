@@ -13,10 +13,10 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from process.closed.places import MINIMUM, candidate_of, closed, random_question, raw_panel, selected
 from schemathesis import GenerationMode
 from starlette.testclient import TestClient
 
+from closed.places import MINIMUM, candidate_of, closed, random_question, raw_panel, selected
 from shoal.cli.app import run
 from shoal.closed import Count, Range
 from shoal.errors import ParameterError
