@@ -120,15 +120,6 @@ def told_instants(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, 
 
 
 @njit(cache=True, nogil=True)
-def told_places(start: Rows, which: Rows, y: Floats, x: Floats, known: Flags, within: float) -> Flags:
-    """The same instants, marked: (targets, instants). Where y is only a block, others may still disagree."""
-    right = np.empty((len(start) - 1, y.shape[0]), dtype=np.bool_)
-    for i in range(len(start) - 1):
-        _tell(which[start[i] : start[i + 1]], y, x[i], known[i], within, right[i])
-    return right
-
-
-@njit(cache=True, nogil=True)
 def _chance(total: Floats, n_both: Rows, sizes: Rows, own: Rows) -> tuple[float, float]:
     """The share of own rows among those nearest; and how much further the next row that is not own is."""
     best = np.inf

@@ -134,17 +134,6 @@ def most_alike(x: Floats, places: Rows, y: Floats, shift: int) -> tuple[Floats, 
 
 
 @njit(cache=True, nogil=True)
-def unlikeness(start: Rows, which: Rows, x: Floats, places: Rows, y: Floats, shift: int) -> Floats:
-    """u of every entry of a list, entries start[i] to start[i + 1] being those of target i."""
-    found = np.empty(len(which))
-    fit = np.empty((2, y.shape[1], 2))
-    for i in range(len(start) - 1):
-        for e in range(start[i], start[i + 1]):
-            found[e] = _unlikeness(x[i], places[i], y, which[e], shift, fit)
-    return found
-
-
-@njit(cache=True, nogil=True)
 def _tell(
     near: Rows,
     y: Floats,
@@ -201,24 +190,3 @@ def told_by_fit(
         _tell(near, y, seen[i], places[i], shift, x[i], known[i], within, fit, right)
         told[i] = right.sum()
     return told
-
-
-@njit(cache=True, nogil=True)
-def told_places_by_fit(
-    start: Rows,
-    which: Rows,
-    y: Floats,
-    seen: Floats,
-    places: Rows,
-    shift: int,
-    x: Floats,
-    known: Flags,
-    within: float,
-) -> Flags:
-    """The same instants, marked: (targets, instants). Where y is only a block, others may still be wrong there."""
-    right = np.empty((len(start) - 1, y.shape[0]), dtype=np.bool_)
-    fit = np.empty((2, y.shape[1], 2))
-    for i in range(len(start) - 1):
-        near = which[start[i] : start[i + 1]]
-        _tell(near, y, seen[i], places[i], shift, x[i], known[i], within, fit, right[i])
-    return right

@@ -24,8 +24,6 @@ from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.read.columns import Layout, find_column, find_default, parse_layout
 from shoal.read.subjects import refuse_unlike
 
-_MISREAD = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-
 OWN_ENTRY = 0.05
 """Share of series with an entry nobody else has, from which on a static column is taken for an identifier."""
 
