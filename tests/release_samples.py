@@ -170,10 +170,9 @@ def publish_kinds(folder):
     }
     made = {name: publish(candidate, folder / name, **options) for name, (candidate, options) in made.items()}
     long_table(days()).write_parquet(folder / "meters.parquet")
-    made["shards"] = publish(micro.anonymize(in_shards(days(), Memory(), size=40)), folder / "shards")
-    whole, written_parts.PART_BYTES = written_parts.PART_BYTES, 4096
+    whole, written_parts.PART_BYTES = written_parts.PART_BYTES, 2**16
     try:
-        made["parts"] = publish(micro.anonymize(in_shards(days(), Memory(), size=40)), folder / "parts")
+        made["parts"] = publish(micro.anonymize(in_shards(days(n=640), Memory(), size=160)), folder / "parts")
     finally:
         written_parts.PART_BYTES = whole
     return {name: release.certificate for name, release in made.items()}

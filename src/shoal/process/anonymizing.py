@@ -34,8 +34,7 @@ def anonymize_source(
     """
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
-    aims_at = getattr(method, "aims_at", None)
-    refuse_beside_noise((*([aims_at] if aims_at else []), *publishing.get("require", ())))
+    refuse_beside_noise((*([method.aims_at] if method.aims_at else []), *publishing.get("require", ())))
     steps.start("reading")
     if getattr(method, "reads", "series") == "events":
         if engine is not None:

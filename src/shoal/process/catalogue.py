@@ -81,7 +81,8 @@ def _entry(kind: str, cls: Any) -> Entry:
         )
         for f in dataclasses.fields(cls)
     )
-    aims_at = get_type_hints(cls.aims_at.fget)["return"].name if hasattr(cls, "aims_at") else None
+    # What aims at whatever its steps aim at names none.
+    aims_at = getattr(get_type_hints(cls.aims_at.fget)["return"], "name", None) if hasattr(cls, "aims_at") else None
     return Entry(kind=kind, name=cls.name, summary=summary_of(cls), aims_at=aims_at, parameters=parameters)
 
 

@@ -67,7 +67,7 @@ def _refuse_choosing_by_data(policy: Policy, choices: Choices, methods: Sequence
 def is_by_mechanism(method: Any) -> bool:
     """Whether a method, or the last of its steps, keeps differential privacy."""
     last = method.steps[-1] if hasattr(method, "steps") else method
-    return isinstance(getattr(last, "aims_at", None), DifferentialPrivacy)
+    return isinstance(last.aims_at, DifferentialPrivacy)
 
 
 def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
