@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from engines.sessions import skip_without_java
+from shard_examples import many_parts
 from shoal import load_release, verify
 from shoal.cli.app import run
 from shoal.engines.java import find_java
@@ -39,6 +40,10 @@ def table(tmp_path_factory):
     return path
 
 
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
 POLICY = """
 data: {{path: {table}}}
 adversary: {{knows: {{points: 3}}, targets: 60}}
@@ -50,38 +55,53 @@ engine: {engine}
 """
 
 
-def write_policy(folder, table, *, risk=0.2, loss=0.9, engine="{name: local, memory: 64MB}"):
+def write_policy(folder, table, *, risk=0.2, loss=0.9, engine="{name: local, memory: 64MB, shard_size: 40}"):
     path = folder / "policy.yaml"
     path.write_text(POLICY.format(table=table, risk=risk, loss=loss, engine=engine))
     return path
 
 
+@pytest.fixture
+def _many_parts(monkeypatch):
+    many_parts(monkeypatch, 8192)
+
+
 class TestAnonymize:
-    def test_the_release_is_in_parts_and_the_same_as_in_memory(self, table, tmp_path, capsys):
-        given = ["anonymize", str(table), "--k", "4", "--insecure-seed", "1", "--json"]
-        assert run([*given, *LOCAL, "-o", str(tmp_path / "parts")]) == 0
-        parts = json.loads(capsys.readouterr().out)
+    def test_shards_in_memory_and_on_an_engine_are_the_same_release(self, table, tmp_path, capsys):
+        given = ["anonymize", str(table), "--k", "4", "--insecure-seed", "1", "--shard-size", "20"]
+        ways = {"plain": [], "memory": ["--engine", "memory"], "local": LOCAL}
+        for name, options in ways.items():
+            assert run([*given, *options, "-o", str(tmp_path / name)]) == 0
+        found = [contents(tmp_path / name) for name in ways]
+        assert found[0] == found[1] == found[2]
+        assert verify(tmp_path / "local").holds
+
+    def test_without_a_size_little_data_is_one_shard_and_the_groups_those_in_memory(self, table, tmp_path, capsys):
+        given = ["anonymize", str(table), "--k", "4", "--json"]
+        assert run([*given, *LOCAL, "-o", str(tmp_path / "local")]) == 0
+        local = json.loads(capsys.readouterr().out)
         assert run([*given, "-o", str(tmp_path / "memory")]) == 0
         memory = json.loads(capsys.readouterr().out)
-        assert (tmp_path / "parts" / "data.parquet").is_dir()
-        assert parts["counts"] == memory["counts"]
-        assert parts["guarantees"] == memory["guarantees"]
-        assert parts["utility"]["information-loss"] == memory["utility"]["information-loss"]
-        found = [np.sort(load_release(tmp_path / name).values, axis=0) for name in ("parts", "memory")]
-        assert np.array_equal(*found)
+        assert local["counts"] == memory["counts"]
+        assert local["guarantees"] == memory["guarantees"]
+        found = [load_release(tmp_path / name).values for name in ("local", "memory")]
+        assert sorted(map(tuple, found[0].tolist())) == sorted(map(tuple, found[1].tolist()))
 
-    def test_what_follows_a_release_works_on_parts(self, table, tmp_path, capsys):
+    @pytest.mark.usefixtures("_many_parts")
+    @pytest.mark.parametrize("form", ["parquet", "csv"])
+    def test_what_follows_a_release_works_on_parts(self, table, tmp_path, capsys, form):
         out, private = str(tmp_path / "out"), str(tmp_path / "private")
-        assert run(["anonymize", str(table), "--k", "4", *LOCAL, "-o", out, "--private", private]) == 0
+        made = ["anonymize", str(table), "--k", "4", *LOCAL, "--shard-size", "20", "--format", form]
+        assert run([*made, "-o", out, "--private", private]) == 0
         assert "holds: 4, required 4" in capsys.readouterr().out
-        assert run(["verify", out]) == 0
+        assert len(list(Path(out).glob(f"data-*.{form}"))) > 2
+        assert run(["verify", out, "--processes", "2"]) == 0
+        assert run(["verify", out, "--engine", "memory"]) == 0
         assert run(["attack", out, str(table), "--private", private]) == 0
         assert run(["utility", str(table), out, "--private", private, "--measure", "information-loss"]) == 0
         assert run(["report", out, "-o", str(tmp_path / "again.html")]) == 0
         assert run(["query", out, "--range", "2024-01-01T00:00=0..1000"]) == 0
-        capsys.readouterr()
         page = Path(out, "report.html").read_text()
-        assert "this is drawn from a sample of its rows" in page
         assert "meter-0" not in page
         assert "Series of one group are published alike" in page
 
@@ -90,15 +110,16 @@ class TestAnonymize:
         [
             (["--memory", "1GB"], "--memory is for an engine. Give --engine local with it."),
             (["--master", "local[2]"], "--master is for an engine. Give --engine spark with it."),
-            (["--engine", "dask"], "--engine is local or spark, got 'dask'."),
+            (["--engine", "dask"], "--engine is memory, local or spark, got 'dask'."),
             (["--engine", "local", "--master", "local[2]"], "--master is for --engine spark, not for local."),
             (["--engine", "spark", "--memory", "1GB"], "--memory is for --engine local, not for spark."),
             (["--engine", "spark", "--conf", "x"], "--conf is a setting of Spark and its value"),
             (["--engine", "local", "--processes", "0"], "--processes must be a whole number of at least 1."),
             (["--engine", "local", "--memory", "much"], "memory must be a number of bytes"),
             (["--engine", "local", "--sql", "select 1"], "Leave out --sql, or --engine."),
-            (["--engine", "local", "--format", "csv"], "A release in parts is of Parquet files."),
-            (["--engine", "local", "--ledger", "x"], "A ledger compares the groups of all releases in memory"),
+            (["--engine", "local", "--ledger", "x"], "A ledger compares the groups of all releases in one place"),
+            (["--shard-size", "0"], "--shard-size must be a whole number of subjects, at least 1."),
+            (["--engine", "memory", "--processes", "2"], "--processes is for --engine local, not for memory."),
         ],
     )
     def test_what_cannot_be_is_told_in_a_line(self, table, tmp_path, capsys, options, message):
@@ -127,7 +148,6 @@ class TestRun:
         told = json.loads(capsys.readouterr().out)
         assert told["process"]["chosen"] == {"k": 6}
         assert told["risk"]["known-points"]["n_targets"] == 60
-        assert (tmp_path / "out" / "data.parquet").is_dir()
         assert verify(tmp_path / "out").holds
         assert "information-loss" in told["utility"]
 
@@ -140,7 +160,7 @@ class TestRun:
     def test_the_command_line_goes_before_the_policy(self, table, tmp_path, capsys):
         policy = write_policy(tmp_path, table, engine="spark")
         assert run(["run", str(policy), *LOCAL]) == 0
-        assert (tmp_path / "out" / "data.parquet").is_dir()
+        assert verify(tmp_path / "out").holds
 
     @pytest.mark.parametrize(
         ("engine", "message"),
@@ -159,7 +179,7 @@ class TestRun:
         path = write_policy(tmp_path, table)
         path.write_text(path.read_text().replace("to: out,", "to: out, model: closed,"))
         assert run(["run", str(path)]) == 2
-        assert "release.model: closed is made in memory, not on an engine" in capsys.readouterr().err
+        assert "release.model: closed is made in memory, not in shards" in capsys.readouterr().err
 
 
 SCRIPT = """
@@ -167,7 +187,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-from parts_examples import repeated_candidate
+from shard_examples import repeated_candidate
 from shoal import publish
 from shoal.cli.app import run
 from shoal.engines import Spark
@@ -208,14 +228,13 @@ def test_a_script_runs_where_spark_submit_said(tmp_path):
 
 def test_spark_publishes_by_command_what_the_other_engine_does(table, tmp_path, capsys):
     skip_without_java()
-    options = ["anonymize", str(table), "--k", "6", "--insecure-seed", "5"]
+    options = ["anonymize", str(table), "--k", "6", "--insecure-seed", "5", "--shard-size", "30"]
     spark = ["--engine", "spark", "--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2"]
     command = [sys.executable, "-m", "shoal", *options, *spark, "-o", "spark"]
     found = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     assert run([*options, *LOCAL, "-o", str(tmp_path / "local")]) == 0
-    parts = [sorted((tmp_path / name / "data.parquet").iterdir()) for name in ("spark", "local")]
-    assert [path.read_bytes() for path in parts[0]] == [path.read_bytes() for path in parts[1]]
+    assert contents(tmp_path / "spark") == contents(tmp_path / "local")
 
 
 def test_help_and_plain_commands_load_no_engine(tmp_path):

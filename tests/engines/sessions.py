@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+import shoal
 from shoal.engines import Spark
 from shoal.engines.java import find_java
 from shoal.errors import ParameterError
@@ -22,8 +24,10 @@ CONF = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": JAVA,
     "spark.executor.extraJavaOptions": JAVA,
-    # Where work lies that only tests use.
-    "spark.executorEnv.PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+    # Where work lies that only tests use, and the very Shoal that is tested.
+    "spark.executorEnv.PYTHONPATH": os.pathsep.join(
+        str(path) for path in (Path(__file__).resolve().parents[1], Path(shoal.__file__).resolve().parents[1])
+    ),
 }
 
 

@@ -13,13 +13,14 @@ import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from pathlib import Path
 from shoal import Microaggregation
 from shoal.engines import Local
-from shoal.engines.blocks import BlockPanel, Clock
-from shoal.engines.checks import check
-from shoal.engines.microaggregation import anonymize
 from shoal.engines.rows import pack
+from shoal.engines.series import SeriesTable
+from shoal.model import PanelShards, Whole
+from shoal.release import release_candidate, verify, written_parts
 
 folder = Path(sys.argv[1])
-N, LENGTH, FILES, MEMORY = 20_000, 2_000, 20, 96 * 2**20
+N, LENGTH, FILES, MEMORY, SIZE = 16_000, 2_000, 20, 64 * 2**20, 250
+written_parts.PART_BYTES = 4 * 2**20
 (folder / "panel").mkdir()
 (folder / "scratch").mkdir()
 for i in range(FILES):
@@ -34,15 +35,18 @@ def anonymous():
     lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(lines["RssAnon"].split()[0]) * 1024
 
-def run(folder, n, memory):
-    with Local(memory=memory, scratch=scratch) as engine:
-        panel = BlockPanel(engine, engine.read(str(folder)), Clock(np.arange(LENGTH)), n_series=n, n_subjects=n)
-        candidate = anonymize(METHOD, panel)
-        return check(METHOD.aims_at, candidate), candidate.recipe.figures["leaves"]
+def run(folder, n, to):
+    with Local(memory=MEMORY, scratch=scratch) as engine:
+        whole = Whole(n_series=n, n_subjects=n, n_missing=0, times=np.arange(LENGTH))
+        panel = PanelShards.of(SeriesTable(engine, engine.read(str(folder)), whole), SIZE)
+        candidate = METHOD.anonymize(panel)
+        verdict = candidate.check()
+        release_candidate(candidate, to, summary="a test")
+        return verdict, candidate.n_shards
 
 scratch = folder / "scratch"
 METHOD = Microaggregation(k=10, algorithm="mdav")
-run(folder / "panel" / "00.parquet", N // FILES, MEMORY)  # loads and compiles all that is needed
+run(folder / "panel" / "00.parquet", N // FILES, folder / "first")  # loads and compiles all that is needed
 pa.default_memory_pool().release_unused()
 before = anonymous()
 most, done = 0, False
@@ -55,18 +59,18 @@ def look():
 
 thread = threading.Thread(target=look)
 thread.start()
-verdict, leaves = run(folder / "panel", N, MEMORY)
+verdict, n_shards = run(folder / "panel", N, folder / "out")
 done = True
 thread.join()
 print(json.dumps({
-    "holds": verdict.holds, "measured": verdict.measured, "leaves": leaves, "panel": 8 * N * LENGTH,
-    "allowed": MEMORY, "more": most - before, "left": [file.name for file in scratch.iterdir()],
+    "holds": verdict.holds, "measured": verdict.measured, "shards": n_shards, "panel": 8 * N * LENGTH,
+    "verified": verify(folder / "out").holds, "allowed": MEMORY, "more": most - before, "left": [file.name for file in scratch.iterdir()],
 }))
 '''
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc, which is not there")
-def test_three_times_the_memory_allowed_is_anonymized_and_checked(tmp_path):
+def test_three_times_the_memory_allowed_is_anonymized_checked_and_released(tmp_path):
     script = tmp_path / "run.py"
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True, check=False)
@@ -74,7 +78,8 @@ def test_three_times_the_memory_allowed_is_anonymized_and_checked(tmp_path):
     found = json.loads(done.stdout)
     assert found["panel"] > 3 * found["allowed"]
     assert found["holds"]
+    assert found["verified"]
     assert found["measured"] >= 10
-    assert found["leaves"] > 8
+    assert found["shards"] > 30
     assert found["more"] < found["allowed"]
     assert found["left"] == []
