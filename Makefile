@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 EXTRAS := deep,studio,spark,postgres,dev
 
-.PHONY: demo setup system check test bench scale docs clean
+.PHONY: demo setup system check test soak bench scale docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -39,6 +39,10 @@ check: setup
 
 test: setup system check
 	$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder
+
+# Long proofs: many kills, experiments at small size, properties on many more examples. A table in the end.
+soak: setup system
+	$(BIN)/python tests/soak.py
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

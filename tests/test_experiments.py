@@ -13,6 +13,8 @@ import pytest
 
 from shoal import simulate
 
+pytestmark = pytest.mark.soak
+
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
 
