@@ -1,4 +1,4 @@
-"""Make what the documentation takes from the code: the reference page, the picture of the report; then run it all.
+"""Make what the documentation takes from the code: the reference page and the pictures; then run it all.
 
 Run: make docs
 """
@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from draw_rooms import write_pictures
+
 DOCS = Path(__file__).resolve().parent
 PICTURE = DOCS / "images" / "report.png"
 LARGEST_PICTURE = 300_000  # bytes; a README should open at once
@@ -20,6 +22,7 @@ LARGEST_PICTURE = 300_000  # bytes; a README should open at once
 
 def main() -> None:
     (DOCS / "reference.md").write_text(reference(), encoding="utf-8")
+    write_pictures()
     photograph_report()
     tests = DOCS.parent / "tests" / "test_docs.py"
     sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", str(tests)], check=False).returncode)

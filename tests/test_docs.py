@@ -188,12 +188,38 @@ def test_every_page_can_be_reached_from_the_start_page():
     assert not {name_of(page) for page in PAGES} - {name_of(page) for page in reached} - {"README.md"}
 
 
-def test_the_reference_is_what_the_code_says():
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = script  # dataclasses look there for the types of their fields
+    spec.loader.exec_module(script)
+    return script
+
+
+def test_the_reference_is_what_the_code_says(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
     written = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-    assert written == build.reference(), "docs/reference.md is out of date: run make docs"
+    assert written == load_script("build").reference(), "docs/reference.md is out of date: run make docs"
+
+
+class TestThePicturesOfTheArchitecture:
+    def test_they_are_what_the_import_contracts_say(self):
+        for name, drawn in load_script("draw_rooms").pictures().items():
+            written = (ROOT / "docs" / "images" / name).read_text(encoding="utf-8")
+            assert written == drawn, f"docs/images/{name} is out of date: run python docs/draw_rooms.py"
+
+    def test_they_show_every_room_and_follow_the_contracts(self, tmp_path):
+        script = load_script("draw_rooms")
+        folders = {path.parent.name for path in (ROOT / "src" / "shoal").glob("*/__init__.py")}
+        assert set(script.read_contracts().rooms) == folders | {"errors"}
+        other = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"cli | studio"', '"cli", "studio"')
+        (tmp_path / "pyproject.toml").write_text(other, encoding="utf-8")
+        assert script.read_contracts(tmp_path / "pyproject.toml").layers[:2] == (("cli",), ("studio",))
+
+    def test_the_page_has_a_paragraph_on_each_room(self):
+        page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+        told = re.findall(r"^\*\*`(\w+)`\*\*", page, re.M)
+        assert sorted(told) == sorted(load_script("draw_rooms").read_contracts().rooms)
 
 
 def test_every_method_has_a_page_or_a_section():

@@ -1,4 +1,4 @@
-"""What an analyst is asked, what he answered, and what follows from it.
+"""What an analyst is asked, what they answered, and what follows from it.
 
 The publisher is trusted, the analyst is not: nothing in a `LabelTask` comes from unprotected data.
 """
