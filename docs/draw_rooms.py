@@ -152,7 +152,7 @@ def draw_path() -> str:
     known = read_contracts().rooms
     if strange := [step.room for step in PATH if step.room not in known]:
         raise ValueError(f"The path leads through rooms that no contract names: {', '.join(strange)}")
-    gap, high, small = 16, 102, 30
+    gap, high, small = 16, 114, 30
     wide = (WIDTH - 2 * EDGE - gap * (len(PATH) - 1)) / len(PATH)
     frame, last = EDGE + high + 40, len(ON_A_SHARD) - 1
     below = frame + 12 + N_SHARDS * (small + 10) + 30
