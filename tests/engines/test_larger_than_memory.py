@@ -64,7 +64,8 @@ done = True
 thread.join()
 print(json.dumps({
     "holds": verdict.holds, "measured": verdict.measured, "shards": n_shards, "panel": 8 * N * LENGTH,
-    "verified": verify(folder / "out").holds, "allowed": MEMORY, "more": most - before, "left": [file.name for file in scratch.iterdir()],
+    "verified": verify(folder / "out").holds, "allowed": MEMORY, "more": most - before,
+    "left": [file.name for file in scratch.iterdir()],
 }))
 '''
 
