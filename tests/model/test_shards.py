@@ -206,7 +206,7 @@ class TestMeasures:
         found = candidate.measure(measure)
         assert found.value == pytest.approx(expected.value, rel=1e-9, abs=1e-12)
         assert (found.goal, found.range) == (expected.goal, expected.range)
-        assert candidate.note(measure) == ""
+        assert candidate.meaning_of(measure) == measure.meaning
 
     @pytest.mark.parametrize("measure", [utility.ValueLoss(), utility.PatternLoss()], ids=lambda m: m.name)
     def test_so_they_do_of_envelopes(self, measure):
@@ -221,12 +221,12 @@ class TestMeasures:
         measure = CorrelationLoss(between="series")
         assert measure.sampled > together.private.original.n_series
         assert candidate.measure(measure).value == pytest.approx(together.measure(measure).value, rel=1e-9)
-        assert candidate.note(measure) == ""
+        assert candidate.meaning_of(measure) == measure.meaning
 
     def test_a_sample_is_of_whole_groups_and_said_to_be_one(self, candidate, monkeypatch):
         monkeypatch.setattr(CorrelationLoss, "sampled", property(lambda self: 80))
         measure = CorrelationLoss(between="series")
-        assert candidate.note(measure) == "estimated from about 80 of 240 series, in whole groups"
+        assert candidate.meaning_of(measure).endswith("; on a sample of about 80 of 240 series, in whole groups")
         drawn = candidate.sample(80)
         assert 30 < drawn.private.original.n_series < 140
         assert drawn.check().holds

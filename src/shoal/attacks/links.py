@@ -107,6 +107,7 @@ class LinkFindings(Findings):
     n_originals: int
     n_published: int
     n_left_out: int
+    n_shards: int = 1
 
     @classmethod
     def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
@@ -132,6 +133,7 @@ class LinkFindings(Findings):
             n_originals,
             n_published,
             n_left_out,
+            sum(one.n_shards for one in several),
         )
 
     @property
@@ -214,8 +216,9 @@ def link_figures(
     found = views[better(views)]
     chance = found.chance
     success = float(min(chance.mean(), chance.max()))
-    prosecutor = max(surest(view) for view in views)
     at_most = np.maximum.reduce([view.chance for view in views])
+    # Being told the shard bounds each target's chance, but not which of them look surest.
+    prosecutor = max(surest(view) for view in views) if findings.n_shards == 1 else float(at_most.max())
     guess = float((findings.own_rows / findings.n_published if guesses is None else guesses).mean())
     others = float((found.sizes > found.own).mean())
     sole = found.sizes == 1

@@ -236,6 +236,10 @@ class Candidate:
         original, published, further = self.sides(measure)
         return measure.measure(original, published, **further)
 
+    def meaning_of(self, one: Measure | Attack[Any]) -> str:
+        """What a figure says."""
+        return one.meaning
+
     def find(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
         """What an attack finds of each target, by position; `first` is the number of originals in shards before."""
         original, published, further, _ = self.behind(targets)

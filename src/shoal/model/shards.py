@@ -360,12 +360,19 @@ class CandidateShards(Shards[Candidate]):
             )
         return self.sample(measure.sampled).measure(measure)
 
-    def note(self, measure: Measure) -> str:
-        """What a report must say about sampling; empty where every series was measured."""
-        n = measure.sampled
-        if not measure.why_whole or n is None or self.n_series <= n:
-            return ""
-        return f"estimated from about {n} of {self.n_series} series, in whole groups"
+    def meaning_of(self, one: Measure | Attack[Any]) -> str:
+        """What a figure says, with what must be said about shards beside it."""
+        if isinstance(one, Attack):
+            if one.bounded_by_shard:
+                return f"{one.meaning}; searched in the target's own shard, which can only help the adversary"
+            n = SAMPLE
+        elif one.why_whole and one.sampled is not None:
+            n = one.sampled
+        else:
+            return one.meaning
+        if self.n_series <= n:
+            return one.meaning
+        return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups"
 
     def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
@@ -383,9 +390,7 @@ class CandidateShards(Shards[Candidate]):
         targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
         found = self.map(partial(_find, attack, starts.tolist(), targets))
         risk: Risk = attack.risk(type(found[0]).merged(found))
-        # Being told the shard bounds what each target's chance is, not which of them look surest.
-        highest = getattr(risk, "highest", None)
-        return risk if highest is None else replace(risk, prosecutor=highest)
+        return risk
 
     def sample(self, n_series: int, seed: int = 0) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""

@@ -152,7 +152,7 @@ def scores_by_purpose(candidate: Candidate | CandidateShards) -> dict[str, dict[
         except (ParameterError, InputError):
             continue  # too short for a day, gaps, one group: `shoal utility` says which and why
         if math.isfinite(score.value):
-            found.setdefault(measure.purpose, {})[asked.label] = (score, measure.meaning)
+            found.setdefault(measure.purpose, {})[asked.label] = (score, candidate.meaning_of(measure))
     return found
 
 

@@ -118,7 +118,7 @@ def _figures(candidate: Candidate | EventsCandidate | CandidateShards, known: Ma
         alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
         # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
         figures = summarise(original, curves, max(alike, int(candidate.guarantee.parameters.get("k", 0))))
-    return Figures({m.name: (candidate.measure(m), m.meaning) for m in measures}, {}, figures)
+    return Figures({m.name: (candidate.measure(m), candidate.meaning_of(m)) for m in measures}, {}, figures)
 
 
 def _event_figures(candidate: EventsCandidate) -> Figures:

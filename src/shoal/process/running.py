@@ -105,7 +105,8 @@ def _search_and_publish(
         process["curves"] = curves_of(plan, found.candidate)
     steps.start("measuring")
     purposes = {} if plan.by_mechanism else scores_by_purpose(found.candidate)
-    limited = {name: (score, plan.measures[name].meaning) for name, score in found.frontier.chosen.scores.items()}
+    meaning_of, chosen = found.candidate.meaning_of, found.frontier.chosen
+    limited = {name: (score, meaning_of(plan.measures[name])) for name, score in chosen.scores.items()}
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     options = ReleaseOptions(
         require=plan.require,
@@ -125,7 +126,7 @@ def _search_and_publish(
             found.candidate,
             folder,
             ledger=None if release.ledger is None else base / release.ledger,
-            risks={name: (risk, plan.attacks[name].meaning) for name, risk in found.frontier.chosen.risks.items()},
+            risks={name: (risk, meaning_of(plan.attacks[name])) for name, risk in chosen.risks.items()},
             # Those with a limit first: of a small release the last ones may have to give way.
             scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
