@@ -17,8 +17,8 @@ def conclude(pairs: Pairs, folds: Sequence[Judged]) -> dict[str, Any]:
 
     No margin is asked for: which of two metrics to take is a choice under uncertainty, and the one that scores better
     on held-out pairs is taken, however unsure that is. A margin of two standard errors does no better on public days,
-    and forgoes what ten curves or more of a label task bring; of fewer, the score says little about the loss, and a margin,
-    by which next to nothing is used, does better (docs/results/pad.md).
+    and forgoes what ten curves or more of a label task bring; of fewer, the score says little about the loss, and a
+    margin, by which next to nothing is used, does better (docs/results/pad.md).
     """
     gain, error = expected_gain(pairs, folds)
     return {

@@ -31,8 +31,8 @@ PUBLIC: Source = "public"
 MULTIPLE = 4
 """A label task shows groups of at least so many times k subjects, for a release in groups of k within them: within
 groups of k there is nothing left to choose, and of much larger ones there are too few curves to label. Where
-1, 2, 4 and 8 all leave enough to learn from, 4 loses least: 1.00, 0.88, 0.82 and 0.96 of a generic release's loss in the
-mean. Over all cases, with sets of 48 days among them, 2 does: 1.00, 0.92, 0.96 and 0.97 (docs/results/pad.md)."""
+1, 2, 4 and 8 all leave enough to learn from, 4 loses least: 1.00, 0.88, 0.82 and 0.96 of a generic release's loss in
+the mean. Over all cases, with sets of 48 days among them, 2 does: 1.00, 0.92, 0.96 and 0.97 (docs/results/pad.md)."""
 
 ROUNDING = 1e-6
 """Of the largest value of a series: so far apart a private series and its copy may be, which is more than single
