@@ -21,7 +21,10 @@ Master = Annotated[
     str | None, typer.Option(help="Where Spark runs, such as local[4] or spark://host:7077; all cores by default.")
 ]
 Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")]
-Memory = Annotated[str | None, typer.Option(help="Bytes that --engine local may take, such as 2GB.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Bytes for blocks of rows with --engine local, such as 2GB; the shards at work come on top."),
+]
 ShardSize = Annotated[
     int | None,
     typer.Option(

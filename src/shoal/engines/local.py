@@ -1,4 +1,4 @@
-"""The work on one machine: in blocks that fit into the memory allowed, with scratch files for the rest."""
+"""The work on one machine: blocks of rows that fit into the memory allowed, scratch files for the rest."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ class LocalTable:
 
 
 class Local(Reading):
-    """Runs on this machine, in blocks.
+    """Runs on this machine, with scratch files for what is not being worked on.
 
     Parameters
     ----------
     memory
-        Bytes the work may take, as a number or as a text such as "2GB". Blocks are a sixteenth of it, shared by the
-        processes. Kept rows lie in scratch files; their pages count as cache, which the system takes back.
+        Bytes for blocks of rows on their way into series and shards, as a number or as a text such as "2GB". A block is
+        a sixteenth of it, shared by the processes. The shard that a process works on comes on top. Kept rows are in
+        scratch files; their pages count as cache, which the system takes back.
     processes
         How many work at once. One is this process itself, whose kernels use all cores by threads. With more, a script
         needs `if __name__ == "__main__":`, because each of them reads it.

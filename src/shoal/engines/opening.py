@@ -13,7 +13,7 @@ from shoal.engines.spark import Spark
 
 @contextmanager
 def open_local(*, memory: int | str | None = None, processes: int | None = None) -> Iterator[Engine]:
-    """This machine, in blocks; 2 GiB and one process where nobody says otherwise."""
+    """This machine, with 2 GiB for blocks of rows and one process by default."""
     with Local(memory=DEFAULT_MEMORY if memory is None else memory, processes=processes or 1) as engine:
         yield engine
 

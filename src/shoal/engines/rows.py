@@ -15,7 +15,7 @@ from shoal.errors import ParameterError
 ID, SUBJECT, ROW = "id", "subject", "row"
 
 SERIES = pa.schema([(ID, pa.string()), (SUBJECT, pa.string()), (ROW, pa.binary())])
-"""The columns every panel in blocks has."""
+"""The columns every table of series has."""
 
 _LARGEST_BLOCK = 2**31 - 1
 

@@ -88,7 +88,7 @@ def whole_keys(blocks: Blocks, keys: Sequence[str], *, rows: int = 1) -> Iterato
 
 
 def each_key(blocks: Blocks, keys: Sequence[str]) -> Iterator[pa.Table]:
-    """One table for each key, of sorted blocks. For few and large keys, such as leaves."""
+    """One table for each key, of sorted blocks. For few and large keys, such as shards."""
     for table in whole_keys(blocks, keys):
         bounds = [*np.flatnonzero(starts_of_keys(table.select(list(keys)), keys)), table.num_rows]
         for first, last in itertools.pairwise(bounds):

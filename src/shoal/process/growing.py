@@ -130,7 +130,7 @@ class _Place:
     def settle(self, growth: Growth) -> None:
         """Look what became of a release that was announced when a process ended."""
         for left in self.private.glob(".pseudonyms-*.partial"):
-            if left.is_file():  # folders of this name are of runs on an engine
+            if left.is_file():  # folders of this name are maps in parts, of runs in shards
                 left.unlink()
         if growth.announced is None:
             return

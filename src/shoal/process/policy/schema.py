@@ -140,7 +140,9 @@ class EnginePart(Part):
         default=None, description="spark: where it runs, such as local[4] or spark://host:7077. Unset: all cores here."
     )
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict, description="spark: its settings by name.")
-    memory: str | int | None = Field(default=None, description="local: bytes the work may take, such as 2GB.")
+    memory: str | int | None = Field(
+        default=None, description="local: bytes for blocks of rows, such as 2GB; the shards at work come on top."
+    )
     processes: int | None = Field(default=None, ge=1, description="local: how many work at once.")
 
     @model_validator(mode="before")
@@ -216,7 +218,7 @@ class Policy(Part):
     search: Search = Field(default=Search(), description="How much is tried.")
     engine: EnginePart | None = Field(
         default=None,
-        description="Where panels larger than memory are worked on: local or spark. Unset: in memory.",
+        description="Where a panel in shards is worked on: memory, local or spark. Unset: in memory, as one panel.",
     )
     release: ReleasePart = Field(default=ReleasePart(), description="What is written.")
     seed: int = Field(default=0, ge=0, description="Of everything that is drawn by chance, pseudonyms apart.")
