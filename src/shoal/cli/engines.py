@@ -29,7 +29,7 @@ ShardSize = Annotated[
     int | None,
     typer.Option(
         metavar="SUBJECTS",
-        help="Work in shards of at least so many subjects; with --engine a size follows from the data otherwise.",
+        help="Work in shards of about so many subjects, up to twice as many. With --engine alone it follows from the data.",
     ),
 ]
 Processes = Annotated[int | None, typer.Option(help="How many processes --engine local works with.")]

@@ -120,7 +120,7 @@ class ShardPlan:
     Parameters
     ----------
     size
-        The fewest subjects of a shard, up to twice as many; None: a size that follows from the data.
+        About how many subjects a shard has, up to twice as many; None: a size that follows from the data.
     least
         What a shard has at least, whatever the size asked for.
     within

@@ -101,7 +101,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     engine
         Where a panel lies that is too large for memory, such as `shoal.engines.Local()`: it is then read in shards.
     shard_size
-        With an engine: the fewest subjects of a shard, up to twice as many. Left out, it follows from the data.
+        With an engine: about how many subjects a shard has, up to twice as many. Left out, it follows from the data.
 
     Examples
     --------

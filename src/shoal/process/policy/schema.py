@@ -134,7 +134,7 @@ class EnginePart(Part):
     shard_size: int | None = Field(
         default=None,
         ge=1,
-        description="Fewest subjects of a shard, up to twice as many. Unset: a size that follows from the data.",
+        description="Subjects of a shard, about, up to twice as many. Unset: a size that follows from the data.",
     )
     master: str | None = Field(
         default=None, description="spark: where it runs, such as local[4] or spark://host:7077. Unset: all cores here."
