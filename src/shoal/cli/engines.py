@@ -29,7 +29,7 @@ ShardSize = Annotated[
     int | None,
     typer.Option(
         metavar="SUBJECTS",
-        help="Work in shards of about so many subjects, up to twice as many. With --engine alone it follows from the data.",
+        help="Work in shards of about so many subjects, up to twice as many; by default the data decides.",
     ),
 ]
 Processes = Annotated[int | None, typer.Option(help="How many processes --engine local works with.")]
