@@ -83,3 +83,23 @@ def replace_values(panel, values):
 
 def fail_with_data(number, candidate):
     raise ValueError(f"secret {candidate.private.original.ids[0]} {candidate.values[0, 0]}")
+
+
+def scaled(number, panel):
+    return {"number": number, "values": panel.values * 2.0, "none": np.empty((0, 3)), "words": ("a", None)}
+
+
+def total(number, panel):
+    return number, float(panel.values.sum())
+
+
+def joined_ids(number, shards):
+    return number, [(shard, panel.ids.tolist()) for shard, panel in shards]
+
+
+def length(number, name):
+    return number, len(name)
+
+
+def names_in(number, item):
+    return [f"{name}" for name in item]

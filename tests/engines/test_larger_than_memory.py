@@ -19,7 +19,7 @@ from shoal.model import PanelShards, Whole
 from shoal.release import release_candidate, verify, written_parts
 
 folder = Path(sys.argv[1])
-N, LENGTH, FILES, MEMORY, SIZE = 16_000, 2_000, 20, 64 * 2**20, 250
+N, LENGTH, FILES, MEMORY, SIZE = 14_000, 2_000, 20, 64 * 2**20, 120
 written_parts.PART_BYTES = 4 * 2**20
 (folder / "panel").mkdir()
 (folder / "scratch").mkdir()
@@ -64,8 +64,8 @@ done = True
 thread.join()
 print(json.dumps({
     "holds": verdict.holds, "measured": verdict.measured, "shards": n_shards, "panel": 8 * N * LENGTH,
-    "verified": verify(folder / "out").holds, "allowed": MEMORY, "more": most - before,
-    "left": [file.name for file in scratch.iterdir()],
+    "verified": verify(folder / "out").holds,
+    "allowed": MEMORY, "more": most - before, "left": [file.name for file in scratch.iterdir()],
 }))
 '''
 

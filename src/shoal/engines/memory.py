@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import guard
+from shoal.engines.local import parquet_files
 from shoal.engines.scatter import refuse_missing_keys
+from shoal.errors import InputError
 from shoal.model import PanelShards
 
 V = TypeVar("V")
@@ -63,7 +67,11 @@ class Memory(Reading):
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> MemoryTable:
         """A Parquet file or a folder of them."""
-        rows = ds.dataset(path, format="parquet").to_table(columns=None if columns is None else list(columns))
+        files = parquet_files(Path(path))
+        names = pq.read_schema(files[0]).names
+        if absent := [name for name in columns or () if name not in names]:
+            raise InputError(f"There is no column {absent[0]!r} in the table.")
+        rows = ds.dataset(files, format="parquet").to_table(columns=None if columns is None else list(columns))
         return MemoryTable(rows.replace_schema_metadata(None))
 
     def scatter(self, rows: pa.Table, parts: int | None = None) -> MemoryTable:

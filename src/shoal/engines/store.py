@@ -81,10 +81,16 @@ def _pieces(number: int, item: Any) -> Blocks:
     place = 0
     for raw in (memoryview(head), *(buffer.raw() for buffer in beside)):
         for first in range(0, max(1, raw.nbytes), _PIECE):
-            data = pa.array([raw[first : first + _PIECE]], pa.binary())
+            data = _entry(raw[first : first + _PIECE])
             # The place counts pieces, the sign of its lowest bit tells where a new buffer begins.
             yield pa.record_batch([[number], [2 * place + (first == 0)], data], schema=_PIECES)
             place += 1
+
+
+def _entry(raw: memoryview) -> pa.Array:
+    """A column of one entry that stands on the bytes themselves: `pa.array` would never let go of a memoryview."""
+    bounds = pa.py_buffer(np.array([0, raw.nbytes], dtype=np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(raw)])
 
 
 def _item(rows: pa.Table) -> Any:
