@@ -103,3 +103,27 @@ def length(number, name):
 
 def names_in(number, item):
     return [f"{name}" for name in item]
+
+
+LARGE = (1_300_000,)
+"""Numbers of an item that is cut into two pieces."""
+
+
+def names(number, panel):
+    return panel.ids.tolist()
+
+
+def large_item(number, panel):
+    return np.full(LARGE, number + 1.0)
+
+
+def shape_of(number, item):
+    return item.shape
+
+
+def sum_of(number, item):
+    return float(item.sum())
+
+
+def numbers(part, items):
+    return part, [number for number, _ in items]

@@ -1,7 +1,8 @@
 """Shards on an engine: each an item that is pickled, cut into pieces and kept where the engine likes.
 
 Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
-and forgets it. Numbers of an item travel beside its pickle, without a copy in between.
+and forgets it. Numbers of an item travel beside its pickle, without a copy in between. What is small and said of an item
+when it is made lies in a column of its own: engines read it without the rest.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.work import each_key, starts_of_keys, whole_keys
+from shoal.engines.work import Columns, Same, each_key, starts_of_keys, whole_keys
 from shoal.model.shards import Store
 
 T = TypeVar("T")
@@ -23,58 +25,86 @@ U = TypeVar("U")
 R = TypeVar("R")
 
 SHARD = "shard"
-_PART, _PLACE, _BUFFER, _BYTES = "part", "place", "buffer", "bytes"
+_PART, _PLACE, _BUFFER, _BYTES, _TOLD = "part", "place", "buffer", "bytes", "told"
 
+_ALIGNED = 16  # bytes: where arrays of numpy's own begin; for others kernels would be compiled once more
 _PIECE = 8 * 2**20  # bytes: many make up a shard, and one is no burden for a row of Spark's
-_PIECES = pa.schema([(SHARD, pa.int64()), (_BUFFER, pa.int64()), (_BYTES, pa.binary())])
-_GATHERED = pa.schema([(_PART, pa.int64()), (_PLACE, pa.int64()), *_PIECES])
+_PIECES = pa.schema([(SHARD, pa.int64()), (_BUFFER, pa.int64()), (_BYTES, pa.binary()), (_TOLD, pa.binary())])
+_GATHERED = pa.schema([(_PART, pa.int64()), (_PLACE, pa.int64()), *list(_PIECES)[:3]])
 _RESULTS = pa.schema([(SHARD, pa.int64()), (_BYTES, pa.binary())])
+_TELLING = pa.schema([(SHARD, pa.int64()), (_TOLD, pa.binary())])
+
+Items = Callable[[Blocks], Iterator[tuple[int, Any]]]
+"""Numbers of shards and their items, one after another."""
 
 
-@dataclass(frozen=True, eq=False)
 class EngineStore(Store[T]):
-    """Items of one kind on an engine, numbered from 0."""
+    """Items of one kind on an engine, numbered from 0.
 
-    engine: Engine
-    table: Table
-    n_shards: int
+    Parameters
+    ----------
+    engine, table
+        Where they lie.
+    n_shards
+        How many there are.
+    items
+        How they are made of blocks of the table; None: put together from their pieces.
+    """
+
+    def __init__(self, engine: Engine, table: Table, n_shards: int, items: Items | None = None) -> None:
+        self.engine = engine
+        self.n_shards = n_shards
+        self._table = table
+        self._items: Items = items or _items
+        self._kept = items is None
 
     @classmethod
     def of(
         cls, engine: Engine, table: Table, keys: str, make: Callable[[pa.Table], T], n_shards: int
     ) -> EngineStore[T]:
         """Items made of all rows with the same key, which is the number of the shard; rows are sorted by id."""
-        pieces = engine.together(table, [keys], _Make(keys, make), _PIECES, order=["id"])
-        return cls(engine, engine.keep(pieces), n_shards)
+        rows = engine.together(table, [keys], Same(), table.schema, order=["id"])
+        return cls(engine, rows, n_shards, _Made(keys, make))
+
+    def persist(self) -> None:
+        """Put the items together now, and not once more for each use."""
+        if not self._kept:
+            pieces = self.engine.map(self._table, _Each(self._items, _same), _PIECES)
+            self._table, self._items, self._kept = self.engine.keep(pieces), _items, True
 
     def map(self, work: Callable[[int, T], R]) -> list[R]:
         """Small results of all shards, in their order."""
-        found = self.engine.collect(self.engine.map(self.table, _Map(work), _RESULTS))
-        return _in_order(found)
+        self.persist()
+        return _in_order(self.engine.collect(self.engine.map(self._table, _Map(self._items, work), _RESULTS)))
 
-    def each(self, work: Callable[[int, T], U]) -> EngineStore[U]:
+    def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> EngineStore[U]:
         """Large results, which stay on the engine."""
-        return EngineStore(
-            self.engine, self.engine.keep(self.engine.map(self.table, _Each(work), _PIECES)), self.n_shards
-        )
+        made = self.engine.map(self._table, _Each(self._items, work, tell), _PIECES)
+        return EngineStore(self.engine, self.engine.keep(made), self.n_shards)
+
+    def told(self) -> list[Any]:
+        """What was told of each item when it was made."""
+        found = self.engine.collect(self.engine.map(self._table, Columns((SHARD, _TOLD)), _TELLING))
+        return _in_order(found.filter(pc.is_valid(found[_TOLD])))
 
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
         """Some shards together in one place, in the order given; small results, in the order of the parts."""
         of, place = np.full(self.n_shards, -1), np.zeros(self.n_shards, dtype=np.int64)
         for number, shards in enumerate(parts):
             of[list(shards)], place[list(shards)] = number, np.arange(len(shards))
-        placed = self.engine.map(self.table, _Place(tuple(of.tolist()), tuple(place.tolist())), _GATHERED)
+        self.persist()
+        placed = self.engine.map(self._table, _Place(tuple(of.tolist()), tuple(place.tolist())), _GATHERED)
         table = self.engine.together(placed, [_PART], _Gather(work), _RESULTS, order=[_PLACE, _BUFFER])
         return _in_order(self.engine.collect(table))
 
 
 def _in_order(found: pa.Table) -> list[Any]:
     order = np.argsort(found[SHARD].to_numpy(), kind="stable")
-    results = found[_BYTES].to_pylist()
+    results = found.column(1).to_pylist()
     return [pickle.loads(results[i]) for i in order]
 
 
-def _pieces(number: int, item: Any) -> Blocks:
+def _pieces(number: int, item: Any, told: bytes | None) -> Blocks:
     """An item in rows: the pickle first, then the numbers it stands on."""
     beside: list[pickle.PickleBuffer] = []
     head = pickle.dumps(item, protocol=5, buffer_callback=beside.append)
@@ -82,8 +112,9 @@ def _pieces(number: int, item: Any) -> Blocks:
     for raw in (memoryview(head), *(buffer.raw() for buffer in beside)):
         for first in range(0, max(1, raw.nbytes), _PIECE):
             data = _entry(raw[first : first + _PIECE])
+            said = pa.array([told if place == 0 else None], pa.binary())
             # The place counts pieces, the sign of its lowest bit tells where a new buffer begins.
-            yield pa.record_batch([[number], [2 * place + (first == 0)], data], schema=_PIECES)
+            yield pa.record_batch([[number], [2 * place + (first == 0)], data, said], schema=_PIECES)
             place += 1
 
 
@@ -95,13 +126,20 @@ def _entry(raw: memoryview) -> pa.Array:
 
 def _item(rows: pa.Table) -> Any:
     """The item of all rows of a shard, in their order."""
-    buffers: list[list[Any]] = []
+    buffers: list[list[pa.Buffer]] = []
     for place, data in zip(rows[_BUFFER].to_pylist(), rows[_BYTES], strict=True):
         if place % 2:
             buffers.append([])
         buffers[-1].append(data.as_buffer())
-    joined = [b"".join(pieces) if len(pieces) > 1 else pieces[0].to_pybytes() for pieces in buffers]
+    joined = [_joined(pieces) for pieces in buffers]
     return pickle.loads(joined[0], buffers=joined[1:])
+
+
+def _joined(pieces: list[pa.Buffer]) -> pa.Buffer | bytes:
+    """One buffer of numbers; a copy only where there are several, or where numbers would begin at an odd place."""
+    if len(pieces) > 1:
+        return b"".join(pieces)
+    return pieces[0].to_pybytes() if pieces[0].address % _ALIGNED else pieces[0]
 
 
 def _items(blocks: Blocks) -> Iterator[tuple[int, Any]]:
@@ -109,36 +147,45 @@ def _items(blocks: Blocks) -> Iterator[tuple[int, Any]]:
         yield int(rows[SHARD][0].as_py()), _item(rows)
 
 
+def _same(number: int, item: Any) -> Any:
+    return item
+
+
 def _result(number: int, found: Any) -> pa.RecordBatch:
     return pa.record_batch([[number], pa.array([pickle.dumps(found, protocol=5)], pa.binary())], schema=_RESULTS)
 
 
 @dataclass(frozen=True)
-class _Make:
+class _Made:
     keys: str
     make: Callable[[pa.Table], Any]
 
-    def __call__(self, blocks: Blocks) -> Blocks:
+    def __call__(self, blocks: Blocks) -> Iterator[tuple[int, Any]]:
         for rows in each_key(blocks, [self.keys]):
-            yield from _pieces(int(rows[self.keys][0].as_py()), self.make(rows))
+            yield int(rows[self.keys][0].as_py()), self.make(rows)
 
 
 @dataclass(frozen=True)
 class _Map:
+    items: Items
     work: Callable[[int, Any], Any]
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        for number, item in _items(blocks):
+        for number, item in self.items(blocks):
             yield _result(number, self.work(number, item))
 
 
 @dataclass(frozen=True)
 class _Each:
+    items: Items
     work: Callable[[int, Any], Any]
+    tell: Callable[[int, Any], Any] | None = None
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        for number, item in _items(blocks):
-            yield from _pieces(number, self.work(number, item))
+        for number, item in self.items(blocks):
+            made = self.work(number, item)
+            told = None if self.tell is None else pickle.dumps(self.tell(number, made), protocol=5)
+            yield from _pieces(number, made, told)
 
 
 @dataclass(frozen=True)
@@ -152,7 +199,7 @@ class _Place:
         for block in blocks:
             numbers = block.column(SHARD).to_pylist()
             parts, places = [self.parts[n] for n in numbers], [self.places[n] for n in numbers]
-            yield pa.record_batch([pa.array(parts), pa.array(places), *block.columns], schema=_GATHERED)
+            yield pa.record_batch([pa.array(parts), pa.array(places), *block.columns[:3]], schema=_GATHERED)
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class Steps(Method):
         """Each step with figures of what the steps before it make of the whole panel."""
         prepared: list[Method] = []
         working = panel
+        if len(self.steps) > 1:
+            panel.store.persist()  # shards are made of rows once, for all steps
         for step in self.steps:
             prepared.append(step.prepare(working))
             if len(prepared) < len(self.steps):

@@ -11,7 +11,7 @@ from shoal.model.candidate import Candidate, Recipe
 from shoal.model.described import Described
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Panel
-from shoal.model.shards import CandidateShards, PanelShards, ShardPlan
+from shoal.model.shards import CandidateShards, PanelShards, ShardPlan, facts_of
 
 Progress = Callable[[int, int], None]
 """Called now and then with (rows done, rows in all)."""
@@ -60,7 +60,7 @@ class Method(Described):
         if self.why_whole:
             raise ParameterError(self.why_whole)
         split = panel.split(self.shard_plan)
-        store = split.store.each(partial(_anonymize_shard, self.prepare(split)))
+        store = split.store.each(partial(_anonymize_shard, self.prepare(split)), facts_of)
         return CandidateShards.of(store, split, self.merged)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:

@@ -49,8 +49,16 @@ class Store(ABC, Generic[T]):
         """Small results of all shards, in their order."""
 
     @abstractmethod
-    def each(self, work: Callable[[int, T], U]) -> Store[U]:
-        """Large results, which stay where they are."""
+    def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> Store[U]:
+        """Large results, which stay where they are; `told` has what `tell` says of each of them."""
+
+    @abstractmethod
+    def told(self) -> list[Any]:
+        """What was told of each item when it was made: small, and read without the items."""
+
+    @abstractmethod
+    def persist(self) -> None:
+        """Make the items once, where they are to be used more than once."""
 
     @abstractmethod
     def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
@@ -163,8 +171,14 @@ class _Unsplit(Store[Any]):
     def map(self, work: Any) -> list[Any]:
         raise ParameterError("This panel is not split into shards yet; methods do that.")
 
-    def each(self, work: Any) -> Any:
+    def each(self, work: Any, tell: Any = None) -> Any:
         return self.map(work)
+
+    def told(self) -> list[Any]:
+        return self.map(None)
+
+    def persist(self) -> None:
+        self.map(None)
 
     def gather(self, parts: Any, work: Any) -> list[Any]:
         return self.map(work)
@@ -249,7 +263,8 @@ class ShardFacts:
     secrets: Mapping[str, Any]
 
 
-def _facts(number: int, candidate: Candidate) -> ShardFacts:
+def facts_of(number: int, candidate: Candidate) -> ShardFacts:
+    """What a candidate says about itself."""
     return ShardFacts(
         candidate.private.original.n_series,
         len(candidate.published),
@@ -297,16 +312,22 @@ class CandidateShards(Shards[Candidate]):
     def of(
         cls, store: Store[Candidate], panel: PanelShards, merged: Callable[[Sequence[Recipe]], Recipe]
     ) -> CandidateShards:
-        """The candidates of all shards; `merged` makes one recipe of theirs."""
-        facts = tuple(store.map(_facts))
+        """The candidates of all shards, told of by `facts_of`; `merged` makes one recipe of theirs."""
+        facts: tuple[ShardFacts, ...] = tuple(store.told())
         # A guarantee that one shard does not claim is not claimed of all.
         claimed = [g for g in facts[0].guarantees if all(g in other.guarantees for other in facts)]
         if not claimed:
             claimed = [next(f.guarantees[0] for f in facts if f.guarantees[0].name == "none")]
         found = merged([fact.recipe for fact in facts])
         recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
+        # Candidates have their originals with them; the shards they were made of are let go.
         return cls(
-            store=store, panel=panel, guarantee=claimed[0], recipe=recipe, further=tuple(claimed[1:]), facts=facts
+            store=store,
+            panel=replace(panel, store=_Unsplit()),
+            guarantee=claimed[0],
+            recipe=recipe,
+            further=tuple(claimed[1:]),
+            facts=facts,
         )
 
     @property
