@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pyarrow.parquet as pq
 
 FILE = 50_000  # series in a file of days
 LONG = 1_000_000, 750  # 6 GB
+PARTS = 32  # of series made on an engine: every task costs some 80 ms on Spark
+COUNTED = pa.schema([("n", pa.int64())])
 SCHEMA = pa.schema([("id", pa.string()), ("subject", pa.string()), ("row", pa.binary())])
 
 
@@ -40,11 +43,16 @@ def write_profiles(job: tuple[Path, int, int]) -> None:
     write_rows(folder / f"profiles-{number:04}.parquet", number, values)
 
 
-def write_rows(path: Path, number: int, values: np.ndarray) -> None:
+def rows_of(number: int, values: np.ndarray) -> pa.Table:
+    """Series of one block or file, with names."""
     from shoal.engines.rows import pack
 
     ids = pa.array([f"{number:04}-{i:05}" for i in range(len(values))])
-    table = pa.table([ids, ids, pack(values)], schema=SCHEMA)
+    return pa.table([ids, ids, pack(values)], schema=SCHEMA)
+
+
+def write_rows(path: Path, number: int, values: np.ndarray) -> None:
+    table = rows_of(number, values)
     aside = path.with_name(f".{path.name}")
     pq.write_table(table, aside, row_group_size=max(1, 2**24 // (8 * values.shape[1])), use_dictionary=False)
     aside.rename(path)
@@ -85,7 +93,39 @@ def linked(files: list[str]) -> Iterator[str]:
         yield folder
 
 
-def block_panel(engine: Any, path: str, n: int, n_instants: int) -> Any:
-    from shoal.engines.blocks import BlockPanel, Clock
+def panel_on(engine: Any, table: Any, n: int, n_instants: int, size: int | None = None) -> Any:
+    """A table of rows of bytes as a panel in shards."""
+    from shoal.engines.series import SeriesTable
+    from shoal.model import PanelShards, Whole
 
-    return BlockPanel(engine, engine.read(path), Clock(np.arange(n_instants)), n_series=n, n_subjects=n)
+    whole = Whole(n_series=n, n_subjects=n, n_missing=0, times=np.arange(n_instants))
+    return PanelShards.of(SeriesTable(engine, table, whole), size)
+
+
+@dataclass(frozen=True)
+class Made:
+    """Series of the blocks with these numbers: `values(number, n)` gives those of one."""
+
+    values: Any
+
+    def __call__(self, blocks: Any) -> Any:
+        for block in blocks:
+            for number, n in zip(*(column.to_pylist() for column in block.columns), strict=True):
+                yield rows_of(number, self.values(number, n)).to_batches()[0]
+
+
+def made_on(engine: Any, values: Any, n: int, at_once: int, n_instants: int, size: int | None = None) -> Any:
+    """So many series made on an engine and kept there, block by block from the block's number."""
+    counts = [min(at_once, n - first) for first in range(0, n, at_once)]
+    numbers = pa.table({"number": pa.array(range(len(counts)), pa.int64()), "n": pa.array(counts, pa.int64())})
+    table = engine.keep(engine.map(engine.scatter(numbers, min(len(counts), PARTS)), Made(values), SCHEMA))
+    rows = engine.collect(engine.map(table, CountRows(), COUNTED))
+    if sum(rows["n"].to_pylist()) != n:  # which also makes them: that is not timed
+        sys.exit("The panel is not whole.")
+    return panel_on(engine, table, n, n_instants, size)
+
+
+@dataclass(frozen=True)
+class CountRows:
+    def __call__(self, blocks: Any) -> Any:
+        yield pa.record_batch([pa.array([sum(block.num_rows for block in blocks)])], schema=COUNTED)

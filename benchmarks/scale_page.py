@@ -28,6 +28,8 @@ def write_page(results: dict[str, Any]) -> str:
     if "local" in results:
         sections.append(local_section(results["local"]))
     sections += [other_section(results[name], title) for name, title in OTHERS.items() if name in results]
+    if missing := [name for name in ("memory", *SIZES, "local", *OTHERS) if name not in results]:
+        sections.append(f"Not measured with this version: the parts {', '.join(missing)} of `benchmarks/scale.py`.")
     return "\n\n".join(sections) + "\n"
 
 
@@ -39,18 +41,19 @@ def growth_section(results: dict[str, Any]) -> str:
     lines = [
         "## Microaggregation on Spark, local[2]",
         "",
-        f"Half-hourly days (48 values), k = {K}, algorithm MDAV, leaves of 50 000 to 100 000, read from Parquet, then "
-        "checked.",
+        f"Half-hourly days (48 values), k = {K}, algorithm MDAV, shards of 50 000 to 100 000 subjects, read from "
+        "Parquet, then checked.",
         "",
-        "| series | leaves | method, s | check, s | both, s | smallest group | driver, MB | Java, MB | live heap, MB | "
-        "largest worker, MB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| series | shards | method, s | check, s | both, s | smallest group | driver, MB | Java, MB | live heap, MB | "
+        "largest worker, MB | scratch, GB |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in found:
         both = row["method_seconds"] + row["check_seconds"]
-        figures = [f"{row['series']:,}", row["leaves"], round(row["method_seconds"]), round(row["check_seconds"])]
+        figures = [f"{row['series']:,}", row["shards"], round(row["method_seconds"]), round(row["check_seconds"])]
         figures += [round(both), f"{row['smallest']} ({'holds' if row['holds'] else 'DOES NOT HOLD'})"]
         figures += [round(row[f"{name}_bytes"] / 1e6) for name in ("driver", "java", "heap", "worker")]
+        figures.append(round(row["scratch_bytes"] / 1e9, 1))
         lines.append(f"| {' | '.join(map(str, figures))} |")
     if len(found) > 1:
         steps = [f"{exponent(a, b):.2f} from {a['series']:,} to {b['series']:,}" for a, b in pairs(found)]
@@ -61,7 +64,8 @@ def growth_section(results: dict[str, Any]) -> str:
     lines += [
         "",
         "Driver: the largest memory of the Python that directs the work. Java: of Spark itself, which here is driver "
-        "and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end.",
+        "and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end. "
+        "Scratch: the most that lay in Spark's folder of shuffled and kept rows.",
     ]
     return "\n".join(lines)
 
@@ -82,13 +86,13 @@ def loss_section(engine: dict[str, Any], memory: dict[str, Any]) -> str:
         [
             "## Loss against one machine",
             "",
-            f"The same {memory['series']:,} series, SSE / SST. Groups on the engine do not cross leaves.",
+            f"The same {memory['series']:,} series, SSE / SST. Groups do not cross shards.",
             "",
             "| where | loss | ratio | method, s | check, s |",
             "|---|---|---|---|---|",
             f"| in memory, 2 threads | {memory['loss']:.5f} | 1 | {memory['method_seconds']:.0f} | "
             f"{memory['check_seconds']:.1f} |",
-            f"| Spark, {engine['leaves']} leaves | {engine['loss']:.5f} | {ratio:.4f} | "
+            f"| Spark, {engine['shards']} shards | {engine['loss']:.5f} | {ratio:.4f} | "
             f"{engine['method_seconds']:.0f} | {engine['check_seconds']:.1f} |",
             "",
             f"Wanted: at most 3 % above one machine; it is {100 * (ratio - 1):.1f} %.",
@@ -105,10 +109,10 @@ def local_section(row: dict[str, Any]) -> str:
             f"{row['limit_bytes'] / 1e9:g} GB in all, pages of files included: {row['series']:,} x {LONG[1]} values, "
             f"{row['panel_bytes'] / 1e9:.1f} GB.",
             "",
-            "| method, s | check, s | smallest group | leaves | most memory, GB | scratch files, GB | killed |",
+            "| method, s | check, s | smallest group | shards | most memory, GB | scratch files, GB | killed |",
             "|---|---|---|---|---|---|---|",
             f"| {row['method_seconds']:.0f} | {row['check_seconds']:.0f} | {row['smallest']} "
-            f"({'holds' if row['holds'] else 'DOES NOT HOLD'}) | {row['leaves']} | {row['peak_bytes'] / 1e9:.2f} | "
+            f"({'holds' if row['holds'] else 'DOES NOT HOLD'}) | {row['shards']} | {row['peak_bytes'] / 1e9:.2f} | "
             f"{row['scratch_bytes'] / 1e9:.1f} | {row['failures']} |",
         ]
     )

@@ -6,6 +6,7 @@ import os
 import resource
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -111,9 +112,8 @@ class Disk:
     def _look(self) -> None:
         while not self._stop.wait(1.0):
             total = 0
-            for file in self._folder.rglob("*.arrow"):
-                try:
-                    total += file.stat().st_size
-                except OSError:
-                    continue
+            for folder, _, files in os.walk(self._folder):
+                for name in files:
+                    with suppress(OSError):  # gone meanwhile
+                        total += Path(folder, name).stat().st_size
             self.most = max(self.most, total)

@@ -1,8 +1,8 @@
 """Shards on an engine: each an item that is pickled, cut into pieces and kept where the engine likes.
 
 Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
-and forgets it. Numbers of an item travel beside its pickle, without a copy in between. What is small and said of an item
-when it is made lies in a column of its own: engines read it without the rest.
+and forgets it. Numbers of an item travel beside its pickle, without a copy in between. What is small and told of an
+item when it is made lies in a column of its own: engines read it without the rest.
 """
 
 from __future__ import annotations
