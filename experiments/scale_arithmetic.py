@@ -1,25 +1,21 @@
 """What 35 million meters would take, reckoned from what a few thousand take here.
 
-Every step of a release runs on the local engine, on one core, over simulated meters of the full length, in blocks as
-large as an executor of the cluster would have them. Its processor time, the rows it brings together and keeps, and the
-bytes of these are counted. Spark's own share, moving rows between Java and Python and through a shuffle, is measured in
-a session of one core. Both are carried over in proportion to the number of series, which is right for every step:
-leaves have the same size however many there are. Where the leaves here are smaller than there, grouping is reckoned
-with the power of the leaf's size by which it grows.
+Every step of a release runs on the local engine, on one core, over simulated meters of the full length. Its processor
+time, the rows it brings together and keeps, and the bytes of these are counted. Spark's own share, moving rows between
+Java and Python and through a shuffle, is measured in a session of one core. Both are carried over in proportion to the
+number of series, which is right for every step: shards have the same size however many there are.
 
 Writes arithmetic.md, by default to docs/results; every figure in it is computed.
 """
 
 import argparse
 import platform
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 from scale_arithmetic_measures import (
     GB,
-    GROUPING,
     PER_DAY,
-    SHARE,
     Cluster,
     Measured,
     SparkCosts,
@@ -27,16 +23,17 @@ from scale_arithmetic_measures import (
     measure_steps,
 )
 
+from shoal.engines.shard_plan import default_size
+from shoal.model import Whole
+
 ROOT = Path(__file__).resolve().parents[1]
-LEAF_POWER = 0.7
-"""By which the work for each series grows with the size of its leaf (benchmarks/mdav_index.py: time grows by 1.7)."""
 
 
 def main() -> None:
     """Measure, reckon and write."""
     given = arguments()
     cluster = Cluster(given.executors, given.cores, given.memory, given.network, given.busy)
-    measured = measure_steps(given.series, given.days, given.k, given.targets, cluster.part_bytes)
+    measured = measure_steps(given.series, given.days, given.k, given.targets)
     spark = None if given.without_spark else measure_spark(given.days * PER_DAY)
     given.out.mkdir(parents=True, exist_ok=True)
     written = given.out / "arithmetic.md"
@@ -67,7 +64,6 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     length = given.days * PER_DAY
     factor = given.meters / given.series
     row_bytes = 8 * length
-    measured = in_larger_leaves(given, cluster, measured, row_bytes)
     command = "python experiments/scale_arithmetic.py" + (
         "" if given.series == 2000 else f" --series {given.series} --days {given.days}"
     )
@@ -77,7 +73,7 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
         f"Written by `{command}`; do not edit. How to run it is said under [scale](../scale.md).",
         "",
         f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
-        f"{given.series:,} simulated meters × {length:,} half hours, k = {given.k}, leaves: {measured.leaves}, through "
+        f"{given.series:,} simulated meters × {length:,} half hours, k = {given.k}, shards: {measured.shards}, through "
         f"every step of a release; k-anonymity holds: {'yes' if measured.holds else 'no'}. Carried over in proportion "
         f"to the meters, to a cluster of {cluster.words}.",
         "",
@@ -121,19 +117,6 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     return "\n".join(lines) + "\n"
 
 
-def in_larger_leaves(given: argparse.Namespace, cluster: Cluster, measured: Measured, row_bytes: int) -> Measured:
-    """The same with the work of grouping as it is in leaves of the size they have there, between one and two times."""
-    there, here = 1.5 * cluster.leaf(given.k, row_bytes), given.series / measured.leaves
-    more = max(1.0, there / here) ** LEAF_POWER
-    steps = [
-        replace(step, name=f"{step.name}, × {more:.2f} for leaves", seconds=more * step.seconds)
-        if step.name == GROUPING
-        else step
-        for step in measured.steps
-    ]
-    return replace(measured, steps=steps)
-
-
 def _largest(measured: Measured, factor: float) -> list[str]:
     shuffles = [(size, step.name, keys) for step in measured.steps for keys, size in step.shuffled]
     heavy = sorted((s for s in shuffles if s[0] * factor >= 1e11), reverse=True)
@@ -149,20 +132,19 @@ def _largest(measured: Measured, factor: float) -> list[str]:
 
 
 def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: float, moved: float) -> list[str]:
-    planned = cluster.leaf(given.k, row_bytes)
+    n = given.meters
+    whole = Whole(n_series=n, n_subjects=n, n_missing=0, times=np.arange(given.days * PER_DAY))
+    planned = max(3 * given.k, default_size(whole))
     disk = (kept + moved) / cluster.executors
     return [
         "## Memory and disk",
         "",
         "| what | how much |",
         "|---|---|",
-        f"| a Python worker may hold as a whole | {_size(cluster.part_bytes)}: 1/{SHARE} of "
-        f"{cluster.memory} GiB, shared by {cluster.cores} cores |",
-        f"| leaf, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
-        f"{_size(2 * planned * row_bytes)} |",
-        f"| leaves | about {given.meters / (1.5 * planned):,.0f} |",
-        f"| targets of the attack, in every Python worker | {_size(given.targets * row_bytes)} |",
-        "| driver | a sample of at most 320 MiB, targets, plans and counts: the same for any number of meters |",
+        f"| shard, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
+        f"{_size(2 * planned * row_bytes)} of readings; what is published is as much again |",
+        f"| shards | about {n / (1.5 * planned):,.0f} |",
+        "| driver | a sample of at most 320 MiB, plans, and a few figures of each shard |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]
 

@@ -19,20 +19,18 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shoal import KAnonymity, Microaggregation, simulate
+from shoal import Microaggregation, publish, simulate, verify
 from shoal.attacks import KnownTotals
-from shoal.engines import Local, Same, anonymize, attack, check, measure, read_blocks
+from shoal.engines import Local, Same
 from shoal.engines import spark as spark_engine
 from shoal.engines.contract import Blocks
+from shoal.engines.local import LocalTable
+from shoal.engines.parts import MappedPart
+from shoal.engines.work import Columns
 from shoal.errors import ParameterError
-from shoal.release.parts import release_blocks
-from shoal.utility import InformationLoss
 
 GB = 1e9
-GROUPING = "microaggregation"
 PER_DAY = 48
-SHARE = spark_engine._SHARE
-"""Of an executor's memory: what its Pythons may hold as a whole."""
 _SPARK_ROWS = 1500
 
 
@@ -45,15 +43,6 @@ class Cluster:
     memory: int
     network: float
     busy: float
-
-    @property
-    def part_bytes(self) -> int:
-        """What a Python worker may hold as a whole: the rule of the Spark engine."""
-        return self.memory * 2**30 // SHARE // self.cores
-
-    def leaf(self, k: int, row_bytes: int) -> int:
-        """The fewest subjects of a leaf: half of what fits, and at least 3k. Up to twice as many."""
-        return max(3 * k, min(50_000, self.part_bytes // row_bytes // 2))
 
     @property
     def all_cores(self) -> int:
@@ -94,8 +83,8 @@ class Step:
 class Counting(Local):
     """The local engine in one process, with a count of what it moves."""
 
-    def __init__(self, part_bytes: int, scratch: Path) -> None:
-        super().__init__(memory=16 * part_bytes, scratch=scratch)
+    def __init__(self, scratch: Path) -> None:
+        super().__init__(scratch=scratch)
         self.step = Step("before")
         self.input_rows = 1
 
@@ -103,6 +92,13 @@ class Counting(Local):
         """The same, rows counted as they are read."""
         table = super().read(path, columns)
         return self.map(table, _Watch(self._saw_input), table.schema)
+
+    def map(self, table, work, schema):  # type: ignore[no-untyped-def]
+        """The same; of kept rows only the columns asked for are read."""
+        if isinstance(work, Columns) and all(isinstance(getattr(part, "work", None), _Watch) for part in table.parts):
+            parts = (MappedPart(MappedPart(p.part, work, schema), p.work, schema) for p in table.parts)
+            return LocalTable(tuple(parts), schema)
+        return super().map(table, work, schema)
 
     def together(self, table, keys, work, schema, *, order=()):  # type: ignore[no-untyped-def]
         """The same, with the bytes of what was written by key."""
@@ -150,18 +146,18 @@ class Measured:
     steps: list[Step]
     input_bytes: int
     release_bytes: int
-    leaves: int
+    shards: int
     holds: bool
 
 
-def measure_steps(n: int, days: int, k: int, targets: int, part_bytes: int) -> Measured:
+def measure_steps(n: int, days: int, k: int, targets: int) -> Measured:
     """Run all steps once, after a small run in which the kernels are compiled."""
     with tempfile.TemporaryDirectory(prefix="shoal-arithmetic-") as folder:
         place = Path(folder)
         write_meters(place / "small.parquet", 4 * k, min(3, days))
-        run_steps(place / "small.parquet", place, 2**24, k, 2 * k)
+        run_steps(place / "small.parquet", place, k, 2 * k)
         write_meters(place / "meters.parquet", n, days)
-        return run_steps(place / "meters.parquet", place, part_bytes, k, targets)
+        return run_steps(place / "meters.parquet", place, k, targets)
 
 
 def write_meters(path: Path, n: int, days: int) -> None:
@@ -183,27 +179,24 @@ def write_meters(path: Path, n: int, days: int) -> None:
     writer.close()
 
 
-def run_steps(path: Path, place: Path, part_bytes: int, k: int, targets: int) -> Measured:
-    """Read, group, check, attack, measure, write."""
+def run_steps(path: Path, place: Path, k: int, targets: int) -> Measured:
+    """Read, group, attack, publish."""
     steps: list[Step] = []
     out = place / f"release-{path.stem}"
-    with Counting(part_bytes, place) as engine:
+    with Counting(place) as engine:
         engine.input_rows = pq.read_metadata(path).num_rows
         with engine.doing("read", steps):
-            panel = read_blocks(engine, path, digests=False)
-        with engine.doing(GROUPING, steps):
-            candidate = anonymize(Microaggregation(k=k), panel)
-        with engine.doing("check", steps):
-            verdict = check(KAnonymity(k), candidate)
+            panel = engine.read_panel(path, digests=False)
+        with engine.doing("microaggregation", steps):
+            candidate = Microaggregation(k=k).anonymize(panel)
         with engine.doing("attack: known totals", steps):
-            attack(KnownTotals(), candidate, targets=targets)
-        with engine.doing("measure: information loss", steps):
-            measure(InformationLoss(), candidate)
-        with engine.doing("release", steps):
-            release_blocks(candidate, out, summary="reckoning")
-        leaves = int(candidate.recipe.figures["leaves"])
+            risk = candidate.attack(KnownTotals(), n_targets=targets)
+        with engine.doing("check, measure, write, verify", steps):
+            publish(candidate, out, risks={KnownTotals.name: (risk, KnownTotals().meaning)})
+        shards = candidate.n_shards
+    holds = verify(out).outcome == "holds"
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-    return Measured(steps, path.stat().st_size, size, leaves, verdict.holds)
+    return Measured(steps, path.stat().st_size, size, shards, holds)
 
 
 @dataclass(frozen=True)
