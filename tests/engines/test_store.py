@@ -51,7 +51,7 @@ def test_small_items_of_the_driver_are_worked_on_in_order(engine):
 def test_nothing_of_an_item_stays_in_memory():
     numbers = np.ones(1000).view(Numbers)
     watched = weakref.ref(numbers)
-    for _ in store._pieces(0, {"numbers": numbers}):
+    for _ in store._pieces(0, {"numbers": numbers}, None):
         pass
     del _, numbers
     gc.collect()
