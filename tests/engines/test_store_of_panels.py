@@ -54,7 +54,7 @@ def test_shards_are_made_of_rows_once(monkeypatch, before):
 
 
 def test_a_candidate_lets_go_of_the_shards_it_was_made_of(local):
-    before = {file for file in local._new_scratch().path.parent.rglob("*.arrow")}
+    before = set(local._new_scratch().path.parent.rglob("*.arrow"))
     candidate = Microaggregation(k=3).anonymize(small_shards(local))
     folders = {file.parent for file in local._new_scratch().path.parent.rglob("*.arrow")} - {f.parent for f in before}
     assert len(folders) == 1  # that of the candidates

@@ -108,8 +108,19 @@ def test_a_killed_executor_changes_nothing(no_session, panel, undisturbed, marks
     assert found == undisturbed
 
 
-def test_a_killed_process_writes_nothing_and_the_next_run_the_same(panel, undisturbed, marks, tmp_path, monkeypatch):
+def test_a_killed_process_changes_nothing(panel, undisturbed, marks, tmp_path, monkeypatch):
     monkeypatch.setattr("shoal.engines.local._SMALL", 1024)  # or so little is written by this process itself
+    killer = Killer(marks, other_process)
+    with Local(memory="64MB", processes=2) as engine:
+        found = released(engine, panel, tmp_path / "out")
+    killer.join()
+    assert killer.killed is not None
+    assert found == undisturbed
+
+
+def test_a_process_that_is_killed_again_and_again_writes_nothing(panel, undisturbed, marks, tmp_path, monkeypatch):
+    monkeypatch.setattr("shoal.engines.local._SMALL", 1024)
+    monkeypatch.setattr("shoal.engines.local.Local._run.__kwdefaults__", {"again": 0})
     killer = Killer(marks, other_process)
     with Local(memory="64MB", processes=2) as engine, pytest.raises(WorkFailedError, match="A process of the engine"):
         released(engine, panel, tmp_path / "out")
@@ -117,5 +128,3 @@ def test_a_killed_process_writes_nothing_and_the_next_run_the_same(panel, undist
     assert killer.killed is not None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["marks", "private", "undisturbed"]
     assert list((tmp_path / "private").iterdir()) == []
-    with Local(memory="64MB", processes=2) as engine:
-        assert released(engine, panel, tmp_path / "out") == undisturbed

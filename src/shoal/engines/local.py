@@ -33,6 +33,7 @@ _SHARE = 16  # of the memory, for one block: several are held while sorting, gro
 _SMALL = 4 * 2**20  # bytes that are not worth many buckets
 _LARGEST = 3  # blocks that a bucket may have: its rows are read from its files one block after another
 _DEEPEST = 9  # times that six bits of the hash can be taken
+_AGAIN = 2  # times that work is done once more after a process has died
 _TASKS = 4  # for each process, so that none waits long for the slowest
 
 
@@ -215,7 +216,7 @@ class Local(Reading):
         bounds = [i * len(parts) // max(1, n) for i in range(n + 1)]
         return [parts[first:last] for first, last in itertools.pairwise(bounds)]
 
-    def _run(self, task: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    def _run(self, task: Callable[[Any], Any], items: Sequence[Any], *, again: int = _AGAIN) -> Iterator[Any]:
         """The task on each item, results in order, as they come."""
         if self.processes == 1 or len(items) < 2:
             yield from map(_Told(task), items)
@@ -227,10 +228,17 @@ class Local(Reading):
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_use_one_core,
             )
+        done = 0
         try:
-            yield from self._pool.map(_Told(task), items)
+            for found in self._pool.map(_Told(task), items):
+                done += 1
+                yield found
         except BrokenProcessPool:
             self._pool = None
+            if again:
+                # Work depends on its items alone, so what was lost with a process is done once more.
+                yield from self._run(task, items[done:], again=again - 1)
+                return
             raise WorkFailedError(
                 "A process of the engine ended in the middle of its work, perhaps for want of memory. Use fewer "
                 "processes or less memory."

@@ -391,6 +391,7 @@ class CandidateShards(Shards[Candidate]):
             n = one.sampled
         else:
             return one.meaning
+        n = self._affordable(n)
         if self.n_series <= n:
             return one.meaning
         return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups"
@@ -413,9 +414,14 @@ class CandidateShards(Shards[Candidate]):
         risk: Risk = attack.risk(type(found[0]).merged(found))
         return risk
 
+    def _affordable(self, n_series: int) -> int:
+        """So many series, or as many as may come to one place: of long ones fewer."""
+        per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
+        return min(n_series, max(100, MOST_SAMPLED // per_series))
+
     def sample(self, n_series: int, seed: int = 0) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
-        share = min(1.0, n_series / max(1, sum(fact.n_original for fact in self.facts)))
+        share = min(1.0, self._affordable(n_series) / max(1, sum(fact.n_original for fact in self.facts)))
         drawn = [c for c in self.map(partial(_draw, share, seed)) if c is not None]
         if not drawn:
             drawn = [c for c in self.map(partial(_draw, 1.0, seed))[:1] if c is not None]
@@ -424,6 +430,9 @@ class CandidateShards(Shards[Candidate]):
     def __repr__(self) -> str:
         return f"Shards({self.recipe.method}, {self.n_series} series in {self.n_shards} shard(s))"
 
+
+MOST_SAMPLED = 192 * 2**20
+"""Bytes of a sample: it is put together in one place."""
 
 SAMPLE = 20_000
 """Series of a sample on which an attack is tried that needs statistics of the whole."""
