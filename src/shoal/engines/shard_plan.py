@@ -40,7 +40,7 @@ LARGEST_VALUE = 8
 SAMPLE = 65_536
 """Series that a plan is learned from, however many there are."""
 
-SAMPLE_BYTES = 64 * 2**20
+SAMPLE_BYTES = 8 * 2**20
 """What they may take at the driver. Of long series fewer are drawn for directions, and for the cuts places alone."""
 
 MOST_VALUES = 10_000
