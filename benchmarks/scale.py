@@ -73,6 +73,8 @@ def run_spark(folder: Path, n: int) -> dict[str, Any]:
             "smallest": verdict.measured,
             "shards": candidate.n_shards,
             "loss": candidate.measure(InformationLoss()).value if n <= SIZES["1m"] else None,
+            "load": watch.load,
+            "processor_seconds": watch.processor,
             "driver_bytes": watch.driver,
             "java_bytes": watch.java,
             "heap_bytes": heap,

@@ -11,20 +11,25 @@ from pathlib import Path
 
 
 class Watch:
-    """The largest memory of this process, of Java and of any one Python worker, seen every half second."""
+    """The largest memory of this process, of Java and of any one Python worker, seen every half second; and the
+    processor time of all of them, which does not depend on what else the machine does."""
 
     def __init__(self) -> None:
         self.java = self.worker = 0
+        self.load = os.getloadavg()[0]
+        self.processor = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watch:
+        self.processor = -processor_seconds()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        self.processor += processor_seconds()
 
     @property
     def driver(self) -> int:
@@ -39,24 +44,35 @@ class Watch:
                     self.worker = max(self.worker, size)
 
 
-def descendants(root: int) -> list[tuple[str, int]]:
-    """Name and bytes in memory of all processes below one."""
+def processes(root: int) -> list[tuple[str, list[str]]]:
+    """Name and figures, as Linux has them in /proc/PID/stat from the third on, of a process and of all below it."""
     children: dict[int, list[int]] = {}
-    facts: dict[int, tuple[str, int]] = {}
+    facts: dict[int, tuple[str, list[str]]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             text = (folder / "stat").read_text()
         except OSError:
             continue
         name, rest = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-        facts[int(folder.name)] = name, int(rest[21]) * resource.getpagesize()
+        facts[int(folder.name)] = name, rest
         children.setdefault(int(rest[1]), []).append(int(folder.name))
-    found, waiting = [], list(children.get(root, []))
+    found, waiting = [], [root]
     while waiting:
         own = waiting.pop()
         found.append(facts[own])
         waiting += children.get(own, [])
     return found
+
+
+def descendants(root: int) -> list[tuple[str, int]]:
+    """Name and bytes in memory of all processes below one."""
+    return [(name, int(rest[21]) * resource.getpagesize()) for name, rest in processes(root)[1:]]
+
+
+def processor_seconds() -> float:
+    """That this process and all below it have worked, and those they waited for."""
+    ticks = sum(int(one) for _, rest in processes(os.getpid()) for one in rest[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def memory_group(limit: int) -> Path | None:
