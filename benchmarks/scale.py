@@ -9,8 +9,8 @@ the system's temporary one): half-hourly days of a mix of meters, 50 000 meters 
 profiles of 750 readings. They take 8 GB, and what the work writes aside up to 20 GB more. `--series` makes all sets
 smaller, to try things out; such figures are not kept.
 
-Baseline of the loss and of the time on a million series: `Microaggregation(k=10, algorithm="mdav").anonymize` in memory
-on the same series, in the same way timed; part `memory`. Spark runs as local[2] with 2 GiB for Java. Sessions are
+Baseline of the loss on a million series: `Microaggregation(k=10, algorithm="mdav").anonymize` in memory, in one shard,
+on the same series; part `memory`. Spark runs as local[2] with 2 GiB for Java. Sessions are
 started and kernels compiled before the clock runs; reading the files is timed.
 """
 

@@ -53,7 +53,7 @@ def through(panel: Any, folder: str) -> tuple[list[float], Any]:
     times.append(time.perf_counter())
     shoal.publish(candidate, folder)
     times.append(time.perf_counter())
-    if shoal.verify(folder, processes=2).findings:
+    if shoal.verify(folder, processes=2).outcome != "holds":
         sys.exit("The release does not verify.")
     times.append(time.perf_counter())
     return np.diff(times).tolist(), candidate
