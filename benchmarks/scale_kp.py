@@ -4,12 +4,14 @@ Run: python benchmarks/scale_kp.py [SERIES ...] [--json]
 
 Series are made on the engine, block by block from the block's number, and kept there: nothing is read, and making them
 is not timed. Time is of `KP` and of the check of its candidate, on `local[2]` with Spark's start left out; the time
-allowed is 384 s for 10 million. What shards add to the value loss is measured on 300 000 series, where all of them fit
-into memory: the same panel in shards on one machine and in one, in the same run.
+allowed is 384 s for 10 million. What shards do to value loss and pattern loss is measured on 300 000 series, where all
+of them fit into memory: the same panel in shards on one machine and in one, in the same run. Load is that of the last
+minute: above the number of cores, others had a share of the machine.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -23,7 +25,7 @@ from scale_data import made_on
 from shoal import Panel
 from shoal.engines import Engine, Local, Spark
 from shoal.methods.kp import KP
-from shoal.utility import ValueLoss
+from shoal.utility import PatternLoss, ValueLoss
 
 MANY, IN_MEMORY = 10_000_000, 300_000
 ALLOWED = 384.0  # seconds for 10 million series
@@ -67,12 +69,12 @@ def on_spark(n: int, k: int, p: int) -> Row:
         baseline_seconds=ALLOWED * n / MANY,
         note=f"holds; method {middle - start:.3g} s, check {end - middle:.3g} s; {candidate.n_shards} shards, "
         f"{candidate.recipe.figures['series_suppressed']} series suppressed; mean value loss {loss:.4g}; "
-        f"peak memory of the driver's Python {peak:.0f} MB",
+        f"peak memory of the driver's Python {peak:.0f} MB; load {os.getloadavg()[0]:.0f}",
     )
 
 
 def extra(n: int, k: int, p: int) -> Row:
-    """The value loss of shards against that of the undivided panel."""
+    """The losses of shards against those of the undivided panel."""
     method = KP(k=k, p=p)
     with Local() as engine:
         shards = panel_of(engine, n)
@@ -80,18 +82,20 @@ def extra(n: int, k: int, p: int) -> Row:
         start = time.perf_counter()
         candidate = method.anonymize(shards)
         seconds = time.perf_counter() - start
-        loss = candidate.measure(ValueLoss()).value
+        losses = [candidate.measure(measure()).value for measure in (ValueLoss, PatternLoss)]
     panel = Panel(np.concatenate([walks(i, min(AT_ONCE, n - i * AT_ONCE)) for i in range(-(-n // AT_ONCE))]))
     start = time.perf_counter()
     undivided = method.anonymize(panel)
     undivided_seconds = time.perf_counter() - start
+    value, pattern = (undivided.measure(measure()).value for measure in (ValueLoss, PatternLoss))
     return Row(
         what="KAPRA in shards on one machine",
         size=f"{n:,} x {LENGTH}, k = {k}, P = {p}, {candidate.n_shards} shards",
         seconds=seconds,
         baseline="in memory, undivided",
         baseline_seconds=undivided_seconds,
-        note=f"value loss {loss / undivided.measure(ValueLoss()).value - 1:+.2%} against undivided",
+        note=f"value loss {losses[0] / value - 1:+.2%}, pattern loss {losses[1] / pattern - 1:+.2%} against undivided; "
+        f"load {os.getloadavg()[0]:.0f}",
     )
 
 
