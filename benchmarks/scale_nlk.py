@@ -6,7 +6,7 @@ Meters are simulated on the engine, block by block from the block's number, and 
 them is not timed. Time is of `NLK` with all its rounds, of `publish`, which checks, measures, writes, reads back and
 verifies, and of `verify` as a recipient would run it, in two processes; on `local[2]`, Spark's start and the compiling
 of kernels left out. What shards add to the loss is measured on 10 000 of the same meters, in shards of 2 500 to 5 000
-and in one, in the same run. At the default size shards are ten times as large, and cost less.
+and in one, in the same run. At the default size shards are ten times as large; what they cost is not measured.
 """
 
 from __future__ import annotations
