@@ -333,7 +333,7 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
             "An agreement marks the copy of one recipient, which is made in memory. Leave out the agreement, or the "
             "shards."
         )
-    if options.pseudonyms != "keyed" or isinstance(candidate, EventsCandidate):
+    if options.pseudonyms != "keyed":
         return
     if options.insecure_seed is not None:
         raise ParameterError("Keyed pseudonyms take no seed: they are repeatable by their key.")
@@ -347,8 +347,9 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
         )
 
 
-def _form_and_slices(number: int, candidate: Candidate) -> tuple[str, bool]:
-    return form_of(candidate.published).name, candidate.private.stands_for is not None
+def _form_and_slices(number: int, candidate: Candidate | EventsCandidate) -> tuple[str, bool]:
+    sliced = isinstance(candidate, Candidate) and candidate.private.stands_for is not None
+    return form_of(candidate.published).name, sliced
 
 
 def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
