@@ -15,7 +15,7 @@ def publish_here(folder, source, name):
     from shoal.cli.app import run as command
 
     places = ["--private", folder / f"private-{name}", "-o", folder / f"out-{name}"]
-    return command([str(word) for word in ("stream", source, *OPTIONS, *places)])
+    return command([str(word) for word in ("grow", source, *OPTIONS, *places)])
 
 
 def with_key(folder, name):
