@@ -16,11 +16,16 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 class ByEngine(LoadScopeScheduling):
-    """Where tests run in several processes, those of a file stay together, and of all files those on one engine."""
+    """Where tests run in several processes, those of a file stay together, and of all files those on one engine.
+
+    Pages of the documentation have nothing in common, and take long: each goes where there is room.
+    """
 
     def _split_scope(self, nodeid):
         file, _, test = nodeid.partition("::")
         on = re.search(r"\[(?:.*-)?(spark|cluster)(?:-.*)?\]$", test) if "engines" in file else None
+        if file.endswith("test_docs.py"):
+            return nodeid
         return f"on {on[1]}" if on else file
 
 
