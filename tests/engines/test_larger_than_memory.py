@@ -70,6 +70,7 @@ print(json.dumps({
 '''
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc, which is not there")
 def test_three_times_the_memory_allowed_is_anonymized_checked_and_released(tmp_path):
     script = tmp_path / "run.py"

@@ -8,6 +8,8 @@ from shoal import Microaggregation, Panel
 from shoal.features import DeepMetric, LinearMetric
 from shoal.features.interests import Arrival, Departure, Segment, WindowTotal, distances, label_pairs
 
+pytestmark = pytest.mark.soak
+
 N_SPLITS = 2
 """Five in the docs; two here, for the time they take."""
 
