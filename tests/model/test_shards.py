@@ -287,3 +287,13 @@ class TestAttacks:
         risk = candidate.attack(Denoising())
         assert 20 < risk.n_targets < 140
         assert risk == candidate.sample(80).attack(Denoising())
+
+
+def test_a_figure_says_where_an_attack_searched_only_where_there_are_several_shards():
+    attack = KnownPoints(2)
+    assert small_candidate().meaning_of(attack) == (
+        f"{attack.meaning}; searched in the target's own shard, so the success is an upper bound"
+    )
+    one = Microaggregation(k=K).anonymize(small_shards(size=1000))
+    assert one.n_shards == 1
+    assert one.meaning_of(attack) == attack.meaning

@@ -317,7 +317,8 @@ class CandidateShards(Shards[Candidate]):
         # A guarantee that one shard does not claim is not claimed of all.
         claimed = [g for g in facts[0].guarantees if all(g in other.guarantees for other in facts)]
         if not claimed:
-            claimed = [next(f.guarantees[0] for f in facts if f.guarantees[0].name == "none")]
+            promises = [fact.guarantees[0] for fact in facts]
+            claimed = [next((one for one in promises if one.name == "none"), promises[0])]
         found = merged([fact.recipe for fact in facts])
         recipe = replace(found, figures={**found.figures, "shards": store.n_shards})
         # Candidates have their originals with them; the shards they were made of are let go.
@@ -383,9 +384,11 @@ class CandidateShards(Shards[Candidate]):
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
         """What a figure says, with what must be said about shards beside it."""
+        if self.n_shards == 1:
+            return one.meaning
         if isinstance(one, Attack):
             if one.bounded_by_shard:
-                return f"{one.meaning}; searched in the target's own shard, which can only help the adversary"
+                return f"{one.meaning}; searched in the target's own shard, so the success is an upper bound"
             n = SAMPLE
         elif one.why_whole and one.sampled is not None:
             n = one.sampled
