@@ -17,14 +17,14 @@ ID, SUBJECT, ROW = "id", "subject", "row"
 SERIES = pa.schema([(ID, pa.string()), (SUBJECT, pa.string()), (ROW, pa.binary())])
 """The columns every table of series has."""
 
-_LARGEST_BLOCK = 2**31 - 1
+LARGEST_BLOCK = 2**31 - 1
 
 
 def pack(values: NDArray[np.float64]) -> pa.Array:
     """Rows of numbers (series, values) as one column of bytes, without copying where they are clean already."""
     rows = np.ascontiguousarray(values, dtype="<f8").reshape(len(values), -1)
     size = rows.shape[1] * 8
-    if len(rows) * size > _LARGEST_BLOCK:
+    if len(rows) * size > LARGEST_BLOCK:
         raise ParameterError(f"A block of {len(rows)} series is above 2 GiB. Use smaller blocks.")
     missing = np.isnan(rows)
     if missing.any():

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.rows import ID, ROW, SERIES, SUBJECT, pack, unpack
+from shoal.engines.rows import ID, LARGEST_BLOCK, ROW, SERIES, SUBJECT, pack, unpack
 from shoal.engines.store import EngineStore
 from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards, ShardPlan, Whole
@@ -62,6 +62,11 @@ def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> Panel
     extra: dict[str, Any] = {**panel.attributes, **panel.sensitive}
     if taken := sorted(name for name in extra if name in RESERVED or name.startswith("n ")):
         raise ParameterError(f"Column {taken[0]!r} has a name that shards use themselves. Rename it to keep it.")
+    if panel.values.nbytes > LARGEST_BLOCK:
+        raise ParameterError(
+            f"The panel has {panel.values.nbytes / 2**30:.1f} GiB of readings; shards in memory have 2 GiB at most. "
+            "Write the table as Parquet and read it with --engine local, in Python engine=shoal.engines.Local()."
+        )
     columns = {name: pa.array(column.tolist()) for name, column in extra.items()}
     schema = pa.schema([*SERIES, *(pa.field(name, column.type) for name, column in columns.items())])
     table = pa.table({ID: ids, SUBJECT: subjects, ROW: pack(panel.rows), **columns}).cast(schema)
