@@ -24,7 +24,7 @@ def panel(rng):
     "options",
     [
         {"refine": True},
-        {"algorithm": "best", "seconds": 0.3},
+        {"algorithm": "best", "proposals": 1000},
         {"algorithm": "v-mdav", "gain": 1.1},
         {"algorithm": "v-mdav", "refine": True},
         {"algorithm": "k-ward"},
@@ -58,7 +58,7 @@ def test_refining_and_searching_lower_the_loss(panel):
     assert loss(panel, k=4, refine=True) < plain
     assert loss(panel, k=4) < plain
     assert loss(panel, k=4, refine=False) == plain
-    assert loss(panel, k=4, algorithm="best", seconds=1.0) <= loss(panel, k=4, refine=True)
+    assert loss(panel, k=4, algorithm="best", proposals=3000) <= loss(panel, k=4, refine=True)
 
 
 @pytest.mark.parametrize("refine", [False, True, None])
@@ -168,7 +168,7 @@ def test_what_needs_complete_panels_of_single_series_says_so(rng, options):
         ({"aggregate": "mode"}, "aggregate must be one of: mean, median, trimmed-mean"),
         ({"features": "colour"}, "Unknown features 'colour'"),
         ({"round_to": -1}, "round_to must be a resolution above 0"),
-        ({"seconds": 0}, "seconds must be above 0"),
+        ({"proposals": 0}, "proposals must be a whole number of at least 1"),
         ({"round_to": 1e-320}, "round_to must be a resolution above 0"),
         ({"seed": -5}, "seed must be a whole number of at least 0"),
         ({"k": 10**30}, "k must be a whole number of at most"),

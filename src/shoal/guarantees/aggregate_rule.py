@@ -82,6 +82,11 @@ class AggregateRule(Guarantee):
             raise ParameterError("per must be 'period' or 'instant'.")
 
     @property
+    def crowds(self) -> tuple[int, int]:
+        """The least subjects in a group, and for what is alike inside one."""
+        return int(self.size), int(self.size)
+
+    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         when = " at any instant" if self.per == "instant" else ""

@@ -53,6 +53,11 @@ class KAnonymity(Guarantee):
             raise ParameterError("per must be 'subject' or 'series'.")
 
     @property
+    def crowds(self) -> tuple[int, int]:
+        """The least subjects in a group, and for what is alike inside one."""
+        return int(self.k), int(self.k)
+
+    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         others = "series of at least {} other subjects" if self.per == "subject" else "at least {} other series"

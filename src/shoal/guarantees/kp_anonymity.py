@@ -64,6 +64,11 @@ class KPAnonymity(Guarantee):
             refuse_unless_whole(name, getattr(self, name), 2, "a crowd of one hides nobody.")
 
     @property
+    def crowds(self) -> tuple[int, int]:
+        """The least subjects in a group, and for what is alike inside one."""
+        return int(self.k), int(self.p)
+
+    @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
         return (

@@ -90,6 +90,7 @@ class NLKAnonymity(Guarantee):
     """
 
     name: ClassVar[str] = "nlk-anonymity"
+    allows_small_groups: ClassVar[bool] = True
 
     n: int
     l: int

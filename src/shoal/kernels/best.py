@@ -16,7 +16,6 @@ regions are annealed at their own scale, and t means the same for all data. t fa
 No group is ever below k. Sums are renewed from the members at the start of each round.
 """
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +27,8 @@ from shoal.kernels.nearest_groups import Floats, Rows, distance, means_and_loss
 from shoal.kernels.refine import refine_groups, renumber
 
 HOT, COLD = 0.6, 0.04  # t at the start and the end of an annealing
-CYCLES = (0.2, 0.5, 1.0)  # where in the budget each annealing ends; the longest usually wins
-PROPOSALS = 20_000  # in a round
-MOST_PROPOSALS = 1_000_000  # per row, so that a small panel does not take the whole budget
+CYCLES = (0.2, 0.5, 1.0)  # after which share of the rounds each annealing ends; the longest usually wins
+PROPOSALS = 20_000  # in a round, at one temperature
 LARGEST_BLOCK = 5000  # rows annealed together; the distances between them are held in memory
 N_NEAR = 30  # rows
 MOST_EVALUATIONS = 10**9  # of the local search at the end of an annealing
@@ -240,26 +238,20 @@ def _state(y: Floats, labels: Rows, k: int, seed: int) -> _State:
     return _State(distances, near, labels.copy(), members, sizes, places, np.zeros(n // k), random)
 
 
-def _best_in_block(y: Floats, start: Rows, k: int, end: float, seed: int, rounds: int | None, done_rows: Rows) -> Rows:
-    """Anneal, a few times, and refine, until the clock shows `end`; `done_rows` grows by the rows, in step with it."""
+def _best_in_block(y: Floats, start: Rows, k: int, rounds: int, seed: int, done_rows: Rows) -> Rows:
+    """Anneal, a few times, and refine; `done_rows` grows by the rows, in step with the rounds."""
 
     def refined(labels: Rows) -> tuple[float, Rows]:
         better, _ = refine_groups(y, renumber(labels), k, MOST_EVALUATIONS)
         return float(means_and_loss(y, better, int(better.max()) + 1)[1]), better
 
-    begin = time.perf_counter()
     lowest, best = refined(start)
-    end -= time.perf_counter() - begin  # about what the last refining will take
     state = _state(y, start, k, seed)
-    begin = time.perf_counter()
-    n_rounds = max(1, MOST_PROPOSALS * y.shape[0] // PROPOSALS) if rounds is None else rounds
     cycle = done = done_before = 0
     rows_before = int(done_rows[0])
     while cycle < len(CYCLES):
-        share = done / n_rounds
-        if rounds is None:
-            share = max(share, (time.perf_counter() - begin) / (end - begin) if end > begin else 1.0)
-        done_rows[0] = rows_before + int(min(share, 1.0) * y.shape[0])
+        share = done / rounds
+        done_rows[0] = rows_before + int(share * y.shape[0])
         if share < CYCLES[cycle]:
             cycle_start = CYCLES[cycle - 1] if cycle else 0.0
             cooled = (share - cycle_start) / (CYCLES[cycle] - cycle_start)
@@ -289,16 +281,13 @@ def _blocks(means: Floats, sizes: Rows) -> list[Rows]:
     return blocks
 
 
-def best_groups(
-    x: Floats, k: int, seconds: float, seed: int, rounds: int | None = None, done: Rows | None = None
-) -> Rows:
-    """The groups of at least k rows with the lowest loss found in about `seconds`, never above refined MDAV's.
+def best_groups(x: Floats, k: int, proposals: int, seed: int, done: Rows | None = None) -> Rows:
+    """The groups of at least k rows with the lowest loss found, never above refined MDAV's.
 
-    The same `seed` and `rounds` give the same groups; `rounds` (of 20 000 proposals) replaces the clock. Above 5 000
-    rows, MDAV's groups are annealed in blocks of neighbours, one after another, and refined together. x is complete
-    and has at least k rows; labels are numbered in the order of their first rows.
+    `proposals` counts them per row, and is rounded up to whole rounds of 20 000. The same `proposals` and `seed` give
+    the same groups. Above 5 000 rows, MDAV's groups are annealed in blocks of neighbours, one after another, and
+    refined together. x is complete and has at least k rows; labels are numbered in the order of their first rows.
     """
-    begin = time.perf_counter()
     n = x.shape[0]
     if n < 2 * k:
         return np.zeros(n, dtype=np.int64)
@@ -307,13 +296,12 @@ def best_groups(
     n_groups = int(labels.max()) + 1
     blocks = _blocks(means_and_loss(y, labels, n_groups)[0], np.bincount(labels))
     seeds = np.random.SeedSequence(seed).generate_state(len(blocks), np.uint64)
-    block_rounds = None if rounds is None else max(1, rounds // len(blocks))
     found = np.empty(n, dtype=np.int64)
     counted = np.zeros(1, dtype=np.int64) if done is None else done
     for b, groups in enumerate(blocks):
         rows = np.flatnonzero(np.isin(labels, groups))
-        end = begin + seconds * (b + 1) / len(blocks)
-        part = _best_in_block(y[rows], renumber(labels[rows]), k, end, int(seeds[b]), block_rounds, counted)
+        rounds = -(-proposals * rows.shape[0] // PROPOSALS)
+        part = _best_in_block(y[rows], renumber(labels[rows]), k, rounds, int(seeds[b]), counted)
         found[rows] = part + b * n
     found = renumber(found)
     if len(blocks) > 1:

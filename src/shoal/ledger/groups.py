@@ -157,15 +157,7 @@ def _classes(candidate: Candidate) -> tuple[Numbers, Numbers, Numbers]:
 
 def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
     """The crowd of a group, of a subgroup, and why there is none."""
-    crowds = []
-    for guarantee in guarantees:
-        asked = guarantee.parameters
-        if guarantee.name == "k-anonymity":
-            crowds.append((asked["k"], asked["k"]))
-        elif guarantee.name == "kp-anonymity":
-            crowds.append((asked["k"], asked["p"]))
-        elif guarantee.name == "aggregate-rule":
-            crowds.append((asked["size"], asked["size"]))
+    crowds = [guarantee.crowds for guarantee in guarantees if guarantee.crowds is not None]
     if not crowds:
         return 0, 0, f"{guarantees[0].name} promises no crowd for whole series"
     return max(k for k, _ in crowds), max(p for _, p in crowds), ""

@@ -54,7 +54,7 @@ class Grouping:
     algorithm: Algorithm
     refine: bool | None
     gain: float
-    seconds: float
+    proposals: int
     seed: int
     loss: Literal["squared", "absolute"]
     threads: int | None = None
@@ -83,7 +83,7 @@ class Grouping:
             "optimal": lambda done: optimal_groups(x[:, 0], self.k, self.loss),
             "by-mean": lambda done: by_statistic_groups(row_means(values), self.k),
             "by-variance": lambda done: by_statistic_groups(row_variances(values), self.k),
-            "best": lambda done: best_groups(x, self.k, self.seconds, self.seed, done=done),
+            "best": lambda done: best_groups(x, self.k, self.proposals, self.seed, done),
         }
         form = forms[self.algorithm]
         # Inside `watched`, because numba's number of threads is one of the thread that asks.

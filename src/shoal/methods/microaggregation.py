@@ -76,7 +76,7 @@ class Microaggregation(Method):
         "auto": MDAV, and where that takes about as long as MDAV itself, refined among near groups: up to 1000 k
         complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the
         data. "k-ward": Ward's merging, slower. "optimal": the least loss there is, squared around means or absolute
-        around medians, for one instant and one channel or a single feature. "best": the least loss found in `seconds`,
+        around medians, for one instant and one channel or a single feature. "best": the least loss found by `proposals`,
         for panels of up to some thousand series. "by-mean", "by-variance": sorted by mean or variance of the series;
         yardsticks only.
     refine
@@ -104,8 +104,9 @@ class Microaggregation(Method):
         for each group, so more loss.
     merge_small
         Join strata of `within` that have fewer than k subjects, instead of refusing them.
-    seconds
-        Only "best": how long to search. The clock decides where it ends, so two runs may differ.
+    proposals
+        Only "best": how many changes of groups to try for each series. Twice as many take twice as long and lose a
+        little less.
     seed
         Only "best": where the search starts.
     threads
@@ -139,7 +140,7 @@ class Microaggregation(Method):
     round_to: Rounding | None = None
     within: str | ShownGroups | tuple[ShownGroups, ...] | None = None
     merge_small: bool = False
-    seconds: float = 60.0
+    proposals: int = 50_000
     seed: int = 0
     threads: int | None = None
 
@@ -170,8 +171,8 @@ class Microaggregation(Method):
             raise ParameterError("gain must be a number of at least 0.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise ParameterError("seed must be a whole number of at least 0.")
-        if not 0.0 < self.seconds < float("inf"):
-            raise ParameterError("seconds must be above 0.")
+        if isinstance(self.proposals, bool) or not isinstance(self.proposals, int | np.integer) or self.proposals < 1:
+            raise ParameterError("proposals must be a whole number of at least 1.")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -209,12 +210,7 @@ class Microaggregation(Method):
 
     @property
     def why_whole(self) -> str:
-        """The clock of one algorithm, and groups that were shown of people who are in several shards."""
-        if self.algorithm == "best":
-            return (
-                "algorithm 'best' searches until its time is over, so that a shard computed again would have other "
-                "groups. In shards use 'auto' or 'mdav', with refine=True for less loss."
-            )
+        """Groups that were shown of people who are in several shards."""
         if self.shown_groups:
             return (
                 "Groups within those that analysts were shown cross the borders of shards. Anonymize in memory, or "
@@ -315,7 +311,7 @@ class Microaggregation(Method):
             algorithm=self.algorithm,
             refine=self.refine,
             gain=float(self.gain),
-            seconds=float(self.seconds),
+            proposals=int(self.proposals),
             seed=int(self.seed),
             loss="absolute" if self.aggregate == "median" else "squared",
             threads=self.threads,

@@ -23,6 +23,14 @@ class Guarantee(Described):
     needs_originals: ClassVar[bool] = False
     """Whether only the publisher can check it; otherwise anyone who has the release can."""
 
+    allows_small_groups: ClassVar[bool] = False
+    """Whether it says itself how often a series may be in a group that is too small to hide in."""
+
+    @property
+    def crowds(self) -> tuple[int, int] | None:
+        """The least subjects that it promises for each group of whole series, and for what is alike inside one."""
+        return None
+
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""

@@ -16,9 +16,6 @@ from shoal.release.publishers_word import is_by_mechanism
 
 NAME = "group-sizes"
 
-OF_WHOLE_SERIES = {"k-anonymity", "kp-anonymity", "aggregate-rule"}
-"""Guarantees about groups of whole series."""
-
 
 def group_sizes(written: Written) -> Finding | None:
     """No group may be smaller than the asked crowd, nor be all but fewer than that.
@@ -30,10 +27,12 @@ def group_sizes(written: Written) -> Finding | None:
     stand out by not being in it. Counts with the noise of differential privacy say nothing about sizes.
     """
     published, crowd = written.published, written.crowd
-    named = {guarantee.name for guarantee in written.guarantees}
-    if (isinstance(published, Panel) and "nlk-anonymity" in named) or is_by_mechanism(written.guarantees):
+    promised = written.guarantees
+    if is_by_mechanism(promised):
         return None
-    alone_is_usual = isinstance(published, Panel) and not named & OF_WHOLE_SERIES
+    if isinstance(published, Panel) and any(guarantee.allows_small_groups for guarantee in promised):
+        return None
+    alone_is_usual = isinstance(published, Panel) and not any(guarantee.crowds for guarantee in promised)
     disjoint = not isinstance(published, EventTables) and _disjoint(written)
     sizes, times = np.unique(_sizes(written), return_counts=True)
     groups = dict(zip(sizes.tolist(), times.tolist(), strict=True))
