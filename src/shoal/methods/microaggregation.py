@@ -76,9 +76,9 @@ class Microaggregation(Method):
         "auto": MDAV, and where that takes about as long as MDAV itself, refined among near groups: up to 1000 k
         complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the
         data. "k-ward": Ward's merging, slower. "optimal": the least loss there is, squared around means or absolute
-        around medians, for one instant and one channel or a single feature. "best": the least loss found by `proposals`,
-        for panels of up to some thousand series. "by-mean", "by-variance": sorted by mean or variance of the series;
-        yardsticks only.
+        around medians, for one instant and one channel or a single feature. "best": the least loss that `proposals`
+        find, for panels of up to some thousand series. "by-mean", "by-variance": sorted by mean or variance of the
+        series; yardsticks only.
     refine
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
