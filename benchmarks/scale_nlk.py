@@ -5,8 +5,9 @@ Run: python benchmarks/scale_nlk.py [SERIES ...] [--json]
 Meters are simulated on the engine, block by block from the block's number, and kept there: nothing is read, and making
 them is not timed. Time is of `NLK` with all its rounds, of `publish`, which checks, measures, writes, reads back and
 verifies, and of `verify` as a recipient would run it, in two processes; on `local[2]`, Spark's start and the compiling
-of kernels left out. What shards add to the loss is measured on 10 000 of the same meters, in shards of 2 500 to 5 000
-and in one, in the same run. At the default size shards are ten times as large; what they cost is not measured.
+of kernels left out. Processor time is of all three, load of the minute before. What shards add to the loss is measured
+on 10 000 of the same meters, in shards of 2 500 to 5 000 and in one, in the same run. At the default size shards are
+ten times as large; what they cost is not measured.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from measuring import Row, print_rows
 from scale_data import made_on
+from scale_watch import Watch
 
 import shoal
 from shoal import NLK, Panel, simulate
@@ -63,7 +65,9 @@ def on_spark(n: int) -> Row:
     """From panel to a release that verifies, in a session of its own: what it kept is gone afterwards."""
     with Spark(master="local[2]", conf=CONF) as engine, tempfile.TemporaryDirectory() as folder:
         through(panel_of(engine, 300), f"{folder}/small")  # compiles
-        seconds, candidate = through(panel_of(engine, n), f"{folder}/release")
+        panel = panel_of(engine, n)
+        with Watch() as watch:
+            seconds, candidate = through(panel, f"{folder}/release")
         size = sum(file.stat().st_size for file in Path(folder, "release").iterdir())
         parts = len(list(Path(folder, "release").glob("data*.parquet")))
     driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -76,7 +80,8 @@ def on_spark(n: int) -> Row:
         seconds[0],
         f"holds and verifies; method {seconds[0]:.0f} s, publish {seconds[1]:.0f} s, verify {seconds[2]:.0f} s; "
         f"{candidate.n_shards} shards, {parts} parts, {size / 1e9:.2f} GB; peak memory of the driver's Python "
-        f"{driver} MB, of the largest other process {other} MB",
+        f"{driver} MB, of the largest other process {other} MB; processor {watch.processor:.0f} s, "
+        f"load {watch.load:.0f}",
     )
 
 
