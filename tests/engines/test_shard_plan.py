@@ -184,3 +184,8 @@ def test_a_panel_too_large_for_shards_in_memory_is_told_of_the_way_out(monkeypat
     monkeypatch.setattr("shoal.engines.series.LARGEST_BLOCK", 1000)
     with pytest.raises(ParameterError, match=r"GiB of readings; .* read it with --engine local"):
         in_shards(small_panel(), Memory())
+
+
+def test_series_that_are_long_are_split_as_well(rng, monkeypatch):
+    monkeypatch.setattr("shoal.engines.shard_plan.SAMPLE_BYTES", 4096)
+    assert split(Panel(rng.normal(size=(600, 100))), size=100).n_shards > 1

@@ -335,11 +335,14 @@ class _Sample:
     features: _FeaturesOf
     within: str | None
 
+    @property
+    def _row_bytes(self) -> int:
+        return 8 * self.series.whole.n_instants * self.series.whole.n_channels
+
     def learn(self, size: int) -> tuple[Coordinates, pa.Table]:
         """The coordinates, and a table with the places of a sample: one row for each series."""
         whole = self.series.whole
-        row_bytes = 8 * whole.n_instants * whole.n_channels
-        rows = self._rows(min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // row_bytes)))
+        rows = self._rows(min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // self._row_bytes)))
         coordinates = Coordinates.learn(self.features(rows))
         place = _Place(self.features, coordinates)
         wanted = min(_MOST_DRAWN, _PER_LEAF * max(1, whole.n_subjects // size))
@@ -353,7 +356,9 @@ class _Sample:
     def _rows(self, n: int) -> pa.Table:
         table, schema, draw = self._drawn(n)
         engine = self.series.engine
-        return engine.collect(engine.map(table, draw, schema), most=4 * SAMPLE_BYTES).sort_by(ID)
+        # Far more than will be drawn: the fewest that say something take more than SAMPLE_BYTES if they are long.
+        most = 4 * max(SAMPLE_BYTES, n * self._row_bytes)
+        return engine.collect(engine.map(table, draw, schema), most=most).sort_by(ID)
 
     def _places(self, n: int, place: _Place) -> pa.Table:
         table, schema, draw = self._drawn(n)
