@@ -17,16 +17,61 @@ pytestmark = pytest.mark.soak
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
+PAPERS = {
+    "process_paper": ("process_paper", 7, "--series 60 --days 14 --repeats 1 --models 4"),
+    "nlk_paper": ("nlk", 7, "--quick --series 45 --instants 48"),
+    "kp_paper": ("kp", 11, "--quick --walks 150 --uniform 150"),
+    "reposition_paper": ("reposition", 6, "--quick --days 28"),
+    "pad_paper": ("pad", 9, "--quick --simulated 60"),
+    "attacks_on_releases": ("attacks", 3, "--quick --series 60"),
+    "label_choice": ("labels", 2, "--quick"),
+}
+"""Of each experiment: what its page is called, how many pictures it has, and how it is made small."""
 
-def run_process_paper(out, **environment):
-    options = ["--series", "60", "--days", "14", "--repeats", "1", "--models", "4", "--data", str(out / "absent")]
-    command = [sys.executable, str(EXPERIMENTS / "process_paper.py"), *options, "--out", str(out)]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "process_paper.md").read_text(encoding="utf-8")
+
+def run(name, out, **environment):
+    if name == "pad_paper":
+        pytest.importorskip("torch", reason="the extra 'deep' (torch) is not installed")
+    page, _, options = PAPERS[name]
+    command = [sys.executable, str(EXPERIMENTS / f"{name}.py"), *options.split(), "--data", str(out / "absent")]
+    environment = {**os.environ, **environment}
+    subprocess.run(
+        [*command, "--out", str(out)], check=True, capture_output=True, text=True, env=environment, timeout=500
+    )
+    return (out / f"{page}.md").read_text(encoding="utf-8")
+
+
+def run_bare(name, out):
+    """Where there is neither data nor a browser; the page says so instead of failing."""
+    page = run(name, out, PATH=str(out))
+    assert re.search(r"\*\*all data here are simulated", page, re.I)
+    assert page.count("Not drawn: Chromium was not found.") == PAPERS[name][1]
+    assert "nan" not in page
+    return page
+
+
+def answers_in(page, *also):
+    """The answers to a paper's statements."""
+    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert set(answers) <= {"yes", "mostly", "partly", "no", *also}
+    return answers
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
+@pytest.mark.parametrize("name", PAPERS)
+def test_it_draws_small_pictures(tmp_path, name):
+    page = run(name, tmp_path)
+    pictures = sorted(tmp_path.glob(f"{PAPERS[name][0]}-*.png"))
+    assert len(pictures) == PAPERS[name][1]
+    for picture in pictures:
+        assert f"]({picture.name})" in page
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert 10_000 < picture.stat().st_size < 200_000
 
 
 def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
-    page = run_process_paper(tmp_path, PATH=str(tmp_path))  # no browser there: the page says so instead of failing
+    page = run_bare("process_paper", tmp_path)
     for heading in (
         "## Data",
         "## Where the indices are measured",
@@ -42,10 +87,7 @@ def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
     answers = page.partition("## Do the paper's")[2].partition("\n## ")[0]
     for section in answers.split("\n### ")[2:]:
         assert any(f"**{word}.**" in section for word in ("Yes", "Mostly", "No")), section
-    assert page.count("Not drawn: Chromium was not found.") == 7
-    assert "nan" not in page
     # The paper's households are smooth; Shoal's own stand beside them, not in their place.
-    assert "**all data here are simulated**" in page
     assert "| measured in | index | the paper's households | Shoal's rougher ones |" in page
     falls = answers.partition("### The silhouette falls with k\n")[2].partition("\n### ")[0]
     assert falls.count("with the paper's households, it") == falls.count("with Shoal's rougher ones, it") == 3
@@ -55,17 +97,6 @@ def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
         re.search(r"In Haar shares, with the paper's households, it .* from (\S+) at k = 4", falls)[1] == f"{first:.3f}"
     )
     assert f"to {last:.3f} at k = 28" in falls
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_the_process_paper_draws_small_pictures(tmp_path):
-    page = run_process_paper(tmp_path)
-    pictures = sorted(tmp_path.glob("process_paper-*.png"))
-    assert len(pictures) == 7
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
 
 
 def test_the_arithmetic_of_scale_adds_up(tmp_path):
@@ -89,24 +120,11 @@ def test_the_arithmetic_of_scale_adds_up(tmp_path):
     assert sum(parts) == pytest.approx(total, abs=0.11)
 
 
-def run_nlk_paper(out, **environment):
-    options = ["--quick", "--data", str(out / "absent"), "--series", "45", "--instants", "48", "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "nlk_paper.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "nlk.md").read_text(encoding="utf-8")
-
-
 def test_the_nlk_paper_answers_whether_statements_and_targets_come_out(tmp_path):
-    page = run_nlk_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
-    assert "**All data here are simulated**" in page
-    assert page.count("Not drawn: Chromium was not found.") == 7
-    assert "nan" not in page
+    page = run_bare("nlk_paper", tmp_path)
     targets = page.partition("### Simulated meters, 45 × 48")[2].partition("\n## ")[0]
     assert targets.count("**Yes.**") + targets.count("**No.**") == 3
-    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
-    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
-    assert len(answers) > 20
-    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+    assert len(answers_in(page)) > 20
     held, of = (int(word) for word in re.search(r"(\d+) of (\d+) releases passed", page).groups())
     assert held == of > 100
     # What "optimal" is near to is the best of runs of neighbours; what others can do is tried where it can be.
@@ -119,29 +137,8 @@ def test_the_nlk_paper_answers_whether_statements_and_targets_come_out(tmp_path)
     ]
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_the_nlk_paper_draws_small_pictures(tmp_path):
-    page = run_nlk_paper(tmp_path)
-    pictures = sorted(tmp_path.glob("nlk-*.png"))
-    assert len(pictures) == 7
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
-
-
-def run_kp_paper(out, **environment):
-    options = ["--quick", "--data", str(out / "absent"), "--walks", "150", "--uniform", "150", "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "kp_paper.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "kp.md").read_text(encoding="utf-8")
-
-
 def test_the_kp_paper_answers_what_must_show_on_every_set(tmp_path):
-    page = run_kp_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
-    assert "**All data here are simulated**" in page
-    assert page.count("Not drawn: Chromium was not found.") == 11
-    assert "nan" not in page
+    page = run_bare("kp_paper", tmp_path)
     first = page.partition("\n## What must show on every set\n")[2].partition("\n### ")[0]
     other = page.partition("\n## The other reading: each series scaled by itself\n")[2].partition("\n## ")[0]
     figure_6 = page.partition("\n## Pattern loss against TGA and BFP2KA (figure 6)\n")[2].partition("\n## ")[0]
@@ -206,34 +203,10 @@ def compares_like_with_like(section, losses):
     ]
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_the_kp_paper_draws_small_pictures(tmp_path):
-    page = run_kp_paper(tmp_path)
-    pictures = sorted(tmp_path.glob("kp-*.png"))
-    assert len(pictures) == 11
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 200_000
-
-
-def run_reposition_paper(out, **environment):
-    options = ["--quick", "--data", str(out / "absent"), "--days", "28", "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "reposition_paper.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "reposition.md").read_text(encoding="utf-8")
-
-
 def test_the_reposition_paper_answers_its_statements_and_says_who_is_missing(tmp_path):
-    page = run_reposition_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
-    assert "**All data here are simulated.**" in page
-    assert page.count("Not drawn: Chromium was not found.") == 6
-    assert "nan" not in page
+    page = run_bare("reposition_paper", tmp_path)
     assert "**Who can be seen to be missing has been suppressed, and that tells the value.**" in page
-    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
-    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
-    assert len(answers) > 15
-    assert set(answers) <= {"yes", "mostly", "partly", "no"}
+    assert len(answers_in(page)) > 15
     held, of = (int(word) for word in re.search(r"(\d+) of (\d+) releases passed", page).groups())
     assert held == of >= 8
     gaps = page.partition("### The steps against the whole stream")[2].partition("\n## ")[0]
@@ -243,35 +216,10 @@ def test_the_reposition_paper_answers_its_statements_and_says_who_is_missing(tmp
     ]
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_the_reposition_paper_draws_small_pictures(tmp_path):
-    page = run_reposition_paper(tmp_path)
-    pictures = sorted(tmp_path.glob("reposition-*.png"))
-    assert len(pictures) == 6
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
-
-
-def run_pad_paper(out, **environment):
-    pytest.importorskip("torch", reason="the extra 'deep' (torch) is not installed")
-    options = ["--quick", "--data", str(out / "absent"), "--simulated", "60", "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "pad_paper.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=500)
-    return (out / "pad.md").read_text(encoding="utf-8")
-
-
 def test_the_pad_paper_answers_its_statements_and_says_which_sets_are_missing(tmp_path):
-    page = run_pad_paper(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
-    assert "**All data here are simulated**" in page
+    page = run_bare("pad_paper", tmp_path)
     assert "The data folder has no PAD building, SDU rooms, PAD plugs, tracebase" in page
-    assert page.count("Not drawn: Chromium was not found.") == 9
-    assert "nan" not in page
-    statements = page.partition("## Do the paper's statements come out?")[2].partition("\n## ")[0]
-    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
-    assert len(answers) > 30
-    assert set(answers) <= {"yes", "mostly", "partly", "no", "not tried"}
+    assert len(answers_in(page, "not tried")) > 30
     # Nothing keeps what matters better than groups formed on it; that needs no learning.
     wanted = [float(share) for share in re.findall(r"wanted (\d\.\d\d) on simulated", page)]
     assert len(wanted) == 4
@@ -300,24 +248,6 @@ def test_the_pad_paper_learns_nothing_from_a_single_curve(monkeypatch):
         assert task.loss["pre-sanitised", metric, 2] == generic, metric
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_the_pad_paper_draws_small_pictures(tmp_path):
-    page = run_pad_paper(tmp_path)
-    pictures = sorted(tmp_path.glob("pad-*.png"))
-    assert len(pictures) == 9
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
-
-
-def run_attacks_on_releases(out, **environment):
-    options = ["--quick", "--data", str(out / "absent"), "--series", "60", "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "attacks_on_releases.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "attacks.md").read_text(encoding="utf-8")
-
-
 def rows_under(page, heading):
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|") and not line.startswith("|---")]
@@ -325,11 +255,8 @@ def rows_under(page, heading):
 
 
 def test_attacks_on_releases_answer_what_must_show_and_find_exchanged_days_by_pieces_only(tmp_path):
-    page = run_attacks_on_releases(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    page = run_bare("attacks_on_releases", tmp_path)
     assert "The data folder has no Slovak meters, Australian households" in page
-    assert "**All data here are simulated.**" in page
-    assert page.count("Not drawn: Chromium was not found.") == 3
-    assert "nan" not in page
     asked = {question: (word, figures) for question, word, figures in rows_under(page, "What must show")[1:]}
     assert len(asked) == 8
     assert {word for word, _ in asked.values()} <= {"yes", "no"}
@@ -344,30 +271,9 @@ def test_attacks_on_releases_answer_what_must_show_and_find_exchanged_days_by_pi
     assert all(float(cell.split(" (")[0]) < 10 for cell in links[2:5])
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_attacks_on_releases_draw_small_pictures(tmp_path):
-    page = run_attacks_on_releases(tmp_path)
-    pictures = sorted(tmp_path.glob("attacks-*.png"))
-    assert len(pictures) == 3
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
-
-
-def run_label_choice(out, **environment):
-    options = ["--quick", "--data", str(out / "absent"), "--out", str(out)]
-    command = [sys.executable, str(EXPERIMENTS / "label_choice.py"), *options]
-    subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment}, timeout=300)
-    return (out / "labels.md").read_text(encoding="utf-8")
-
-
 def test_label_choice_answers_and_its_control_leaves_everybody_a_crowd(tmp_path):
-    page = run_label_choice(tmp_path, PATH=str(tmp_path))  # neither data nor a browser there: the page says so
+    page = run_bare("label_choice", tmp_path)
     assert "The data folder has no PAD building" in page
-    assert "**All data here are simulated.**" in page
-    assert page.count("Not drawn: Chromium was not found.") == 2
-    assert "nan" not in page
     answers = re.findall(r"^- .*\*\*(\w+)\.\*\*", page, re.M)
     assert len(answers) == 5
     assert set(answers) <= {"Yes", "Mostly", "Partly", "No"}
@@ -380,14 +286,3 @@ def test_label_choice_answers_and_its_control_leaves_everybody_a_crowd(tmp_path)
     (other,) = [row for row in left if row[1] == "learned metric" and row[2] == "4"]
     assert same[3:5] == ["0 %", "0 %"]
     assert int(other[3].split()[0]) > 50
-
-
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not on the path")
-def test_label_choice_draws_small_pictures(tmp_path):
-    page = run_label_choice(tmp_path)
-    pictures = sorted(tmp_path.glob("labels-*.png"))
-    assert len(pictures) == 2
-    for picture in pictures:
-        assert f"]({picture.name})" in page
-        assert picture.read_bytes().startswith(b"\x89PNG")
-        assert 10_000 < picture.stat().st_size < 150_000
