@@ -1,7 +1,6 @@
 """The linkage attack against an enumeration of every target and published series."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -235,8 +234,3 @@ class TestRefusals:
             Linkage(values=False, pattern=False)
         with pytest.raises(ParameterError, match="word must be 'own' or 'published'"):
             Linkage(word="guessed")
-
-
-def test_parameters_are_plain_and_build_it_again():
-    for attack in [*KNOWLEDGE, Linkage(word="published", sensitive="illness")]:
-        assert Linkage(**json.loads(json.dumps(attack.parameters))) == attack

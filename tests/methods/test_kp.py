@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from naive.kp import naive_kapra, naive_kp_anonymous, naive_naive, naive_shape, naive_similarity
-from shoal import KPAnonymity, Panel
+from shoal import Panel
 from shoal.errors import ParameterError
 from shoal.features.sax import letters, parse, text
 from shoal.methods.kp import KP
@@ -228,23 +228,6 @@ def test_the_eight_incomes():
     assert naive.published.high[7].tolist() == [117, 107, 87, 74, 96, 101]
 
 
-@BOTH
-def test_it_is_deterministic_and_leaves_its_input_alone(algorithm):
-    x = walks(200, 4)
-    panel = Panel(x)
-    first, second = (KP(k=5, p=2, algorithm=algorithm).anonymize(panel) for _ in range(2))
-    assert first.published.digest() == second.published.digest()
-    assert_array_equal(panel.values, x)
-
-
-@BOTH
-def test_progress_ends_with_everything_done(algorithm):
-    seen = []
-    KP(k=5, p=2, algorithm=algorithm).anonymize(Panel(walks(100, 5)), progress=lambda *at: seen.append(at))
-    assert seen[-1] == (100, 100)
-    assert all(0 <= done <= total == 100 for done, total in seen)
-
-
 def test_times_and_time_zone_are_published():
     times = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], dtype="datetime64[us]")
     panel = Panel(walks(20, 6, 3), times=times, timezone="Europe/Paris")
@@ -259,13 +242,6 @@ def test_one_channel_in_three_dimensions_is_the_same(case):
     x, k, p = case
     flat, deep = (KP(k=k, p=p).anonymize(Panel(values)) for values in (x, x[:, :, None]))
     assert flat.published.digest() == deep.published.digest()
-
-
-def test_parameters_build_the_same_method_again():
-    method = KP(k=np.int64(6), p=3, algorithm="naive", max_level=np.int64(9))
-    assert KP(**method.parameters) == KP(k=6, p=3, algorithm="naive", max_level=9)
-    assert {type(v) for v in method.parameters.values()} <= {int, float, str, type(None)}
-    assert method.aims_at == KPAnonymity(6, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Noise of a stated strength: its variance, its shape, its memory, and who can draw it again."""
 
-import dataclasses
 import re
 
 import numpy as np
@@ -133,12 +132,3 @@ def test_the_seed_is_kept_from_the_recipe():
 def test_impossible_parameters_are_refused(parameters, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         NoiseAddition(**parameters)
-
-
-def test_watching_changes_nothing():
-    seen = []
-    method = NoiseAddition(snr=2.0)
-    watched = method.anonymize(METERS, progress=lambda done, total: seen.append((done, total)))
-    assert_array_equal(watched.values, method.anonymize(METERS).values)
-    assert seen[-1] == (300, 300)
-    assert dataclasses.replace(method, seed=1) != method

@@ -102,10 +102,3 @@ def test_what_the_panel_cannot_do_is_refused():
         Permutation(length="1h").anonymize(Panel(np.ones((3, 3)), times=hours))
     with pytest.raises(ParameterError, match="is no multiple of the step between instants"):
         Permutation(length="90min").anonymize(Panel(np.ones((3, 2)), times=hours[:2]))
-
-
-def test_watching_changes_nothing():
-    panel, seen = Panel(np.random.default_rng(1).normal(size=(9, 7))), []
-    watched = Permutation(length=2).anonymize(panel, progress=lambda done, total: seen.append((done, total)))
-    assert_array_equal(watched.values, Permutation(length=2).anonymize(panel).values)
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -6,7 +6,7 @@ import pytest
 
 from event_examples import small_events
 from shoal import publish as publish_release
-from shoal import simulate, verify
+from shoal import verify
 from shoal.attacks import Homogeneity
 from shoal.errors import InputError, ParameterError
 from shoal.methods import Reposition
@@ -240,14 +240,6 @@ def test_names_that_would_be_taken_for_others_are_refused():
         Reposition(l=2, window=1, publish="generalised").anonymize(events)
     with pytest.raises(InputError, match="two underscores"):
         Events(frame.rename({"q": "__row"}), sensitive="result", quasi=["__row"])
-
-
-def test_progress_ends_with_everything():
-    seen = []
-    events = simulate.events(days=8, per_day=30, seed=1)
-    Reposition(l=3, window=3).anonymize(events, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (len(events), len(events))
-    assert seen == sorted(seen)
 
 
 @pytest.mark.parametrize("publish", PUBLISH)
