@@ -178,6 +178,14 @@ class TestReleases:
         again = publisher.post("/releases", form)
         assert (again.status_code, "The project has a release out" in again.text) == (400, True)
 
+    def test_a_release_keeps_what_the_form_says(self, publisher, project):
+        form = {"name": "out", "table": "days.csv", "k": "4", "metric": "generic", "keep": "total, shape=2"}
+        wrong = publisher.post("/releases", form | {"keep": "totals"})
+        assert (wrong.status_code, "none of the interests" in wrong.text) == (400, True)
+        assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
+        certificate = json.loads((project.folder / "releases" / "out" / "release.json").read_text())
+        assert certificate["method"]["parameters"]["features"] == "keep:total,shape=2"
+
     def test_a_release_by_a_learned_metric_names_it_in_its_certificate(self, publisher, project, labelled):
         publisher.done(publisher.post(f"/tasks/{labelled}/learn", {"metric": "linear"}))
         form = {"name": "out", "table": "days.csv", "k": "2", "metric": f"{labelled}.linear"}

@@ -131,15 +131,21 @@ class TestCommandLine:
         assert positions.measure(Panel(x), Panel(y)) == InterestLoss("total", 11, 14).measure(Panel(x), Panel(y))
         assert build(InterestLoss, {"interest": "arrival", "above": "20"}) == InterestLoss("arrival", above=20.0)
 
+    def test_a_word_of_keep_is_measured_by_the_clock_of_the_panel(self):
+        typed = build(InterestLoss, {"interest": "window:01:00-02:00"})
+        hours = np.datetime64("2024-01-01T00:00", "us") + np.arange(3) * np.timedelta64(1, "h")
+        before, after = Panel([[1.0, 2.0, 3.0]], times=hours), Panel([[9.0, 5.0, 9.0]], times=hours)
+        assert typed.measure(before, after).value == 3.0
+
     def test_a_wrong_word_is_refused(self):
-        with pytest.raises(ParameterError, match="Option --interest of interest-loss"):
+        with pytest.raises(ParameterError, match="interest must be one of: segment, total"):
             build(InterestLoss, {"interest": "lunch"})
 
     def test_the_catalogue_says_what_can_be_typed(self):
         entry = next(entry for entry in catalogue() if entry.name == "interest-loss")
         types = {parameter.name: parameter.type for parameter in entry.parameters}
         assert types == {
-            "interest": "segment|total|arrival|departure|occupied|function",
+            "interest": "segment|total|arrival|departure|occupied|str|function",
             "start": "int|str",
             "end": "int|str",
             "above": "float",

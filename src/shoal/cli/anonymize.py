@@ -38,6 +38,14 @@ def anonymize(
     quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     sql: reading.Sql = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WHAT",
+            help="What must stay useful: peaks, total, daily-totals, window:17:00-20:00, arrival:0.5, departure:0.5, "
+            "shape; peaks=2 counts twice. Repeatable.",
+        ),
+    ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +99,7 @@ def anonymize(
             chosen,
             out,
             settings,
+            keep=keep,
             engine=where,
             steps=progress,
             require=[_guarantee(text) for text in require or ()],

@@ -136,14 +136,16 @@ def release_rows(told: Told) -> list[tuple[str, str]]:
     verdicts = [(guarantee["name"], _verdict(guarantee["verdict"])) for guarantee in told.certificate["guarantees"]]
     said = [(row.name, row.says(told)) for row in ROWS if row.when(told)]
     before = [row for row in said if row[0] == "input"]
-    return [("release", str(told.path)), *before, *verdicts, *said[len(before) :]]
+    *gained, cost = [figure["sentence"] for figure in told.certificate.get("kept", ())] or [""]
+    kept = [*(("kept", text) for text in gained), *([("cost", cost)] if cost else [])]
+    return [("release", str(told.path)), *before, *verdicts, *said[len(before) :], *kept]
 
 
 def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
-        *("utility", "risk", "files"),
+        *("utility", "risk", "files", "kept"),
     )
     return {name: certificate[name] for name in names if name in certificate}
 

@@ -12,6 +12,7 @@ from shoal.features.custom import Custom
 from shoal.features.deep_metric import DeepMetric
 from shoal.features.finding import FeatureName, describe_features, find_features
 from shoal.features.haar import Haar
+from shoal.features.kept import Kept, keep
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
 from shoal.features.raw import Raw
@@ -25,6 +26,7 @@ __all__ = [
     "FeatureName",
     "Features",
     "Haar",
+    "Kept",
     "Learned",
     "LinearMetric",
     "Raw",
@@ -33,4 +35,5 @@ __all__ = [
     "describe_features",
     "find_features",
     "interests",
+    "keep",
 ]

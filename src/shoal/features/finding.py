@@ -11,6 +11,7 @@ from shoal.features.contract import Features
 from shoal.features.custom import Custom
 from shoal.features.deep_metric import DeepMetric
 from shoal.features.haar import Haar
+from shoal.features.kept import PREFIX, Kept, keep
 from shoal.features.learned import Learned
 from shoal.features.linear_metric import LinearMetric
 from shoal.features.raw import Raw
@@ -31,8 +32,9 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
     Parameters
     ----------
     spec
-        "raw", "standardized", "centred", "haar", a learned metric, the name of a file where one was saved, such as
-        "metric.npz", or anything that takes a Panel and gives an array (series, features).
+        "raw", "standardized", "centred", "haar", what `keep` takes, such as "keep:peaks", a learned metric, the name of
+        a file where one was saved, such as "metric.npz", or anything that takes a Panel and gives an array
+        (series, features).
 
     Examples
     --------
@@ -47,13 +49,15 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
     if isinstance(spec, str):
         if spec.endswith(METRIC_FILE):
             return Learned.load(spec)
+        if spec.startswith(PREFIX):
+            return keep(spec)
         if spec not in _KNOWN:
             raise ParameterError(
                 f"Unknown features {spec!r}. Known: {known}; or give a function of a panel, or a learned metric in a "
                 f"file *{METRIC_FILE}."
             )
         return _KNOWN[spec]
-    if isinstance(spec, Raw | Standardized | Centred | Haar | Learned | Custom):
+    if isinstance(spec, Raw | Standardized | Centred | Haar | Kept | Learned | Custom):
         return spec
     if isinstance(spec, LinearMetric | DeepMetric):
         raise ParameterError(

@@ -84,6 +84,71 @@ class WindowTotal:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """The sum of the values of each stretch of instants, one for each channel: daily totals.
+
+    Examples
+    --------
+    >>> Totals(starts=(0, 2)).of([[5.0, 6.0, 7.0, 8.0]]).tolist()
+    [[11.0, 15.0]]
+    """
+
+    starts: tuple[int, ...]
+    """Where each stretch begins; the last one ends with the series."""
+
+    def of(self, values: Any) -> Floats:
+        """The totals."""
+        return _rows(np.add.reduceat(as_series(values), self.starts, axis=1))
+
+
+@dataclass(frozen=True)
+class PeakHeight:
+    """The highest value.
+
+    Examples
+    --------
+    >>> PeakHeight().of([[1.0, 6.0, 2.0, 5.0]]).tolist()
+    [[6.0]]
+    """
+
+    def of(self, values: Any) -> Floats:
+        """The height, one for each channel."""
+        return _rows(as_series(values).max(axis=1))
+
+
+@dataclass(frozen=True)
+class PeakTime:
+    """The first instant with the highest value, as a position.
+
+    Examples
+    --------
+    >>> PeakTime().of([[1.0, 6.0, 2.0, 5.0]]).tolist()
+    [[1.0]]
+    """
+
+    def of(self, values: Any) -> Floats:
+        """The time of the peak, one for each channel."""
+        return _rows(as_series(values).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The values less their own mean, for each channel: the form of a series at whatever level.
+
+    Examples
+    --------
+    >>> Shape().of([[1.0, 3.0], [101.0, 103.0]]).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+
+    def of(self, values: Any) -> Floats:
+        """The shapes, channels side by side."""
+        x = as_series(values)
+        x = x - x[:, :1]  # a large offset would take the digits of the mean
+        return _rows(x - x.mean(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
 class Arrival:
     """The first instant above `above`, as a position; the number of instants where there is none.
 
@@ -291,17 +356,17 @@ def _draw(n_series: int, n_pairs: int | None, seed: int) -> tuple[NDArray[np.int
 def _refuse_window(start: Instant, end: Instant) -> None:
     for instant in (start, end):
         if isinstance(instant, str):
-            _minutes(instant)
+            minutes_of(instant)
         elif isinstance(instant, bool) or instant < 0:
             raise ParameterError("A window is given by positions of at least 0, or by times such as '11:00'.")
     kinds = {isinstance(instant, str) for instant in (start, end)}
     if len(kinds) > 1:
         raise ParameterError("Give both ends of a window as positions, or both as times such as '11:00'.")
-    if _minutes(start) >= _minutes(end):
+    if minutes_of(start) >= minutes_of(end):
         raise ParameterError("A window must end after it starts.")
 
 
-def _minutes(instant: Instant) -> float:
+def minutes_of(instant: Instant) -> float:
     """Minutes since midnight of a time; a position as it is."""
     if not isinstance(instant, str):
         return float(instant)
@@ -318,7 +383,7 @@ def _window(start: Instant, end: Instant, n_instants: int) -> slice:
     ends = []
     for instant in (start, end):
         if isinstance(instant, str):
-            position = _minutes(instant) * n_instants / 1440
+            position = minutes_of(instant) * n_instants / 1440
             if position != int(position):
                 raise ParameterError(
                     f"A day of {n_instants} instants has none at a time asked for. Give a time on its grid."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import Custom, FeatureName, Learned, ShownGroups, Standardized, describe_features, find_features
+from shoal.features import (
+    Custom,
+    FeatureName,
+    Kept,
+    Learned,
+    ShownGroups,
+    Standardized,
+    describe_features,
+    find_features,
+)
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -83,9 +92,9 @@ class Microaggregation(Method):
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
         per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
     features
-        What similar means: "raw", "standardized", "centred", "haar", a learned metric or the file it was saved in, such
-        as "metric.npz", or a function of the panel. A metric that was learned from groups shown to analysts forms
-        groups within those.
+        What similar means: "raw", "standardized", "centred", "haar", what a release shall keep, such as "keep:peaks",
+        a learned metric or the file it was saved in, such as "metric.npz", or a function of the panel. A metric that
+        was learned from groups shown to analysts forms groups within those.
     gain
         Only "v-mdav": how readily a group takes in one more series. Larger makes larger groups.
     aggregate
@@ -204,8 +213,8 @@ class Microaggregation(Method):
     def shard_plan(self) -> ShardPlan:
         """At least 3k subjects, along the attribute that groups must not cross."""
         # Only features that each series has by itself are the same wherever they are computed.
-        by_itself = not isinstance(find_features(self.features), Standardized | Custom)
-        features = self.features if by_itself else "raw"
+        found = find_features(self.features)
+        features = "raw" if isinstance(found, Standardized | Kept | Custom) else self.features
         return ShardPlan(least=3 * int(self.k), within=self.stratum, features=features)
 
     @property
@@ -219,10 +228,13 @@ class Microaggregation(Method):
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
-        """Standardized features are those of the whole panel."""
-        if not isinstance(find_features(self.features), Standardized):
-            return self
-        return replace(self, features=Standardized(reduce(add, panel.map(_moments))))
+        """Standardized features, and the spreads of several interests, are those of the whole panel."""
+        features = find_features(self.features)
+        if isinstance(features, Standardized):
+            return replace(self, features=Standardized(reduce(add, panel.map(_moments))))
+        if isinstance(features, Kept):
+            return replace(self, features=features.scaled(panel.map(partial(_kept_moments, features))))
+        return self
 
     def _shown_in(self, panel: Panel) -> NDArray[np.int64] | None:
         """A number for each series, the same for those that were shown alike in each label task; None without tasks."""
@@ -340,6 +352,10 @@ class Microaggregation(Method):
 
 def _moments(number: int, panel: Panel) -> Moments:
     return Moments.of(panel.rows)
+
+
+def _kept_moments(features: Kept, number: int, panel: Panel) -> tuple[Moments, ...]:
+    return features.moments(panel)
 
 
 def _like(panel: Panel, values: NDArray[np.float64], channels: Sequence[str]) -> Panel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from shoal.errors import ParameterError
 from shoal.model import Events, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
+from shoal.process.keep import Keep, apply_keep, scores_of, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
 from shoal.read import read_events
@@ -23,6 +25,7 @@ def anonymize_source(
     to: Path,
     settings: Mapping[str, Any],
     *,
+    keep: Keep | None = None,
     engine: EnginePart | None = None,
     steps: Watcher = silent,
     **publishing: Any,
@@ -30,8 +33,10 @@ def anonymize_source(
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
     A method for events gets events: of the settings only those of `read_events` may be given. With an engine the panel
-    is in shards, and all of it is done there.
+    is in shards, and all of it is done there. What is to be kept (see `shoal.features.keep`) is measured, and compared
+    with groups formed on raw values.
     """
+    method = apply_keep(method, keep)
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
     refuse_beside_noise((*([method.aims_at] if method.aims_at else []), *publishing.get("require", ())))
@@ -53,7 +58,8 @@ def anonymize_source(
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
-        return publish(candidate, to, **publishing)
+        release = publish(candidate, to, scores=partial(scores_of, method, candidate, panel), **publishing)
+        return with_comparison(release, method, candidate, panel, steps)
 
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:

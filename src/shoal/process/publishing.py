@@ -26,12 +26,15 @@ WHY = "Not shown: the release is made of shards, and this is drawn from a sample
 """Why the report has no curve of the originals beside them."""
 
 
+Scores = Mapping[str, tuple[Score, str]]
+
+
 def publish(
     candidate: Candidate | EventsCandidate | CandidateShards,
     to: str | Path,
     *,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
-    scores: Mapping[str, tuple[Score, str]] | None = None,
+    scores: Scores | Callable[[], Scores] | None = None,
     process: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
     options: ReleaseOptions | None = None,
@@ -48,7 +51,8 @@ def publish(
     to
         The folder to write. It appears whole or not at all.
     risks, scores
-        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here.
+        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here. Scores
+        may be a function, which is called once everything is checked.
     process
         How the parameters were found, for the certificate and the report.
     ledger
@@ -67,9 +71,10 @@ def publish(
     options = options or ReleaseOptions(**given)
 
     def measured() -> Figures:
-        found = _figures(candidate, known=scores or {})
+        known = (scores() if callable(scores) else scores) or {}
+        found = _figures(candidate, known)
         return Figures(
-            {**found.scores, **(scores or {})},
+            {**found.scores, **known},
             {**found.risks, **(risks or {})},
             found.figures if process is None else {**found.figures, "process": dict(process)},
         )

@@ -14,6 +14,7 @@ from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
 from shoal.process.exporting import agreement_of, exporting, refuse_export
 from shoal.process.judging import curve_of
+from shoal.process.keep import scores_of, with_comparison
 from shoal.process.measuring import scores_by_purpose
 from shoal.process.planning import plan_of
 from shoal.process.policy import Policy
@@ -107,6 +108,7 @@ def _search_and_publish(
     purposes = {} if plan.by_mechanism else scores_by_purpose(found.candidate)
     meaning_of, chosen = found.candidate.meaning_of, found.frontier.chosen
     limited = {name: (score, meaning_of(plan.measures[name])) for name, score in chosen.scores.items()}
+    kept = scores_of(found.method, found.candidate, panel)
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     options = ReleaseOptions(
         require=plan.require,
@@ -128,10 +130,11 @@ def _search_and_publish(
             ledger=None if release.ledger is None else base / release.ledger,
             risks={name: (risk, meaning_of(plan.attacks[name])) for name, risk in chosen.risks.items()},
             # Those with a limit first: of a small release the last ones may have to give way.
-            scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
+            scores=limited | kept | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
             options=options,
         )
+    written = with_comparison(written, found.method, found.candidate, panel, steps)
     return Outcome(found.frontier, written, process)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path
@@ -12,6 +14,7 @@ from shoal.errors import ParameterError, ShoalError
 from shoal.methods import Microaggregation
 from shoal.model.sentence import said
 from shoal.process import publish
+from shoal.process.keep import apply_keep, scores_of
 from shoal.release import check_target, load_release, verify
 from shoal.release.facts import Facts
 from shoal.release.sentences import WHO_CAN_CHECK
@@ -35,6 +38,7 @@ class NewRelease(BaseModel):
     table: TableName
     k: int = Field(10, ge=2, le=1_000_000)
     metric: str = Field("generic", pattern=r"^(generic|[A-Za-z0-9_-]{1,64}\.(linear|deep))$")
+    keep: str = Field("", max_length=200)
     ledger: Literal["check", "skip"] = "check"
     alike: Literal["refuse", "others"] = "refuse"
     accept: str = Field("", max_length=500)
@@ -66,6 +70,9 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
     studio.project.table(form.table)
     if form.metric != "generic" and form.metric not in studio.project.all_metrics():
         raise ParameterError("The project has no such metric. Learn it first.")
+    if form.keep and form.metric != "generic":
+        raise ParameterError("A learned metric says already what similar means. Keep the generic one, or keep nothing.")
+    plain = apply_keep(Microaggregation(k=form.k), form.keep or None)  # refuses a wrong word before anything is read
 
     def work(progress: Progress) -> str:
         progress.start("reading the table")
@@ -79,16 +86,18 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
                 f"Analysts were shown means of people in {form.table}, which is in the ledger of the project: a "
                 "release of them is judged beside that. Check against earlier releases."
             )
-        features: Any = "raw"
+        features: Any = plain.features
         if form.metric != "generic":
             task, _, kind = form.metric.partition(".")
             features = studio.project.metrics(task)[kind]
         progress.start("grouping the series")
-        candidate = Microaggregation(k=form.k, features=features, within=within).anonymize(panel)
+        method = replace(plain, features=features, within=within)
+        candidate = method.anonymize(panel)
         progress.start("checking and writing")
         ledger = studio.project.ledger if form.ledger == "check" else None
         with protecting(studio.project, form.table, panel, reading):
-            publish(candidate, target, ledger=ledger, accept=form.accept.replace(",", " ").split())
+            kept = partial(scores_of, method, candidate, panel)
+            publish(candidate, target, scores=kept, ledger=ledger, accept=form.accept.replace(",", " ").split())
         return f"/releases/{form.name}"
 
     job = studio.jobs.start(f"Releasing {form.name}", work, back="/releases/new")

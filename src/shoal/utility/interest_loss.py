@@ -20,6 +20,7 @@ from shoal.features.interests import (
     WindowTotal,
     find_interest,
 )
+from shoal.features.kept import WORDS, KeptInterest
 from shoal.features.labelled import as_series, row_norms
 from shoal.model import Measure, Moments, Panel, Score, Tally
 from shoal.read.zones import find_zone
@@ -50,7 +51,8 @@ class InterestLoss(Measure):
     interest
         "segment": the values from `start` to before `end`. "total": their sum. "arrival": the first instant above
         `above`, "departure": the one after the last, "occupied": how many are; a day without any arrives after its end
-        and departs at 0. Or a function of an array of series, such as `interests.Arrival(20.0).of`.
+        and departs at 0. Or a word of `shoal.features.keep`, such as "shape", "daily-totals" or
+        "window:17:00-20:00". Or a function of an array of series, such as `interests.Arrival(20.0).of`.
     start
         Only "segment" and "total": a position such as 44, or a time such as 11:00 where a series is one day from
         midnight. Left out, the first instant.
@@ -80,20 +82,22 @@ class InterestLoss(Measure):
     # Somebody must say from what value on somebody is there.
     usual = ()
 
-    interest: InterestName | Callable[[NDArray[Any]], Any] = "segment"
+    interest: InterestName | str | Callable[[NDArray[Any]], Any] = "segment"
     start: Instant | None = None
     end: Instant | None = None
     above: float = 0.5
 
     def __post_init__(self) -> None:
         refuse_above(self.above)
-        if isinstance(self.interest, str) and self.interest not in get_args(InterestName):
+        if isinstance(self.interest, str) and self._kept() is None and self.interest not in get_args(InterestName):
             raise ParameterError(
-                f"interest must be one of: {', '.join(get_args(InterestName))}; or a function of an array of series."
+                f"interest must be one of: {', '.join(get_args(InterestName))}; a word of `shoal.features.keep` such "
+                "as shape, daily-totals or window:17:00-20:00; or a function of an array of series."
             )
         if self.interest not in ("segment", "total") and not (self.start is None and self.end is None):
             raise ParameterError("start and end are for the interests 'segment' and 'total'.")
-        self._wanted(np.iinfo(np.int64).max)  # refuses an impossible window with its own words
+        if self._kept() is None:
+            self._wanted(np.iinfo(np.int64).max)  # refuses an impossible window with its own words
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -112,10 +116,21 @@ class InterestLoss(Measure):
     def per_series(self, original: Panel, published: Panel) -> NDArray[np.float64]:
         """The loss of each series."""
         before, after = complete_pair(original, published)
+        if (kept := self._kept()) is not None:
+            return row_norms(kept.of(original) - kept.of(published))
         if any(isinstance(instant, str) for instant in self._window()):
             refuse_other_than_a_day(original)
         wanted = self._wanted(original.n_instants)
         return row_norms(wanted.of(before) - wanted.of(after))
+
+    def _kept(self) -> KeptInterest | None:
+        """What a release keeps, where the interest is named as there; names of our own come first."""
+        named = isinstance(self.interest, str) and self.interest not in get_args(InterestName)
+        if not named or str(self.interest).partition(":")[0] not in WORDS:
+            return None
+        if (kept := KeptInterest.parse(str(self.interest))).word == "peaks":
+            raise ParameterError("Peaks have a height and a time: measure peak-height-error and peak-time-error.")
+        return kept
 
     def _wanted(self, n_instants: int) -> Interest:
         if not isinstance(self.interest, str):

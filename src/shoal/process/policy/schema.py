@@ -209,6 +209,10 @@ class Policy(Part):
     roles: dict[str, RoleName] = Field(
         default_factory=dict, description="Roles of further columns. A column not listed is withheld."
     )
+    keep: str | list[str | dict[str, Any]] = Field(
+        default_factory=list,
+        description="What a release shall keep: [peaks, {window: 17:00-20:00}, total=2]. Groups are formed on it.",
+    )
     adversary: Adversary = Field(default=Adversary(), description="What somebody is assumed to know.")
     require: Require = Field(default=Require(), description="What must hold.")
     method: dict[str, Any] | list[dict[str, Any]] = Field(

@@ -1,0 +1,141 @@
+"""What a release shall keep: built into the method, measured, and compared with what grouping by raw values gives.
+
+`apply_keep` is the one way from words such as "peaks" to a method; `measures_of` are the measures of exactly that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from shoal.errors import InputError, ParameterError
+from shoal.features import Kept, find_features
+from shoal.features import keep as kept_features
+from shoal.model import Candidate, CandidateShards, Measure, Panel, PanelShards, Release, Score
+from shoal.model.watcher import Watcher
+from shoal.process.measuring import Asked
+from shoal.utility import InformationLoss, InterestLoss, PeakHeightError, PeakTimeError
+
+Keep = str | Mapping[str, Any] | Kept | Iterable[str | Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class KeptFigure:
+    """What a measure finds with `keep`, and what it would find of groups formed on raw values."""
+
+    label: str
+    kept: float
+    raw: float
+
+    @property
+    def sentence(self) -> str:
+        """Both figures, and by how much they differ."""
+        if self.raw == self.kept:
+            return f"{self.label} {self.kept:.3g}, as with groups formed on raw values"
+        change = "" if self.raw == 0.0 else f": {_percent(self.kept / self.raw - 1.0)}"
+        return f"{self.label} {self.kept:.3g}, with groups formed on raw values {self.raw:.3g}{change}"
+
+
+def apply_keep(method: Any, keep: Keep | None) -> Any:
+    """The same method with groups formed on what is to be kept; the method itself where nothing is.
+
+    Examples
+    --------
+    >>> from shoal import Microaggregation
+    >>> apply_keep(Microaggregation(k=5), "peaks").parameters["features"]
+    'keep:peaks'
+    """
+    if keep is None or keep in ((), []):
+        return method
+    features = kept_features(keep)
+    if hasattr(method, "steps"):
+        steps = tuple(apply_keep(step, keep) if _has_features(step) else step for step in method.steps)
+        if any(_has_features(step) for step in steps):
+            return replace(method, steps=steps)
+    if not _has_features(method):
+        raise ParameterError(
+            f"keep is for methods that group similar series; {method.name} does not. Use microaggregation, or leave "
+            "keep out."
+        )
+    if method.features != "raw":
+        raise ParameterError("keep and features both say what similar means. Give one of them.")
+    return replace(method, features=features.name)
+
+
+def kept_by(method: Any) -> Kept | None:
+    """What a method keeps, or the one of its steps that does."""
+    for step in getattr(method, "steps", (method,)):
+        if _has_features(step):
+            found = find_features(step.features)
+            if isinstance(found, Kept):
+                return found
+    return None
+
+
+def measures_of(kept: Kept, panel: Panel | PanelShards) -> dict[str, Measure]:
+    """Measures of exactly what is kept, by the name that a release gives them."""
+    facts: Any = panel.whole if isinstance(panel, PanelShards) else panel
+    per_day = None if facts.times.dtype.kind == "M" else len(facts.times)
+    found: list[Measure] = []
+    for one in kept.interests:
+        if one.word == "peaks":
+            found += [PeakHeightError(per_day=per_day), PeakTimeError(per_day=per_day)]
+        elif one.word != "values":  # which information loss is about
+            found.append(InterestLoss(one.text))
+    return {Asked(measure).label: measure for measure in found}
+
+
+def scores_of(
+    method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
+) -> dict[str, tuple[Score, str]]:
+    """What is left of that which was to be kept, each with its meaning; nothing where nothing was."""
+    kept = kept_by(method)
+    measures = {} if kept is None else measures_of(kept, panel)
+    return {label: (candidate.measure(m), candidate.meaning_of(m)) for label, m in measures.items()}
+
+
+def compare_with_raw(
+    method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
+) -> tuple[KeptFigure, ...]:
+    """What keeping cost and gained: every measure of it, and the information loss, beside those of raw groups.
+
+    For the publisher's eyes: the second candidate is never published, and its figures are in no certificate.
+    """
+    kept = kept_by(method)
+    if kept is None:
+        return ()
+    try:
+        other = _with_raw(method).anonymize(panel)
+    except (ParameterError, InputError):
+        return ()
+    measures = {**measures_of(kept, panel), InformationLoss.name: InformationLoss()}
+    return tuple(
+        KeptFigure(label, candidate.measure(measure).value, other.measure(measure).value)
+        for label, measure in measures.items()
+    )
+
+
+def with_comparison(
+    release: Release, method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards, steps: Watcher
+) -> Release:
+    """A release just made, and for its publisher what keeping cost and gained; the release itself where nothing was."""
+    if kept_by(method) is None:
+        return release
+    steps.start("comparing with groups of raw values")
+    figures = [asdict(figure) | {"sentence": figure.sentence} for figure in compare_with_raw(method, candidate, panel)]
+    return replace(release, measured={**release.measured, "kept": figures}) if figures else release
+
+
+def _with_raw(method: Any) -> Any:
+    if hasattr(method, "steps"):
+        return replace(method, steps=tuple(_with_raw(s) if _has_features(s) else s for s in method.steps))
+    return replace(method, features="raw")
+
+
+def _has_features(method: Any) -> bool:
+    return "features" in getattr(method, "__dataclass_fields__", {})
+
+
+def _percent(change: float) -> str:
+    return f"{100 * abs(change):.0f} % {'more' if change > 0 else 'less'}"
