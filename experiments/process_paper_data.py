@@ -17,7 +17,7 @@ from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.preprocessing import SplineTransformer
 
 from shoal import Panel, simulate
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.weather import simulate_weather
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def simulated_region(days: int, seed: int) -> Region:
     """Where the folder has none: ten zones of simulated households, and their weather."""
     whole, start = 2 * days + 30, "2008-01-01"
     homes = simulate.meters(200, days=whole, start=start, families={HOUSEHOLD: 1}, seed=seed)
-    weather = simulate_weather(Clock(np.datetime64(start, "D"), whole, 60), seed)
+    weather = simulate_weather(DayGrid(np.datetime64(start, "D"), whole, 60), seed)
     fahrenheit = 32.0 + 1.8 * np.vstack([weather.outside, weather.inert])
     return _region(homes.rows.reshape(10, 20, -1).sum(axis=1), fahrenheit, pl.Series(homes.times))
 

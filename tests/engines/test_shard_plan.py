@@ -176,8 +176,8 @@ def test_impossible_sizes_are_refused(size):
 
 
 def test_names_that_shards_use_are_refused():
-    with pytest.raises(ParameterError, match="Column 'leaf' has a name that shards use themselves"):
-        in_shards(small_panel(attributes={"leaf": ["x"] * 120}), Memory())
+    with pytest.raises(ParameterError, match="Column 'shard' has a name that shards use themselves"):
+        in_shards(small_panel(attributes={"shard": ["x"] * 120}), Memory())
 
 
 def test_a_panel_too_large_for_shards_in_memory_is_told_of_the_way_out(monkeypatch):

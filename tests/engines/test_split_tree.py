@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.engines.split_tree import Coordinates, Plan, learn_plan
+from shoal.engines.split_tree import Coordinates, SplitTree, learn_tree
 from shoal.kernels.split_walk import project_rows, walk_down
 
 
@@ -32,7 +32,7 @@ def samples(draw):
 
 def test_leaves_are_balanced_between_one_and_two_times_what_was_asked_for(rng):
     z = rng.normal(size=(8000, 6)) * [5, 3, 2, 1, 1, 1]
-    plan = learn_plan(z[:2000], 8000, 500)
+    plan = learn_tree(z[:2000], 8000, 500)
     counts = np.bincount(plan.assign(z, rng.random(8000)), minlength=plan.n_leaves)
     assert plan.n_leaves == 16
     assert counts.min() > 0.75 * 500
@@ -42,7 +42,7 @@ def test_leaves_are_balanced_between_one_and_two_times_what_was_asked_for(rng):
 def test_neighbours_share_a_leaf(rng):
     centres = rng.normal(size=(4, 5)) * 100
     z = centres[np.arange(4000) % 4] + rng.normal(size=(4000, 5))
-    plan = learn_plan(z[:1000], 4000, 1000)
+    plan = learn_tree(z[:1000], 4000, 1000)
     leaves = plan.assign(z, rng.random(4000))
     assert plan.n_leaves == 4
     assert all(len(np.unique(leaves[np.arange(4000) % 4 == c])) == 1 for c in range(4))
@@ -50,7 +50,7 @@ def test_neighbours_share_a_leaf(rng):
 
 @given(z=samples(), leaf=st.integers(1, 10), n=st.integers(2, 400))
 def test_every_row_walks_as_the_definition_says(z, leaf, n):
-    plan = learn_plan(z, n, leaf)
+    plan = learn_tree(z, n, leaf)
     drawn = np.linspace(0, 0.999, len(z))
     leaves = plan.assign(z, drawn)
     assert leaves.tolist() == [naive_walk(plan, row, one) for row, one in zip(z, drawn, strict=True)]
@@ -60,7 +60,7 @@ def test_every_row_walks_as_the_definition_says(z, leaf, n):
 
 @given(z=samples(), leaf=st.integers(1, 10), n=st.integers(2, 400), least=st.integers(1, 30))
 def test_after_repair_no_leaf_has_too_few_and_nobody_is_lost(z, leaf, n, least):
-    plan = learn_plan(z, n, leaf)
+    plan = learn_tree(z, n, leaf)
     drawn = np.linspace(0, 0.999, len(z))
     counts = np.bincount(plan.assign(z, drawn), minlength=plan.n_leaves)
     repaired = plan.repaired(counts, least)
@@ -72,7 +72,7 @@ def test_after_repair_no_leaf_has_too_few_and_nobody_is_lost(z, leaf, n, least):
 
 def test_equal_rows_are_divided_by_chance(rng):
     z = np.zeros((4000, 3))
-    plan = learn_plan(z[:500], 4000, 500)
+    plan = learn_tree(z[:500], 4000, 500)
     counts = np.bincount(plan.assign(z, rng.random(4000)), minlength=plan.n_leaves)
     assert plan.by_chance.all()
     assert plan.n_leaves == 8
@@ -81,7 +81,7 @@ def test_equal_rows_are_divided_by_chance(rng):
 
 def test_many_equal_rows_beside_others_neither_fill_a_leaf_nor_empty_one(rng):
     z = np.concatenate([np.zeros((3600, 2)), rng.normal(size=(400, 2)) * 10])
-    plan = learn_plan(z[::8], 4000, 250)
+    plan = learn_tree(z[::8], 4000, 250)
     counts = np.bincount(plan.assign(z, rng.random(4000)), minlength=plan.n_leaves)
     assert counts.max() < 1000
     assert plan.by_chance.any()
@@ -90,7 +90,7 @@ def test_many_equal_rows_beside_others_neither_fill_a_leaf_nor_empty_one(rng):
 
 def test_a_leaf_that_came_out_too_large_is_halved(rng):
     z = rng.normal(size=(1000, 2))
-    plan = learn_plan(z[:10], 1000, 400)
+    plan = learn_tree(z[:10], 1000, 400)
     counts = np.bincount(plan.assign(z, rng.random(1000)), minlength=plan.n_leaves)
     divided = plan.divided(counts, 150)
     drawn = rng.random(1000)
@@ -102,7 +102,7 @@ def test_a_leaf_that_came_out_too_large_is_halved(rng):
 
 
 def test_a_sample_too_small_to_cut_is_one_leaf():
-    plan = learn_plan(np.zeros((0, 3)), 100, 10)
+    plan = learn_tree(np.zeros((0, 3)), 100, 10)
     assert plan.n_leaves == 1
     assert plan.assign(np.ones((4, 3)), np.zeros(4)).tolist() == [0, 0, 0, 0]
     assert plan.repaired(np.array([4]), 10).n_leaves == 1
@@ -126,10 +126,10 @@ def test_long_series_have_as_many_coordinates_as_the_sample_allows(rng):
 
 
 def test_a_plan_is_arrays_and_travels(rng):
-    plan = learn_plan(rng.normal(size=(400, 4)), 400, 50)
+    plan = learn_tree(rng.normal(size=(400, 4)), 400, 50)
     other = pickle.loads(pickle.dumps(plan))
     z, drawn = rng.normal(size=(100, 4)), rng.random(100)
-    assert isinstance(other, Plan)
+    assert isinstance(other, SplitTree)
     assert plan.assign(z, drawn).tolist() == other.assign(z, drawn).tolist()
 
 

@@ -120,8 +120,8 @@ class TestCurve:
         labels = fully_answered(active, window=slice(3, 4))
         drawn = {question.pair for question in active.plan("anna")}
         judged = []
-        whole = learning.Judged
-        monkeypatch.setattr(learning, "Judged", lambda held, found: judged.append(held) or whole(held, found))
+        whole = learning.HeldOut
+        monkeypatch.setattr(learning, "HeldOut", lambda held, found: judged.append(held) or whole(held, found))
         assert curve(active, labels, steps=1)
         for held in judged:
             rows = {row.tobytes(): at for at, row in enumerate(active.values)}

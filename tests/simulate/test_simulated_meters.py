@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from shoal.errors import ParameterError
 from shoal.simulate import meters, uniqueness
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.weather import simulate_weather
 
 # The package exports a function of the module's name.
@@ -170,7 +170,7 @@ def test_household_clocks_are_shifted():
 
 
 def test_households_heat_when_it_is_cold_and_cool_when_it_is_hot():
-    clock = Clock(np.datetime64("2023-01-01"), 365, 60)
+    clock = DayGrid(np.datetime64("2023-01-01"), 365, 60)
     outside = simulate_weather(clock, 4).outside.reshape(365, 24).mean(axis=1)
     daily = of("household", 150, days=365, start="2023-01-01", seed=4).sum(axis=2).mean(axis=0)
     daily /= daily.mean()

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from shoal.simulate.arguments import by_largest_remainder
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, generator
 from shoal.simulate.segments import mean_power
 from shoal.simulate.weather import simulate_weather
@@ -50,18 +50,18 @@ def test_dice_throw_for_each_subject_alone():
 
 
 def test_the_calendar_knows_weekdays_and_seasons():
-    clock = Clock(np.datetime64("2024-01-01"), 366, 60)
+    clock = DayGrid(np.datetime64("2024-01-01"), 366, 60)
     assert_array_equal(clock.weekdays[:8], [0, 1, 2, 3, 4, 5, 6, 0])
     assert_array_equal(clock.day_types[:7], [0, 0, 0, 0, 0, 1, 2])
     assert clock.winter[15] == pytest.approx(1.0)
     assert clock.winter[197] < -0.99
-    before_the_epoch = Clock(np.datetime64("1969-12-29"), 2, 60)
+    before_the_epoch = DayGrid(np.datetime64("1969-12-29"), 2, 60)
     assert_array_equal(before_the_epoch.weekdays, [0, 1])
 
 
 def test_the_weather_has_seasons_days_and_persistence():
     days = 365 * 20
-    outside = simulate_weather(Clock(np.datetime64("2001-01-01"), days, 60), 0).outside.reshape(days, 24)
+    outside = simulate_weather(DayGrid(np.datetime64("2001-01-01"), days, 60), 0).outside.reshape(days, 24)
     assert outside.mean() == pytest.approx(11.0, abs=0.5)
     assert outside.mean(axis=0).argmax() in (15, 16)
     daily = outside.mean(axis=1)
@@ -74,13 +74,13 @@ def test_the_weather_has_seasons_days_and_persistence():
 
 
 def test_thick_walls_feel_the_temperature_later_and_less():
-    weather = simulate_weather(Clock(np.datetime64("2024-05-01"), 60, 60), 1)
+    weather = simulate_weather(DayGrid(np.datetime64("2024-05-01"), 60, 60), 1)
     assert weather.inert.std() < weather.outside.std()
     assert weather.inert.mean() == pytest.approx(weather.outside.mean(), abs=1.0)
 
 
 def test_the_first_days_of_weather_stay_the_same_when_more_are_simulated():
-    short, long = (simulate_weather(Clock(np.datetime64("2024-05-01"), days, 60), 1) for days in (5, 50))
+    short, long = (simulate_weather(DayGrid(np.datetime64("2024-05-01"), days, 60), 1) for days in (5, 50))
     assert_allclose(short.outside, long.outside[:120])
     assert_allclose(short.inert, long.inert[:120])
 

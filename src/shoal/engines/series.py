@@ -18,7 +18,7 @@ from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards, ShardPlan, Whole
 from shoal.read.series import as_array
 
-RESERVED = frozenset({ID, SUBJECT, ROW, "leaf"})
+RESERVED = frozenset({ID, SUBJECT, ROW, "shard"})
 """Names an attribute cannot have on an engine."""
 
 
@@ -42,10 +42,10 @@ class SeriesTable:
 
     def split(self, plan: ShardPlan) -> tuple[EngineStore[Panel], tuple[int, ...]]:
         """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
-        from shoal.engines.shard_plan import LEAF, assign_shards
+        from shoal.engines.shard_plan import SHARD, assign_shards
 
         found = assign_shards(self, plan)
-        store = EngineStore.of(self.engine, found.table, LEAF, partial(panel_of, self.whole), found.n_shards)
+        store = EngineStore.of(self.engine, found.table, SHARD, partial(panel_of, self.whole), found.n_shards)
         return store, found.values
 
     def sample(self, n_series: int, seed: int) -> Panel:

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
-from shoal.engines.split_tree import Coordinates, Plan, learn_plan
+from shoal.engines.split_tree import Coordinates, SplitTree, learn_tree
 from shoal.engines.summing import add_up
 from shoal.engines.work import Chain, Columns, whole_keys
 from shoal.errors import ParameterError
 from shoal.features import Features, find_features
 from shoal.model import Panel, ShardPlan, Whole
 
-LEAF = "leaf"
+SHARD = "shard"
 
 SHARD_BYTES = 64 * 2**20
 """Bytes of readings in a shard, about, where nobody asks for a size; up to twice as many."""
@@ -48,7 +48,7 @@ MOST_VALUES = 10_000
 
 _PLACE, _KEY, _FIRST, _N, _ALL = "n place", "n key", "n first", "n subjects", "n all"
 _FEWEST = 512  # series that say something about directions
-_PER_LEAF = 48  # places in the sample for each shard; the halves are then within a third of each other
+_PER_SHARD = 48  # places in the sample for each shard; the halves are then within a third of each other
 _MOST_DRAWN = 1_000_000
 _TOO_LARGE = 2.5  # times the planned size: a sample that went wrong
 _ROWS = 8192
@@ -59,7 +59,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """Every series with the number of its shard, in the column `leaf`."""
+    """Every series with the number of its shard, in the column `shard`."""
 
     table: Table
     n_shards: int
@@ -81,7 +81,7 @@ def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
             "Name it as quasi when reading."
         )
     size = max(plan.least, default_size(whole) if plan.size is None else plan.size)
-    numbered = schema.append(pa.field(LEAF, pa.int64()))
+    numbered = schema.append(pa.field(SHARD, pa.int64()))
     if whole.n_subjects < 2 * size:
         return Assigned(engine.map(series.table, _OneShard(), numbered), 1, (-1,))
     features = _FeaturesOf(find_features(plan.features), whole)
@@ -202,7 +202,7 @@ class _Rule:
     """What decides on a shard: a plan for each bin, whose shards are numbered one after another."""
 
     coordinates: Coordinates
-    plans: tuple[Plan, ...]
+    plans: tuple[SplitTree, ...]
     bins: _Bins
 
     @property
@@ -210,7 +210,7 @@ class _Rule:
         """The number of the first shard of each plan, and of all shards."""
         return np.concatenate([[0], np.cumsum([plan.n_leaves for plan in self.plans])]).astype(np.int64)
 
-    def leaves(self, rows: pa.RecordBatch | pa.Table, places: NDArray[np.float64]) -> Rows:
+    def shards(self, rows: pa.RecordBatch | pa.Table, places: NDArray[np.float64]) -> Rows:
         """The shard of each row from its place."""
         drawn = chances(_one(rows[SUBJECT]), _WALK)
         codes = self.bins.codes(rows)
@@ -226,7 +226,7 @@ class _Rule:
 class _OneShard:
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:
-            yield block.append_column(LEAF, pa.array(np.zeros(block.num_rows, dtype=np.int64)))
+            yield block.append_column(SHARD, pa.array(np.zeros(block.num_rows, dtype=np.int64)))
 
 
 @dataclass(frozen=True)
@@ -299,8 +299,8 @@ class _Assign:
         rule = self.rule.value
         for block in blocks:
             if block.num_rows:
-                leaves = rule.leaves(block, self.place(block))
-                yield block.append_column(LEAF, pa.array(leaves)).select(list(self.names))
+                shards = rule.shards(block, self.place(block))
+                yield block.append_column(SHARD, pa.array(shards)).select(list(self.names))
 
 
 @dataclass(frozen=True)
@@ -315,10 +315,10 @@ class _Count:
         counts = np.zeros(int(rule.offsets[-1]), dtype=np.int64)
         for block in blocks:
             if block.num_rows:
-                leaves = rule.leaves(block, self.place(block))
+                shards = rule.shards(block, self.place(block))
                 if _FIRST in block.schema.names:
-                    leaves = leaves[block[_FIRST].to_numpy(zero_copy_only=False)]
-                counts += np.bincount(leaves, minlength=len(counts))
+                    shards = shards[block[_FIRST].to_numpy(zero_copy_only=False)]
+                counts += np.bincount(shards, minlength=len(counts))
         return counts
 
 
@@ -345,7 +345,7 @@ class _Sample:
         rows = self._rows(min(SAMPLE, max(_FEWEST, SAMPLE_BYTES // self._row_bytes)))
         coordinates = Coordinates.learn(self.features(rows))
         place = _Place(self.features, coordinates)
-        wanted = min(_MOST_DRAWN, _PER_LEAF * max(1, whole.n_subjects // size))
+        wanted = min(_MOST_DRAWN, _PER_SHARD * max(1, whole.n_subjects // size))
         if rows.num_rows < min(wanted, whole.n_series // 2):
             located = self._places(wanted, place)
         else:
@@ -406,11 +406,11 @@ def _learn(coordinates: Coordinates, sample: pa.Table, bins: _Bins, size: int) -
         means = np.zeros((int(numbers.max()) + 1 if len(own) else 0, coordinates.basis.shape[1]))
         np.add.at(means, numbers, places[own] if len(own) else means)
         means /= np.maximum(np.bincount(numbers, minlength=len(means)), 1)[:, None]
-        plans.append(learn_plan(means, n_subjects if bins.may_be_cut(code) else 1, size))
+        plans.append(learn_tree(means, n_subjects if bins.may_be_cut(code) else 1, size))
     return _Rule(coordinates, tuple(plans), bins)
 
 
-def _each(rule: _Rule, counts: Rows, change: Callable[[Plan, Rows], Plan]) -> _Rule:
+def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTree]) -> _Rule:
     """The rule with every plan changed by the counts of its own shards; what must not be cut stays whole."""
     pieces = np.split(counts, rule.offsets[1:-1])
     plans = tuple(

@@ -62,7 +62,7 @@ class Coordinates:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SplitTree:
     """A tree of cuts as arrays, one entry for each node; the first is the root. Without nodes there is one leaf.
 
     Parameters
@@ -93,7 +93,7 @@ class Plan:
         )
         return found
 
-    def repaired(self, counts: Counts, least: int) -> Plan:
+    def repaired(self, counts: Counts, least: int) -> SplitTree:
         """Without cuts that leave fewer than `least` on one side: those rows go the way of the others.
 
         Counts are of all rows, not of a sample. No other leaf loses by it, so every leaf has at least `least` then,
@@ -101,12 +101,12 @@ class Plan:
         """
         return _planted(_joined(_grown(self), counts, least)[0], self.directions.shape[1])
 
-    def divided(self, counts: Counts, most: int) -> Plan:
+    def divided(self, counts: Counts, most: int) -> SplitTree:
         """Leaves with more than `most` halved by chance, until they should have no more."""
         return _planted(_halved(_grown(self), counts, most, (0.0, 1.0)), self.directions.shape[1])
 
 
-def learn_plan(coordinates: Floats, n_subjects: int, leaf: int) -> Plan:
+def learn_tree(coordinates: Floats, n_subjects: int, leaf: int) -> SplitTree:
     """A plan for so many subjects from the coordinates of a sample of them.
 
     Parameters
@@ -182,7 +182,7 @@ def _best_cut(z: Floats) -> tuple[Floats, float, NDArray[np.bool_]] | None:
     return direction, threshold, at < threshold
 
 
-def _planted(root: _Node | int, n_coordinates: int) -> Plan:
+def _planted(root: _Node | int, n_coordinates: int) -> SplitTree:
     """The arrays of a tree; leaves get new numbers."""
     nodes: list[tuple[Floats | None, float]] = []
     below: list[int] = []
@@ -207,7 +207,7 @@ def _planted(root: _Node | int, n_coordinates: int) -> Plan:
     for number, (direction, _) in enumerate(nodes):
         if direction is not None:
             directions[number] = direction
-    return Plan(
+    return SplitTree(
         directions=directions,
         by_chance=np.array([direction is None for direction, _ in nodes], dtype=np.bool_),
         thresholds=np.array([threshold for _, threshold in nodes], dtype=np.float64),
@@ -216,7 +216,7 @@ def _planted(root: _Node | int, n_coordinates: int) -> Plan:
     )
 
 
-def _grown(plan: Plan) -> _Node | int:
+def _grown(plan: SplitTree) -> _Node | int:
     """The tree of a plan's arrays, with the leaves' own numbers."""
 
     def grow(number: int) -> _Node | int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.judging import conclude, refuse_seed
-from shoal.features.labelled import Floats, Fold, Judged, Pairs, as_pairs
+from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs
 from shoal.features.learned import Inputs, Learned, inputs_of, map_inputs
 
 Layers = tuple[tuple[Floats, Floats], ...]
@@ -121,7 +121,7 @@ class DeepMetric:
             layers = self._fit(torch, x, pairs, n_passes)
         # A fold is judged after as many passes as were best on the others: its own best would flatter itself.
         honest = [min(int(np.median(np.delete(stops, at))), len(seen)) for at, (_, seen) in enumerate(tried)]
-        judged = [Judged(fold.held, seen[at - 1]) for fold, (_, seen), at in zip(folds, tried, honest, strict=True)]
+        judged = [HeldOut(fold.held, seen[at - 1]) for fold, (_, seen), at in zip(folds, tried, honest, strict=True)]
         settings = {
             "hidden": [int(width) for width in self.hidden],
             "margin": float(self.margin),

@@ -9,10 +9,10 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.figures import LARGEST_SEED
-from shoal.features.labelled import Judged, Pairs, expected_gain, score
+from shoal.features.labelled import HeldOut, Pairs, expected_gain, score
 
 
-def conclude(pairs: Pairs, folds: Sequence[Judged]) -> dict[str, Any]:
+def conclude(pairs: Pairs, folds: Sequence[HeldOut]) -> dict[str, Any]:
     """The figures of a learned metric, from its distances of the held-out pairs; used if its expected gain is positive.
 
     No margin is asked for: which of two metrics to take is a choice under uncertainty, and the one that scores better

@@ -129,7 +129,7 @@ class Fold:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class HeldOut:
     """Held-out pairs with their learned distances."""
 
     held: Pairs
@@ -206,7 +206,7 @@ def score(distances: Floats, similar: Booleans) -> float:
     return float((ranks[~similar].sum() - n_apart * (n_apart + 1) / 2) / (n_apart * n_similar))
 
 
-def expected_gain(pairs: Pairs, folds: Sequence[Judged]) -> tuple[float, float]:
+def expected_gain(pairs: Pairs, folds: Sequence[HeldOut]) -> tuple[float, float]:
     """By how much the learned distances score better than Euclidean ones on held-out pairs, and the standard error.
 
     The mean over the folds of score(learned) - score(Euclidean), of pairs whose series nothing was learned from.

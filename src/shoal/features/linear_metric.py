@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.judging import conclude, refuse_seed
-from shoal.features.labelled import Floats, Fold, Judged, Pairs, as_pairs, one_thread, score
+from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, one_thread, score
 from shoal.features.learned import Inputs, Learned, inputs_of
 from shoal.features.linear_objectives import SOLVERS
 
@@ -107,7 +107,9 @@ class LinearMetric:
             figures=conclude(pairs, judged) | settings,
         )
 
-    def _choose(self, inputs: dict[Inputs, Floats], folds: tuple[Fold, ...]) -> tuple[Inputs, str, float, list[Judged]]:
+    def _choose(
+        self, inputs: dict[Inputs, Floats], folds: tuple[Fold, ...]
+    ) -> tuple[Inputs, str, float, list[HeldOut]]:
         """The settings that do best on the held-out pairs, the first of equals, and distances to judge by.
 
         A fold is judged with what does best on the others: the best of many on the same pairs would flatter itself.
@@ -120,7 +122,7 @@ class LinearMetric:
             x, solve = inputs[kind], SOLVERS[self.objective, form]
             maps = [solve(x, fold.train, penalty) for fold in folds]
             judged.append(
-                [Judged(fold.held, fold.held.distances(x @ map_.T)) for fold, map_ in zip(folds, maps, strict=True)]
+                [HeldOut(fold.held, fold.held.distances(x @ map_.T)) for fold, map_ in zip(folds, maps, strict=True)]
             )
         scores = np.array([[score(fold.learned, fold.held.similar) for fold in row] for row in judged])
         honest = [judged[int(np.delete(scores, at, axis=1).mean(axis=1).argmax())][at] for at in range(len(folds))]

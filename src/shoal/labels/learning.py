@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features import DeepMetric, Learned, LinearMetric
-from shoal.features.labelled import FEWEST_OF_EACH, Fold, Judged, Pairs, as_pairs, expected_gain, one_thread, score
+from shoal.features.labelled import FEWEST_OF_EACH, Fold, HeldOut, Pairs, as_pairs, expected_gain, one_thread, score
 from shoal.features.linear_metric import scale_inputs
 from shoal.features.linear_objectives import SOLVERS
 from shoal.labels.labels import Decided, Labels, decided_pairs, labelled_pairs
@@ -102,7 +102,7 @@ def curve(
         trained = [fold.train.take(np.isin(_numbers(fold.train), early)) for fold in folds]
         if all(_enough(train.similar) for train in trained):
             judged = [
-                Judged(fold.held, distances(train, fold.held)) for fold, train in zip(folds, trained, strict=True)
+                HeldOut(fold.held, distances(train, fold.held)) for fold, train in zip(folds, trained, strict=True)
             ]
             points.append(_point(n, pairs, judged))
     return points
@@ -176,7 +176,7 @@ def _deep(method: DeepMetric) -> Callable[[Pairs, Pairs], Floats]:
     return distances
 
 
-def _point(n: int, pairs: Pairs, judged: list[Judged]) -> CurvePoint:
+def _point(n: int, pairs: Pairs, judged: list[HeldOut]) -> CurvePoint:
     return CurvePoint(
         n_labels=n,
         learned=round(float(np.mean([score(fold.learned, fold.held.similar) for fold in judged])), 6),

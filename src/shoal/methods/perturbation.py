@@ -119,13 +119,13 @@ def find_grid(column: NDArray[Any], reach: float) -> Grid:
     return Floats(float(distinct[0]), float(distinct[-1]), float(reach), np.float32 if short else np.float64)
 
 
-def _steps(units: list[int], decimals: int, reach: float, limits: tuple[int, int]) -> Steps:
+def _steps(units: list[int], decimals: int, reach: float, limits: tuple[int, int]) -> Ladder:
     common = 0
     for unit in units:
         common = math.gcd(common, unit - units[0])
         if common == 1:
             break
-    return Steps(units[0], units[-1], _round_step(common), decimals, int(Fraction(reach) * 10**decimals), limits)
+    return Ladder(units[0], units[-1], _round_step(common), decimals, int(Fraction(reach) * 10**decimals), limits)
 
 
 def _round_step(common: int) -> int:
@@ -139,7 +139,7 @@ def _round_step(common: int) -> int:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Ladder:
     """Every `step` units from the least number on; a unit is one in the last of `decimals`."""
 
     least: int

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice
 from shoal.simulate.segments import mean_power
 
@@ -59,7 +59,7 @@ TIMER_SETTING = 1.6
 
 def simulate_bursts(
     dice: Dice,
-    clock: Clock,
+    clock: DayGrid,
     shift: NDArray[np.float64],
     use: NDArray[np.float64],
     at_home: NDArray[np.bool_],

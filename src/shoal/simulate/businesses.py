@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, between
 from shoal.simulate.noise import throw_noise
 from shoal.simulate.segments import mean_power
@@ -31,7 +31,7 @@ DAY_NOISE = 0.05
 HOUR_NOISE = 0.04
 
 
-def simulate_small_businesses(dice: Dice, clock: Clock, weather: Weather) -> NDArray[np.float64]:
+def simulate_small_businesses(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
     """Mean power in W per cell (subjects, cells)."""
     traits = dice.uniform(7, 1)
     level = LEVEL * np.exp(LEVEL_SPREAD * dice.normal(1))

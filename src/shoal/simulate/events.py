@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from shoal.model import Events
 from shoal.simulate.arguments import Start, as_count, as_missing, as_start
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Stream, generator
 
 # Names, the age at which each is most common and the width of that peak in years; common ones first.
@@ -80,7 +80,7 @@ def events(
     Data-driven anonymization process applied to time series, §4, for simulating what cannot be shown; the shape of the
     data is that of Anonymizing Temporal Data (Wang, Xu, Wong, Fu).
     """
-    clock = Clock(as_start(start), as_count("days", days), 1440)
+    clock = DayGrid(as_start(start), as_count("days", days), 1440)
     per_day = as_count("per_day", per_day)
     missing = as_missing(missing)
     seed = as_count("seed", seed, at_least=0)

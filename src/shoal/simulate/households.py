@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.simulate.appliances import simulate_bursts
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, between
 from shoal.simulate.weather import Weather
 
@@ -53,7 +53,7 @@ TRIP_CHANCE = 0.02
 LONGEST_TRIP = 7
 
 
-def simulate_households(dice: Dice, clock: Clock, weather: Weather) -> NDArray[np.float64]:
+def simulate_households(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
     """Mean power in W per cell (subjects, cells)."""
     traits = dice.uniform(12, 1)
     normal = dice.normal(7, 1)
@@ -87,7 +87,7 @@ def simulate_households(dice: Dice, clock: Clock, weather: Weather) -> NDArray[n
     return power
 
 
-def _daily_profile(traits: NDArray[np.float64], shift: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
+def _daily_profile(traits: NDArray[np.float64], shift: NDArray[np.float64], clock: DayGrid) -> NDArray[np.float64]:
     """Activity per type of day and cell of the day (subjects, 3, cells), mean 1 on a working day."""
     # Some leave early and come home late, some are in at noon.
     weights = np.stack([0.6 + 1.6 * traits[:, 0], 0.2 + 1.3 * traits[:, 1], 0.9 + 1.2 * traits[:, 2]], axis=1)
@@ -105,7 +105,11 @@ def _daily_profile(traits: NDArray[np.float64], shift: NDArray[np.float64], cloc
 
 
 def _thermal(
-    traits: NDArray[np.float64], normal: NDArray[np.float64], size: NDArray[np.float64], clock: Clock, weather: Weather
+    traits: NDArray[np.float64],
+    normal: NDArray[np.float64],
+    size: NDArray[np.float64],
+    clock: DayGrid,
+    weather: Weather,
 ) -> NDArray[np.float64]:
     """Heating and cooling in W per cell (subjects, cells)."""
     warmer = np.clip(normal[:, 0], -3.0, 3.0)
@@ -124,7 +128,7 @@ def _thermal(
     return power
 
 
-def _at_home(dice: Dice, clock: Clock) -> NDArray[np.bool_]:
+def _at_home(dice: Dice, clock: DayGrid) -> NDArray[np.bool_]:
     """Whether anybody is in (subjects, days)."""
     throws = dice.uniform(2, clock.days)
     lengths = np.where(throws[:, 0] < TRIP_CHANCE, np.ceil(LONGEST_TRIP * throws[:, 1] ** 2), 0.0)

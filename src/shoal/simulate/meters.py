@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shoal.model import Panel
 from shoal.simulate.arguments import Start, as_count, as_missing, as_shares, as_start, as_step, by_largest_remainder
 from shoal.simulate.businesses import simulate_small_businesses
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, Stream, generator
 from shoal.simulate.gaps import missing_readings
 from shoal.simulate.households import simulate_households
@@ -18,7 +18,7 @@ from shoal.simulate.second_homes import simulate_second_homes
 from shoal.simulate.uniqueness import WEEK, Signatures
 from shoal.simulate.weather import Weather, simulate_weather
 
-Family = Callable[[Dice, Clock, Weather], NDArray[np.float64]]
+Family = Callable[[Dice, DayGrid, Weather], NDArray[np.float64]]
 
 # The position of a family is part of its subjects' keys: append, never reorder.
 FAMILIES: dict[str, Family] = {
@@ -88,7 +88,7 @@ def meters(
     households; here the model is written down, with appliances on top.
     """
     n_series = as_count("n_series", n_series)
-    clock = Clock(as_start(start), as_count("days", days), as_step(step))
+    clock = DayGrid(as_start(start), as_count("days", days), as_step(step))
     counts = by_largest_remainder(as_shares(families, tuple(FAMILIES), SHARES), n_series)
     missing = as_missing(missing)
     seed = as_count("seed", seed, at_least=0)
@@ -116,7 +116,7 @@ def _fill(
     rows: NDArray[np.int64],
     code: int,
     family: str,
-    clock: Clock,
+    clock: DayGrid,
     weather: Weather,
     missing: float,
     seed: int,
@@ -144,7 +144,7 @@ def _fill(
         values[rows[begin : begin + len(numbers)]] = energy
 
 
-def _read_register(power: NDArray[np.float64], clock: Clock) -> NDArray[np.float64]:
+def _read_register(power: NDArray[np.float64], clock: DayGrid) -> NDArray[np.float64]:
     """Wh per step from mean W per cell, as a meter with a register of whole Wh shows it.
 
     Rounding the register and not the reading makes the total of a day independent of the step.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice
 
 
-def throw_noise(dice: Dice, clock: Clock) -> NDArray[np.float64]:
+def throw_noise(dice: Dice, clock: DayGrid) -> NDArray[np.float64]:
     """Standard normal noise per hour, with more of it inside the hour where cells are finer (subjects, cells).
 
     The inner noise has mean 0 in each hour, so the hour is the same whatever the cell. Throw it last: how many numbers

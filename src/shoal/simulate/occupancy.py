@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from shoal.model import Panel
 from shoal.simulate.arguments import Start, as_count, as_missing, as_start, as_step
-from shoal.simulate.clock import WEEKDAYS, Clock
+from shoal.simulate.day_grid import WEEKDAYS, DayGrid
 from shoal.simulate.dice import Dice, Stream, between, generator
 from shoal.simulate.gaps import missing_readings
 
@@ -79,7 +79,7 @@ def occupancy(
     the data, a person's days as rows of zeros and ones, is that of the PAD paper on learned metrics, §7.1.
     """
     n_subjects = as_count("n_subjects", n_subjects)
-    clock = Clock(as_start(start), as_count("days", days), as_step(step))
+    clock = DayGrid(as_start(start), as_count("days", days), as_step(step))
     missing = as_missing(missing)
     seed = as_count("seed", seed, at_least=0)
 
@@ -107,7 +107,7 @@ def occupancy(
     )
 
 
-def _presence(dice: Dice, clock: Clock, instants: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _presence(dice: Dice, clock: DayGrid, instants: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Whether each person is there (persons, days, instants)."""
     traits = dice.uniform(8, 1)
     habit = dice.normal(3, 1)

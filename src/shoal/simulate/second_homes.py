@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Dice, between
 from shoal.simulate.noise import throw_noise
 from shoal.simulate.weather import Weather
@@ -22,7 +22,7 @@ LEVEL_SPREAD = 0.55
 NOISE = (0.03, 0.08)
 
 
-def simulate_second_homes(dice: Dice, clock: Clock, weather: Weather) -> NDArray[np.float64]:
+def simulate_second_homes(dice: Dice, clock: DayGrid, weather: Weather) -> NDArray[np.float64]:
     """Mean power in W per cell (subjects, cells)."""
     level = LEVEL * np.exp(LEVEL_SPREAD * dice.normal(1))
     noise = between(NOISE, dice.uniform(1))

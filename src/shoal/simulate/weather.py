@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.simulate.clock import Clock
+from shoal.simulate.day_grid import DayGrid
 from shoal.simulate.dice import Stream, generator
 
 # °C, temperate Europe: 2 in January, 20 in July; the day swings less in winter than in summer.
@@ -30,13 +30,13 @@ class Weather:
     inert: NDArray[np.float64]
 
 
-def simulate_weather(clock: Clock, seed: int) -> Weather:
+def simulate_weather(clock: DayGrid, seed: int) -> Weather:
     """Season, time of day and an autoregressive departure per day.
 
     Drawn day after day, so the first days stay the same when more are simulated, and hourly whatever the step.
     """
     n_days = _WARM_UP_DAYS + clock.days + 1
-    longer = Clock(clock.start - _WARM_UP_DAYS, n_days, 60)
+    longer = DayGrid(clock.start - _WARM_UP_DAYS, n_days, 60)
     shocks = generator(seed, Stream.WEATHER).standard_normal(n_days) * np.sqrt(1 - PERSISTENCE**2)
     memory = PERSISTENCE ** np.arange(30)
     departures = DEPARTURE * np.convolve(shocks, memory)[:n_days]

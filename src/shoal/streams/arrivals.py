@@ -62,7 +62,7 @@ class Arrived:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _SortedBlock:
     """A block with the fate of its events; `seen` is the latest time before each row and after the last."""
 
     block: Block
@@ -244,7 +244,7 @@ class Arrivals:
     def _length(self, duration: Duration | None, setting: str) -> int:
         return 0 if duration is None else duration.needs(clock=self.kind.on_clock, setting=setting)
 
-    def _judge(self, block: Block) -> _Judged:
+    def _judge(self, block: Block) -> _SortedBlock:
         frame = block.frame.select(self.columns)
         if block.untyped:
             frame = frame.with_columns(pl.all().replace("", None))
@@ -291,7 +291,7 @@ class Arrivals:
             fates[again] = Fate.DUPLICATE
             backward[again] = False
             events = events[np.flatnonzero(~np.isin(events[_ROW].to_numpy(), again))]
-        return _Judged(block, fates, backward, seen, events)
+        return _SortedBlock(block, fates, backward, seen, events)
 
     def _duplicates(self, events: pl.DataFrame) -> NDArray[np.int64]:
         """Rows whose id has occurred in their snapshot, in this block or before."""
@@ -302,7 +302,7 @@ class Arrivals:
         earlier = named.join(self._open.select(_SNAPSHOT, _ID), on=[_SNAPSHOT, _ID], how="semi")[_ROW].to_numpy()
         return np.union1d(again, earlier)
 
-    def _closings(self, judged: _Judged) -> list[tuple[int, int]]:
+    def _closings(self, judged: _SortedBlock) -> list[tuple[int, int]]:
         """Snapshots that close, in order, and how many rows of the block are consumed then."""
         found = [frame[_SNAPSHOT].unique().to_numpy() for frame in (self._open, judged.events) if frame is not None]
         keys = np.unique(np.concatenate(found))
@@ -313,7 +313,7 @@ class Arrivals:
         rows = np.searchsorted(judged.seen, closes[due], side="left")
         return list(zip(keys[due].tolist(), rows.tolist(), strict=True))
 
-    def _go_through(self, judged: _Judged, *, closing: bool = True) -> Iterator[pl.DataFrame]:
+    def _go_through(self, judged: _SortedBlock, *, closing: bool = True) -> Iterator[pl.DataFrame]:
         """Consume the rows of a block up to each closing, then the rest."""
         refused = int(np.argmax(judged.fates > 0)) if self.strict and (judged.fates > 0).any() else None
         end = len(judged.block) if refused is None else refused

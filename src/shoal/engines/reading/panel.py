@@ -144,7 +144,7 @@ def _place(path: str | os.PathLike[str]) -> str:
 def _refuse_names(plan: Plan) -> None:
     """Some names are taken by columns of the panel itself."""
     for column in (*plan.quasi, *plan.sensitive, *plan.other):
-        name = column.name.casefold()  # Spark does not tell `Leaf` from `leaf`
+        name = column.name.casefold()  # Spark does not tell `Shard` from `shard`
         if name in RESERVED or name.startswith("n "):
             raise ParameterError(
                 f"Column {column.name!r} has a name that the panel uses itself on an engine. Rename it to keep it."

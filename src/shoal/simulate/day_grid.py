@@ -15,7 +15,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 @dataclass(frozen=True)
-class Clock:
+class DayGrid:
     """Whole days from a midnight on, read every `step` minutes.
 
     Subjects are simulated on a grid of cells that divides both the step and the hour, and summed to the step
