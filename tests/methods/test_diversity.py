@@ -13,7 +13,7 @@ from shoal import KP, KPAnonymity, LDiversity, Panel
 from shoal.attacks import Linkage
 from shoal.errors import ParameterError
 from shoal.methods.exchange import can_be_exchanged, exchange
-from shoal.methods.perturbation import Floats, Steps, find_grid, perturb
+from shoal.methods.perturbation import Floats, Ladder, find_grid, perturb
 
 
 def classes_of_sizes(sizes, rng):
@@ -105,7 +105,7 @@ def test_within_reach_new_numbers_are_nobodys_and_differ_from_each_other(kind):
 def test_new_numbers_lie_on_the_grid_of_the_column(column, step):
     column = np.array(column)
     grid = find_grid(column, 1000.0)
-    assert isinstance(grid, Steps)
+    assert isinstance(grid, Ladder)
     for seed in range(30):
         done = perturb(column, np.zeros(len(column), dtype=np.int64), 3, 1000.0, np.random.default_rng(seed))
         for number in done.column.tolist():
