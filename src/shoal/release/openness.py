@@ -145,12 +145,13 @@ def most_open(
         if len(different) < 2:
             continue
         step = max(float(np.diff(different).min()), visible)
-        bits = 0.0
         order = np.lexsort((x[seen], labels[seen]))
-        cuts = np.flatnonzero(np.diff(labels[seen][order])) + 1
-        for members in np.split(x[seen][order], cuts):
-            for part in _thirds(members) if thirds else (members,):
-                bits += _bits_of_pairs(part, step, 1 if ends_are_told else 0, 2.0 * np.log2(letters))
+        cuts = np.flatnonzero(np.diff(labels[seen][order], prepend=-1))
+        ends = np.append(cuts, len(order))
+        if thirds:
+            sizes = np.diff(ends)
+            ends = np.unique([cuts + third * sizes // 3 for third in range(3)] + [cuts + sizes])
+        bits = _bits_of_pairs(x[seen][order], ends, step, 1 if ends_are_told else 0, 2.0 * np.log2(letters))
         most = max(most, bits)
     return most
 
@@ -166,21 +167,18 @@ def _smallest_visible(x: NDArray[np.float64]) -> float:
     return float(np.sqrt((centred**2).sum(axis=0) / counts).max(initial=0.0)) / 1000.0
 
 
-def _bits_of_pairs(x: NDArray[np.float64], step: float, first: int, told: float) -> float:
-    """Bits of sorted readings that are published alike; outer pairs before the `first` stay as they are."""
-    n_pairs = len(x) // 2
-    low, high = x[:n_pairs], x[::-1][:n_pairs]
-    next_low, next_high = x[1 : n_pairs + 1], x[::-1][1 : n_pairs + 1]
-    room = np.minimum(next_low - low, high - next_high)
-    if len(x) % 2 == 0 and n_pairs:
-        room[-1] = (high[-1] - low[-1]) / 2.0
+def _bits_of_pairs(x: NDArray[np.float64], ends: NDArray[np.int64], step: float, first: int, told: float) -> float:
+    """Bits of readings sorted within groups, which lie between `ends`; a group's first outer pairs stay as they are."""
+    sizes = np.diff(ends)
+    n_pairs = sizes // 2
+    of = np.repeat(np.arange(len(sizes)), n_pairs)
+    pair = np.arange(len(of)) - np.repeat(np.cumsum(n_pairs) - n_pairs, n_pairs)
+    low, high = ends[:-1][of] + pair, ends[1:][of] - 1 - pair
+    room = np.minimum(x[low + 1] - x[low], x[high] - x[high - 1])
+    room = np.where(low + 1 == high, (x[high] - x[low]) / 2.0, room)
     # A hair less than a whole step is a step that rounding has shortened.
-    bits = np.log2(1.0 + np.floor(room / step + 1e-9))[first:] - told
-    return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR).sum())
-
-
-def _thirds(x: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    return [x[third * len(x) // 3 : (third + 1) * len(x) // 3] for third in range(3)]
+    bits = np.log2(1.0 + np.floor(room / step + 1e-9)) - told
+    return float(np.clip(bits, 0.0, MOST_BITS_OF_A_PAIR)[pair >= first].sum())
 
 
 def without_originals(figures: Mapping[str, Any], why: str) -> dict[str, Any]:
