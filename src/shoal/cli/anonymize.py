@@ -38,6 +38,7 @@ def anonymize(
     quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     sql: reading.Sql = None,
+    sheet: reading.Sheet = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(

@@ -79,6 +79,7 @@ def export_(
     quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     sql: reading.Sql = None,
+    sheet: reading.Sheet = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Write a task folder, and in it for-ANALYST: the only part to hand over.

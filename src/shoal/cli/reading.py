@@ -26,8 +26,12 @@ Complete = Annotated[
 Quantity = Annotated[str | None, typer.Option(help="energy (adds up), power or other (average). Unset: by the name.")]
 Timezone = Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")]
 Sql = Annotated[str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of a workbook. Unset: the first with a table.")]
 
-_ONE = ("id", "time", "subject", "layout", "missing", "align", "duplicates", "complete", "quantity", "timezone", "sql")
+_ONE = (
+    *("id", "time", "subject", "layout", "missing", "align", "duplicates", "complete", "quantity", "timezone"),
+    *("sql", "sheet"),
+)
 _SEVERAL = ("quasi", "sensitive")
 
 

@@ -55,6 +55,7 @@ def utility(
     quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
     sql: reading.Sql = None,
+    sheet: reading.Sheet = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure what a release is still good for, against the originals; read these as for the release.

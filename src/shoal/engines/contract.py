@@ -111,6 +111,8 @@ class Reading:
         from shoal.engines.reading import read_series
         from shoal.model.shards import PanelShards
 
+        if settings.pop("sheet", None) is not None:
+            raise ParameterError("sheet: an engine reads Parquet, which has no sheets. Leave it out, or --engine.")
         if source is None or settings.pop("sql", None) is not None:
             raise ParameterError(
                 "On an engine tables are Parquet files, not answers of SQL: give the path of a file or folder. Leave "

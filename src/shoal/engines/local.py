@@ -16,14 +16,24 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
 from shoal.engines.failing import WorkFailedError, told
-from shoal.engines.parts import FilePart, MappedPart, ParquetPart, Part, RowsPart, Scratch, SortedPart, write_part
+from shoal.engines.parts import (
+    FilePart,
+    MappedPart,
+    ParquetPart,
+    Part,
+    RowsPart,
+    Scratch,
+    SortedPart,
+    open_parquet,
+    write_part,
+)
 from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
 from shoal.errors import InputError, ParameterError
 from shoal.files.scratch import ScratchFolder
+from shoal.read.locations import SourceFile, is_address, kind_of_bytes, locate, shown
 
 V = TypeVar("V")
 
@@ -84,6 +94,7 @@ class Local(Reading):
         self._parent = None if scratch is None else Path(scratch)
         self._aside: ScratchFolder | None = None
         self._n_folders = 0
+        self._found: dict[str, list[SourceFile]] = {}
         self._pool: ProcessPoolExecutor | None = None
 
     @property
@@ -92,11 +103,12 @@ class Local(Reading):
         return self.processes
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> LocalTable:
-        """Row groups of Parquet files, some at a time."""
-        files = parquet_files(Path(path))
+        """Row groups of Parquet files, some at a time; of an object store where they lie, of the web fetched once."""
+        files = self._located(path) if is_address(path) else parquet_files(Path(path))
         names = None if columns is None else tuple(columns)
         parts = [part for file in files for part in self._parts_of(file, names)]
-        schema = pq.read_schema(files[0])
+        with open_parquet(files[0]) as first:
+            schema = first.schema_arrow
         if names is not None:
             for name in names:
                 if name not in schema.names:
@@ -169,6 +181,7 @@ class Local(Reading):
 
     def close(self) -> None:
         """End the processes and remove the scratch folder."""
+        self._found = {}
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -250,11 +263,24 @@ class Local(Reading):
         self._n_folders += 1
         return Scratch(self._aside.path / str(self._n_folders))
 
-    def _parts_of(self, file: Path, columns: tuple[str, ...] | None) -> list[ParquetPart]:
+    def _located(self, address: str) -> list[Path | str]:
+        """The files of an address, found once: a fetched file lives as long as this engine."""
+        if address not in self._found:
+            self._found[address] = locate(address)
+        files = self._found[address]
+        if any(kind_of_bytes(file.head()) != "parquet" or (file.path or file.address) is None for file in files):
+            raise InputError("An engine reads Parquet. Write the table as Parquet first, or leave --engine out.")
+        places = [file.path or file.address or "" for file in files]
+        refuse_other_columns(places, shown(address))
+        return places
+
+    def _parts_of(self, file: Path | str, columns: tuple[str, ...] | None) -> list[ParquetPart]:
         try:
-            metadata = pq.read_metadata(file)
+            with open_parquet(file) as parquet:
+                metadata = parquet.metadata
         except (pa.ArrowException, OSError):
-            raise InputError(f"{file.name} is not a Parquet file.") from None
+            own = file.name if isinstance(file, Path) else "An object"
+            raise InputError(f"{own} is not a Parquet file.") from None
         parts: list[ParquetPart] = []
         groups: list[int] = []
         size = 0
@@ -352,12 +378,28 @@ def parquet_files(path: Path) -> list[Path]:
     """The Parquet files of a path, in the order of their names."""
     files = [path] if path.is_file() else []
     if path.is_dir():
-        # As Spark does: `_temporary` is what a job has not finished.
-        found = (file for file in sorted(path.rglob("*.parquet")) if file.is_file())
+        # As Spark does: `_temporary` is what a job has not finished. Links to folders may lead in circles.
+        found = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        found = [file for file in found if file.suffix == ".parquet" and file.is_file()]
         files = [file for file in found if not any(part[0] in "._" for part in file.relative_to(path).parts)]
     if not files:
         raise InputError("There is no Parquet file at the path given.")
     return files
+
+
+def refuse_other_columns(files: Sequence[Path | str], source: str) -> None:
+    """Refuse files that do not belong together; `source` is what a message may call them."""
+    first: set[str] | None = None
+    for position, file in enumerate(files):
+        with open_parquet(file) as parquet:
+            names = parquet.schema_arrow.names
+        first = set(names) if first is None else first
+        if set(names) != first:
+            # The name of a file may be that of the person it is about; what the user typed is not.
+            raise InputError(
+                f"File {position + 1} of {len(files)} in {source} has other columns than the first ({len(names)} "
+                f"against {len(first)}). Read files with the same columns together."
+            )
 
 
 def as_bytes(memory: int | str) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import shutil
 import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Work
 from shoal.engines.failing import guard
+from shoal.read.locations import locate
 
 _ROWS_OF_BLOCK = 1 << 16
 
@@ -80,11 +83,19 @@ def _rows_of_message(message: bytes) -> RowsPart:
     return RowsPart(pa.ipc.open_stream(message).read_all())
 
 
+@contextmanager
+def open_parquet(place: Path | str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file by its path or its address."""
+    with ExitStack() as stack:
+        source = place if isinstance(place, Path) else stack.enter_context(locate(place)[0].open())
+        yield stack.enter_context(pq.ParquetFile(source, pre_buffer=False))
+
+
 @dataclass(frozen=True)
 class ParquetPart:
-    """Some row groups of a Parquet file."""
+    """Some row groups of a Parquet file, which lies on this machine or at an address in an object store."""
 
-    path: Path
+    path: Path | str
     groups: tuple[int, ...]
     columns: tuple[str, ...] | None
     size: int
@@ -93,12 +104,13 @@ class ParquetPart:
     @property
     def schema(self) -> pa.Schema:
         """As in the file."""
-        schema = pq.read_schema(self.path)
+        with open_parquet(self.path) as file:
+            schema = file.schema_arrow
         return schema if self.columns is None else pa.schema([schema.field(name) for name in self.columns])
 
     def blocks(self) -> Blocks:
         """Read as they are needed; a row group may be larger than what is allowed at once."""
-        with pq.ParquetFile(self.path, pre_buffer=False) as file:
+        with open_parquet(self.path) as file:
             columns = None if self.columns is None else list(self.columns)
             rows = sum(file.metadata.row_group(i).num_rows for i in self.groups)
             at_once = max(1, min(_ROWS_OF_BLOCK, rows * self.block_bytes // max(1, 4 * self.size)))

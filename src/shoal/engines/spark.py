@@ -127,6 +127,7 @@ class Spark(Reading):
 
     def read(self, path: str, columns: Sequence[str] | None = None) -> SparkTable:
         """A Parquet file or folder, anywhere Spark can read."""
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         if any(sign in path for sign in "*?[]{}\\"):
@@ -134,8 +135,9 @@ class Spark(Reading):
             raise InputError("Spark cannot read a path with *, ?, [ or {: it takes it for a pattern. Rename it.")
         try:
             frame = self.session.read.parquet(path)
-        except PySparkException:
-            raise InputError("There is no Parquet file at the path given.") from None
+        except (PySparkException, Py4JError):
+            # A file system Spark does not know comes as an error of Java's, unwrapped.
+            raise unreadable(path) from None
         for name in columns or ():
             if name not in frame.columns:
                 raise InputError(f"There is no column {name!r} in the table.")
@@ -226,6 +228,19 @@ class Spark(Reading):
         # Spark takes a dot, such as that of a time with fractions, for the way into a nested column.
         plain = frame.toDF(*(f"column {i}" for i in range(len(schema.names))))
         return SparkTable(plain, schema, (_Names(tuple(schema.names)),))
+
+
+def unreadable(path: str) -> InputError:
+    """What to say of a path that Spark cannot read."""
+    scheme, mark, _ = path.partition("://")
+    if not mark:
+        return InputError("There is no Parquet file at the path given.")
+    connector = {"s3": "s3a:// and hadoop-aws", "s3a": "hadoop-aws", "gs": "gcs-connector"}.get(scheme, "hadoop-azure")
+    needs = "a file" if scheme in ("http", "https") else f"{connector} among its jars (spark.jars.packages)"
+    return InputError(
+        f"Spark cannot read the {scheme}:// address as Parquet. It needs {needs} and credentials of its own; "
+        "--engine local reads s3://, gs://, az:// and https:// without."
+    )
 
 
 @contextmanager

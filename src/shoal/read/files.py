@@ -1,12 +1,12 @@
-"""CSV and Parquet files, single, in folders or by pattern."""
+"""CSV, Parquet and Excel files, single, in folders, archives or stores, as tables."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import hashlib
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,73 +16,58 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from shoal.errors import InputError
+from shoal.read.damage import TextWatch
+from shoal.read.locations import SourceFile, kind_of_bytes, local_file, locate, shown
 from shoal.read.tables import Table, plain, rows_per_batch
 
 _SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_ACCEPTED = ".csv, .csv.gz, .tsv, .parquet or .pq"
+_KINDS = {"text": "CSV", "parquet": "Parquet", "xlsx": "Excel", "json": "JSON", "xml": "XML"}
+_FAILURES = (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError, MemoryError, OverflowError)
 _BLOCK = 1 << 20
 _CSV_BLOCK = 1 << 24
 """Bytes per block of a CSV: a row must fit into one, and wide tables have long rows."""
+_MOST_COLUMNS = 200_000
+"""Columns of a table: a year of five minutes has half as many."""
 
 
-def open_files(source: str) -> Table:
-    """A file, a folder or a pattern as one table."""
-    kind, paths = find_files(source)
-    sha256 = tuple(digest(path) for path in paths)
-    return (CsvTable if kind == "csv" else ParquetTable)(source, paths, sha256)
+def open_files(source: str, sheet: str | None = None) -> Table:
+    """A file, a folder, a pattern, an archive or an address as one table."""
+    kind, files = find_files(source)
+    if sheet is not None and kind != "xlsx":
+        raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Leave sheet= out.")
+    sha256 = digests(files)
+    if kind == "xlsx":
+        from shoal.read.sheets import SheetTable
+
+        return SheetTable(shown(source), files, sha256, sheet)
+    return (CsvTable if kind == "text" else ParquetTable)(shown(source), files, sha256)
 
 
-def find_files(source: str) -> tuple[str, list[Path]]:
-    """The kind of the files ("csv" or "parquet") and their paths in order."""
-    try:
-        path = Path(source).expanduser()
-        is_file, is_folder = path.is_file(), path.is_dir()
-        odd = not source.isprintable()
-    except (OSError, RuntimeError):
-        odd = True
-    if odd:
-        # Not echoed: this long or of several lines, it is rather a query than a name.
-        raise InputError("The source is not the name of a file. Give a query as sql=.")
-    if is_file:
-        kind = kind_of(path)
-        if kind is None:
-            raise InputError(f"Cannot read {source}: its name must end in {_ACCEPTED}.")
-        return kind, [path]
-    if is_folder:
-        found = [p for p in path.rglob("*") if p.is_file() and not _hidden(p.relative_to(path))]
-    elif any(sign in source for sign in "*?["):
-        found = _matching(source, path)
-    else:
-        raise InputError(f"No such file: {source}")
-    by_kind = {kind: sorted(p for p in found if kind_of(p) == kind) for kind in ("csv", "parquet")}
-    n_csv, n_parquet = len(by_kind["csv"]), len(by_kind["parquet"])
-    if n_csv and n_parquet:
+def find_files(source: str) -> tuple[str, list[SourceFile]]:
+    """The kind of the files by their content ("text", "parquet", "xlsx", "json" or "xml"), and the files in order."""
+    files = locate(source)
+    kinds = [kind_of_bytes(file.head()) for file in files]
+    if n_binary := kinds.count("binary"):
         raise InputError(
-            f"{source} holds {n_csv} CSV and {n_parquet} Parquet files. Keep one kind, or narrow it with a pattern."
+            f"{n_binary} of {len(files)} files at {shown(source)} are no text, Parquet or Excel, whatever their names "
+            "say. Give a table in one of these."
         )
-    if not n_csv and not n_parquet:
-        raise InputError(f"No file with a name ending in {_ACCEPTED} at {source}.")
-    return ("csv", by_kind["csv"]) if n_csv else ("parquet", by_kind["parquet"])
+    if len(present := {kind: kinds.count(kind) for kind in _KINDS if kind in kinds}) > 1:
+        counts = " and ".join(f"{n} {_KINDS[kind]}" for kind, n in present.items())
+        raise InputError(f"{shown(source)} holds {counts} files. Keep one kind, or narrow it with a pattern.")
+    return kinds[0], files
 
 
-def _matching(source: str, pattern: Path) -> list[Path]:
-    root = Path(pattern.anchor or ".")
-    try:
-        found = list(root.glob(str(pattern.relative_to(pattern.anchor))))
-    except (ValueError, NotImplementedError):
-        raise InputError(f"The pattern {source} cannot be read: ** must stand alone between slashes.") from None
-    return [path for path in found if path.is_file() and not path.name.startswith(".")]
+def digests(files: Sequence[SourceFile]) -> tuple[str, ...]:
+    """SHA-256 of the files of this machine that hold the table; none of a store's, which would be fetched once more."""
+    places = dict.fromkeys(file.stored for file in files)
+    return () if None in places else tuple(digest(path) for path in places if path is not None)
 
 
 def kind_of(path: Path) -> str | None:
     """What a file is by its name: "csv", "parquet", or None."""
     name = path.name.lower()
     return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
-
-
-def _hidden(path: Path) -> bool:
-    # Spark and editors leave files such as _SUCCESS and .part.crc beside the data.
-    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def digest(path: Path) -> str:
@@ -97,31 +82,36 @@ def digest(path: Path) -> str:
     return state.hexdigest()
 
 
-class _FileTable(Table):
+class FileTable(Table):
     """Files of one kind, one after another. Columns are matched by name."""
 
     what = ""
 
-    def __init__(self, source: str, paths: Sequence[Path], sha256: tuple[str, ...], *, untyped: bool) -> None:
+    def __init__(self, source: str, files: Sequence[SourceFile], sha256: tuple[str, ...], *, untyped: bool) -> None:
         self.source = source
-        self.paths = list(paths)
-        headers = [self._checked(position, lambda p=path: self._header(p)) for position, path in enumerate(paths)]
+        self.files = list(files)
+        headers = [self._checked(position, lambda f=file: self._header(f)) for position, file in enumerate(files)]
         if blank := sum(not header for header in headers):
             raise InputError(
-                f"{blank} of {len(paths)} files at {source} have no columns: the first line must name them."
+                f"{blank} of {len(files)} files at {source} have no columns: the first line must name them."
+            )
+        if len(headers[0]) > _MOST_COLUMNS:
+            raise InputError(
+                f"The table has {len(headers[0])} columns, more than {_MOST_COLUMNS}. Write it as a long table, with "
+                "a row for each series and instant."
             )
         super().__init__(headers[0], kind="file", sha256=sha256, untyped=untyped)
         self._order = [self._match(position, header) for position, header in enumerate(headers)]
 
-    def _header(self, path: Path) -> list[str]:
+    def _header(self, file: SourceFile) -> list[str]:
         raise NotImplementedError
 
-    def _read(self, path: Path, columns: Sequence[int]) -> Iterator[list[Any]]:
+    def _read(self, file: SourceFile, columns: Sequence[int]) -> Iterator[list[Any]]:
         raise NotImplementedError
 
     def _name(self, position: int) -> str:
         # A file inside a folder may be named after the person it is about; what the user typed is not.
-        return self.source if len(self.paths) == 1 else f"File {position + 1} of {len(self.paths)} in {self.source}"
+        return self.source if len(self.files) == 1 else f"File {position + 1} of {len(self.files)} in {self.source}"
 
     def _match(self, position: int, header: list[str]) -> list[int]:
         if header == list(self.names):
@@ -136,72 +126,78 @@ class _FileTable(Table):
     def _checked(self, position: int, work: Any) -> Any:
         try:
             return work()
-        except (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError) as error:
+        except _FAILURES as error:
             raise InputError(self._complaint(position, error)) from None
 
-    def _complaint(self, position: int, error: Exception) -> str:
+    def _complaint(self, position: int, error: BaseException) -> str:
         return f"{self._name(position)} cannot be read as {self.what}: it is damaged or of another kind."
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Batches of every file in order."""
         done = object()
-        for position, (path, order) in enumerate(zip(self.paths, self._order, strict=True)):
-            parts = self._read(path, [order[c] for c in columns])
+        for position, (file, order) in enumerate(zip(self.files, self._order, strict=True)):
+            parts = self._read(file, [order[c] for c in columns])
             while (batch := self._checked(position, lambda parts=parts: next(parts, done))) is not done:
                 yield plain(batch)
 
 
-class ParquetTable(_FileTable):
+class ParquetTable(FileTable):
     """Parquet files, read row group by row group."""
 
     what = "Parquet"
 
-    def __init__(self, source: str, paths: Sequence[Path], sha256: tuple[str, ...]) -> None:
-        super().__init__(source, paths, sha256, untyped=False)
+    def __init__(self, source: str, files: Sequence[SourceFile], sha256: tuple[str, ...]) -> None:
+        super().__init__(source, files, sha256, untyped=False)
 
-    def _header(self, path: Path) -> list[str]:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            return list(file.schema_arrow.names)
+    def _header(self, file: SourceFile) -> list[str]:
+        with _open_parquet(file) as parquet:
+            return list(parquet.schema_arrow.names)
 
-    def _read(self, path: Path, columns: Sequence[int]) -> Iterator[list[Any]]:
-        # A buffered stream: one row group may be as large as the file.
-        with pyarrow.parquet.ParquetFile(path, buffer_size=_BLOCK) as file:
-            names = file.schema_arrow.names
+    def _read(self, file: SourceFile, columns: Sequence[int]) -> Iterator[list[Any]]:
+        with _open_parquet(file) as parquet:
+            names = parquet.schema_arrow.names
             wanted = [names[c] for c in columns]
-            for batch in file.iter_batches(batch_size=rows_per_batch(len(columns)), columns=wanted):
+            for batch in parquet.iter_batches(batch_size=rows_per_batch(len(columns)), columns=wanted):
                 yield [batch.column(name) for name in wanted]
 
 
-class CsvTable(_FileTable):
+@contextlib.contextmanager
+def _open_parquet(file: SourceFile) -> Iterator[Any]:
+    # A buffered stream: one row group may be as large as the file.
+    with contextlib.ExitStack() as stack:
+        place = file.path or stack.enter_context(file.open())
+        yield stack.enter_context(pyarrow.parquet.ParquetFile(place, buffer_size=_BLOCK))
+
+
+class CsvTable(FileTable):
     """CSV files with a header; every column is text, so that 007 stays 007. The separator is found in the header."""
 
     what = "CSV"
 
-    def __init__(self, source: str, paths: Sequence[Path], sha256: tuple[str, ...]) -> None:
-        super().__init__(source, paths, sha256, untyped=True)
+    def __init__(self, source: str, files: Sequence[SourceFile], sha256: tuple[str, ...]) -> None:
+        super().__init__(source, files, sha256, untyped=True)
 
-    def _header(self, path: Path) -> list[str]:
-        return read_header(path)[0]
+    def _header(self, file: SourceFile) -> list[str]:
+        return read_header(file)[0]
 
-    def _complaint(self, position: int, error: Exception) -> str:
-        text = str(error)
+    def _complaint(self, position: int, error: BaseException) -> str:
+        name, text = self._name(position), str(error)
         if isinstance(error, UnicodeDecodeError) or "UTF8" in text or "UTF-8" in text:
-            return f"{self._name(position)} is not UTF-8 text. Save it as UTF-8."
+            return f"{name} is not UTF-8 text. Save it as UTF-8."
         if "CSV parse error" in text:
-            return (
-                f"{self._name(position)} has rows with another number of columns than its header. "
-                "Quote entries that hold the separator."
-            )
+            return f"{name} has rows with another number of columns than its header. Quote entries with a separator."
+        if "straddl" in text or "field larger than field limit" in text:
+            return f"{name} has a row longer than {_CSV_BLOCK >> 20} MiB: perhaps a quotation mark is never closed."
         return super()._complaint(position, error)
 
-    def _read(self, path: Path, columns: Sequence[int]) -> Iterator[list[Any]]:
-        header, separator, n_lines = read_header(path)
+    def _read(self, file: SourceFile, columns: Sequence[int]) -> Iterator[list[Any]]:
+        header, separator, n_lines = read_header(file)
         names = [str(position) for position in range(len(header))]
         wanted = [names[c] for c in columns]
         unique = list(dict.fromkeys(wanted))
-        with pa.input_stream(str(path), compression="gzip" if path.name.lower().endswith(".gz") else None) as stream:
-            if not _has_rows(path, n_lines):
-                return
+        if not _has_rows(file, n_lines):
+            return
+        with TextWatch(file.open(), separator) as stream:
             reader = pyarrow.csv.open_csv(
                 stream,
                 pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK, skip_rows=n_lines, column_names=names),
@@ -209,29 +205,34 @@ class CsvTable(_FileTable):
                 pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(unique, pa.string()), include_columns=unique),
             )
             step = rows_per_batch(len(columns))
+            n_rows = 0
             for batch in reader:
+                n_rows += len(batch)
                 for start in range(0, len(batch), step):
                     part = batch.slice(start, step)
                     yield [part.column(name) for name in wanted]
+            stream.verify(n_rows, file)
 
 
-def read_header(path: Path) -> tuple[list[str], str, int]:
+def read_header(file: SourceFile | Path) -> tuple[list[str], str, int]:
     """The names of the columns of a CSV, its separator, and how many lines the header takes."""
-    with _open_text(path) as stream:
-        first = stream.readline()
+    file = local_file(file) if isinstance(file, Path) else file
+    with _open_text(file) as stream:
+        first = stream.readline(_CSV_BLOCK)
         if not first.strip():
             return [], ",", 1
-        separator = "\t" if ".tsv" in path.name.lower() else _separator(first)
-        stream.seek(0)
-        reader = csv.reader(stream, delimiter=separator)
+        if len(first) == _CSV_BLOCK:
+            raise InputError(f"The first line of a file is longer than {_CSV_BLOCK >> 20} MiB, so it is no header.")
+        separator = "\t" if ".tsv" in file.name.lower() else _separator(first)
+        lines = itertools.chain([first], iter(lambda: stream.readline(_CSV_BLOCK), ""))
+        reader = csv.reader(lines, delimiter=separator)
         header = next(reader, [])
         return [name.strip() for name in header], separator, reader.line_num
 
 
 @contextlib.contextmanager
-def _open_text(path: Path) -> Iterator[io.TextIOBase]:
-    unpack = gzip.open if path.name.lower().endswith(".gz") else open
-    with unpack(path, "rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+def _open_text(file: SourceFile) -> Iterator[io.TextIOBase]:
+    with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
         yield text
 
 
@@ -240,9 +241,10 @@ def _separator(line: str) -> str:
     return max(",;\t|", key=outside.count)
 
 
-def _has_rows(path: Path, n_lines: int) -> bool:
+def _has_rows(file: SourceFile, n_lines: int) -> bool:
     # pyarrow calls a file that ends after the skipped lines damaged; to us it is a table without rows.
-    with _open_text(path) as stream:
+    with file.open() as stream:
         for _ in range(n_lines):
-            stream.readline()
-        return any(line.strip() for line in stream)
+            while (part := stream.readline(_CSV_BLOCK)) and not part.endswith(b"\n"):
+                pass
+        return any(block.strip() for block in iter(lambda: stream.read(_BLOCK), b""))

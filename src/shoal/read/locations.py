@@ -18,7 +18,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -38,6 +38,8 @@ FREE_UNPACKED = 256 << 20
 """Bytes that may be unpacked whatever the ratio."""
 MOST_RATIO = 250
 """Unpacked bytes for each packed one: readings rarely exceed 50, bombs reach 1000."""
+MOST_WORKBOOK = 1 << 30
+"""Bytes that a workbook may unpack to: it is held in memory."""
 MOST_MEMBERS = 100_000
 """Files in an archive."""
 MOST_FETCHED = 16 << 30
@@ -45,6 +47,7 @@ MOST_FETCHED = 16 << 30
 
 _BLOCK = 1 << 20
 _SECONDS = 30.0
+_REDIRECTS = (301, 302, 303, 307, 308)
 _TABLE_SUFFIXES = tuple(
     ".csv .tsv .txt .dat .json .ndjson .jsonl .xml .xlsx .xlsm .xls .parquet .pq .zip .gz".split()  # noqa: SIM905
 )
@@ -64,6 +67,10 @@ class SourceFile:
     path: Path | None
     """Where it lies as it is, if it is a plain file of this machine."""
     opener: Callable[[], IO[bytes]] = field(repr=False, compare=False)
+    stored: Path | None = None
+    """The file of this machine in which it lies: itself, or the archive around it."""
+    address: str | None = field(default=None, repr=False)
+    """Where it lies in an object store, as `locate` takes it. It may hold a password: never print it."""
 
     def open(self) -> IO[bytes]:
         """A seekable stream of its bytes, unpacked, from the beginning."""
@@ -88,17 +95,21 @@ def is_address(source: str) -> bool:
     return _scheme(source) in (*_STORES, "http", "https")
 
 
+def is_store(source: str) -> bool:
+    """Whether this is an address in an object store."""
+    return _scheme(source) in _STORES
+
+
 def locate(source: str | os.PathLike[str]) -> list[SourceFile]:
     """The files of a path, folder, pattern, archive or address, in the order of their names."""
     place = os.fspath(source)
     if _scheme(place) in ("http", "https"):
         found = [_fetch(place)]
-    elif _scheme(place) in _STORES:
+    elif is_store(place):
         found = _in_store(place)
     else:
-        found = [_local(path) for path in local_paths(place)]
-    shown = _shown(place)
-    return [member for file in found for member in _unpacked(file, shown)]
+        found = [local_file(path) for path in local_paths(place)]
+    return [member for file in found for member in _unpacked(file, shown(place))]
 
 
 def _scheme(place: str) -> str:
@@ -106,7 +117,7 @@ def _scheme(place: str) -> str:
     return head.lower() if mark else ""
 
 
-def _shown(place: str) -> str:
+def shown(place: str) -> str:
     """What a message may call the source: a path as it was typed, of an address its scheme alone."""
     scheme = _scheme(place)
     return f"the {scheme}:// address" if scheme else place
@@ -171,7 +182,9 @@ def _hidden(path: Path | PurePosixPath) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def _local(path: Path, name: str | None = None) -> SourceFile:
+def local_file(path: Path, name: str | None = None) -> SourceFile:
+    """A plain file of this machine."""
+
     def opener() -> IO[bytes]:
         try:
             return path.open("rb")
@@ -182,7 +195,7 @@ def _local(path: Path, name: str | None = None) -> SourceFile:
         size = path.stat().st_size
     except OSError as error:
         raise InputError(f"A file cannot be opened: {error.strerror}.") from None
-    return SourceFile(name or path.name, size, path, opener)
+    return SourceFile(name or path.name, size, path, opener, stored=path)
 
 
 # object stores
@@ -211,12 +224,21 @@ def _in_store(address: str) -> list[SourceFile]:
         raise store_failed(scheme) from None
     if not listed:
         raise InputError(f"There is no table at the {scheme}:// address. Check bucket, path and pattern.")
-    return [_stored(files, info, scheme) for info in sorted(listed, key=lambda info: info.path)]
+    return [_stored(files, info, address) for info in sorted(listed, key=lambda info: info.path)]
 
 
 def _list(files: Any, folder: str) -> list[Any]:
     selector = pyarrow.fs.FileSelector(folder, recursive=True, allow_not_found=True)
     return [info for info in files.get_file_info(selector) if info.type is pyarrow.fs.FileType.File]
+
+
+def folder_of_store(address: str, folder: str) -> list[str]:
+    """Names of the files in a folder below an address."""
+    try:
+        files, place = _open_store(address)
+        return [info.base_name for info in _list(files, f"{place.rstrip('/')}/{folder}")]
+    except (pa.ArrowException, OSError, ValueError):
+        return []  # told by whoever reads the address itself
 
 
 def _fits(path: str, pattern: str) -> bool:
@@ -225,15 +247,33 @@ def _fits(path: str, pattern: str) -> bool:
     return len(own) == len(wanted) and all(map(fnmatchcase, own, wanted)) and not own[-1].startswith(".")
 
 
-def _stored(files: Any, info: Any, scheme: str) -> SourceFile:
+def _stored(files: Any, info: Any, address: str) -> SourceFile:
+    scheme = _scheme(address)
+
     def opener() -> IO[bytes]:
         try:
-            stream: IO[bytes] = files.open_input_file(info.path)
+            # Buffered, for lines too: Arrow's own streams have none.
+            return io.BufferedReader(files.open_input_file(info.path), _BLOCK)
         except (pa.ArrowException, OSError):
             raise store_failed(scheme) from None
-        return stream
 
-    return SourceFile(info.base_name, info.size, None, opener)
+    return SourceFile(info.base_name, info.size, None, opener, address=_address_of(address, info.path))
+
+
+def _address_of(address: str, path: str) -> str:
+    """The address of one object of those that an address names, with its login and options."""
+    head, mark, query = _split_query(address)
+    scheme, _, bare = head.partition("://")
+    login, at, host = bare.partition("/")[0].rpartition("@")
+    if at and scheme.lower() != "s3":  # abfs: the container stands before the account
+        return f"{scheme}://{login}@{host}/{path.partition('/')[2]}{mark}{query}"
+    return f"{scheme}://{login}{at}{path}{mark}{query}"
+
+
+def _split_query(address: str) -> tuple[str, str, str]:
+    """An address and its options. A question mark without an equals sign behind it is part of a pattern."""
+    head, mark, query = address.rpartition("?")
+    return (head, mark, query) if mark and "=" in query else (address, "", "")
 
 
 def store_failed(scheme: str) -> InputError:
@@ -252,7 +292,7 @@ def store_failed(scheme: str) -> InputError:
 def _open_store(address: str) -> tuple[Any, str]:
     """The store, and the path inside it."""
     scheme = _scheme(address)
-    head, _, query = address.partition("?") if "=" in address.partition("?")[2] else (address, "", "")
+    head, _, query = _split_query(address)
     bare = head.partition("://")[2]
     options = {name: entries[-1] for name, entries in parse_qs(query).items()}
     login, at, place = bare.rpartition("@") if "@" in bare.partition("/")[0] else ("", "", bare)
@@ -297,7 +337,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if _scheme(newurl) not in ("https", _scheme(req.full_url)):
-            raise urllib.error.URLError("redirect")
+            raise urllib.error.HTTPError(newurl, code, msg, headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -321,6 +361,11 @@ def _fetch(address: str) -> SourceFile:
                 content.write(block)
         content.flush()
     except urllib.error.HTTPError as error:
+        error.close()
+        if error.code in _REDIRECTS:
+            raise InputError(
+                f"The {scheme}:// address leads to another kind of address, which is not followed. Give that one."
+            ) from None
         raise InputError(
             f"The {scheme}:// address cannot be read: the server answers {error.code}. Check the address and whether "
             "it needs a login."
@@ -329,14 +374,14 @@ def _fetch(address: str) -> SourceFile:
         raise InputError(
             f"The {scheme}:// address cannot be read: no answer from its server. Check the address and the network."
         ) from None
-    file = _local(Path(content.name), PurePosixPath(unquote(parts.path)).name or "table")
+    file = local_file(Path(content.name), PurePosixPath(unquote(parts.path)).name or "table")
 
     def kept() -> IO[bytes]:
         # Refers to the temporary file, which is removed with the last reference.
         assert not content.closed
         return file.open()
 
-    return SourceFile(file.name, file.size, file.path, kept)
+    return replace(file, opener=kept)
 
 
 # archives
@@ -358,7 +403,7 @@ def _gunzipped(file: SourceFile, shown: str) -> SourceFile:
         packed = file.open()
         return _limited(gzip.GzipFile(fileobj=packed, mode="rb"), (packed,), file.size, shown)
 
-    unpacked = SourceFile(re.sub(r"(?i)\.gz$", "", file.name), file.size, None, opener)
+    unpacked = SourceFile(re.sub(r"(?i)\.gz$", "", file.name), file.size, None, opener, stored=file.stored)
     _refuse_nested(unpacked.head(8), shown)
     return unpacked
 
@@ -375,7 +420,9 @@ def _members(file: SourceFile, shown: str) -> list[SourceFile]:
     if total > MOST_UNPACKED or (total > FREE_UNPACKED and total > MOST_RATIO * max(file.size or 0, 1)):
         raise _too_much(shown)
     if any(entry.filename == "[Content_Types].xml" for entry in entries):
-        return [file]  # a workbook is a zip of its own; it went through the same limits
+        if total > MOST_WORKBOOK:
+            raise _too_much(shown)
+        return [file]  # a workbook is a zip of its own
     entries = [entry for entry in entries if not _hidden(PurePosixPath(entry.filename))]
     tables = [entry for entry in entries if entry.filename.lower().endswith(_TABLE_SUFFIXES)]
     if any(entry.flag_bits & 1 for entry in tables):
@@ -399,7 +446,7 @@ def _member(file: SourceFile, entry: zipfile.ZipInfo, shown: str) -> SourceFile:
             raise _damaged(shown) from None
         return _limited(stream, (archive, packed), file.size, shown)
 
-    return SourceFile(PurePosixPath(entry.filename).name, entry.file_size, None, opener)
+    return SourceFile(PurePosixPath(entry.filename).name, entry.file_size, None, opener, stored=file.stored)
 
 
 def _limited(stream: Any, below: tuple[Any, ...], packed: int | None, shown: str) -> IO[bytes]:

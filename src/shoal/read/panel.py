@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -48,6 +49,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     quantity: str | None = None,
     timezone: str | None = None,
     sql: str | None = None,
+    sheet: str | None = None,
     engine: PanelReader | None = None,
     shard_size: int | None = None,
 ) -> Panel | PanelShards:
@@ -60,8 +62,10 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     Parameters
     ----------
     source
-        A CSV or Parquet file, a folder or a pattern of either; a pandas, polars or pyarrow table or anything else with
-        an Arrow stream; a numpy array (series, instants[, channels]); or `postgresql://...` together with `sql`.
+        A CSV, Parquet or Excel file, zipped or gzipped or not, a folder or a pattern of one kind, here or at s3://,
+        gs://, az:// or https://; the folder of a Delta or Iceberg table; a pandas, polars or pyarrow table or anything
+        else with an Arrow stream; a numpy array (series, instants[, channels]); an xarray object with a dimension of
+        time and one of series; or `postgresql://...` together with `sql`.
     id, time, value
         Names of columns. Found by themselves when called id or series_id, time or timestamp, value, in any case.
         Several values are channels.
@@ -98,6 +102,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     sql
         DuckDB SQL over files it names itself, or over the source, which it calls `input`; SQL of the database for
         `postgresql://`.
+    sheet
+        Name of the sheet of a workbook; by default the first with a table.
     engine
         Where a panel lies that is too large for memory, such as `shoal.engines.Local()`: it is then read in shards.
     shard_size
@@ -127,6 +133,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             "quantity": quantity,
             "timezone": timezone,
             "sql": sql,
+            "sheet": sheet,
         }
         return engine.read_panel(source, shard_size=shard_size, **settings)
     if shard_size is not None:
@@ -147,7 +154,9 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         draft = handle_missing(align_draft(draft, rules), policies)
         settings |= rules.settings(None, draft.n_channels)
         return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,)))
-    with open_table(source, sql) as table:
+    with open_table(source, sql, sheet) as table:
+        if request.value is None and table.values:
+            request = replace(request, value=table.values)
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide
         draft = read(table, plan, rules, timezone)

@@ -8,8 +8,11 @@ from typing import Any
 from shoal.errors import InputError, ParameterError
 from shoal.read.files import open_files
 from shoal.read.frames import is_pandas, open_frame
+from shoal.read.lake import is_lake, open_lake
+from shoal.read.locations import is_address
 from shoal.read.queries import DatabaseTable, QueryTable
 from shoal.read.tables import Table
+from shoal.read.xarrays import XarrayTable, is_xarray
 
 
 def _like_an_address(path: str) -> bool:
@@ -17,7 +20,7 @@ def _like_an_address(path: str) -> bool:
     return path.lower().startswith("postgres") or "password=" in path.lower() or ("@" in path and ":" in path)
 
 
-def open_table(source: Any, sql: str | None) -> Table:
+def open_table(source: Any, sql: str | None, sheet: str | None = None) -> Table:
     """Open a path, folder, pattern, frame, query or database. Close the table after use."""
     if sql is not None and (not isinstance(sql, str) or not sql.strip()):
         raise ParameterError("sql: give a query, such as select id, time, value from 'file.parquet'.")
@@ -31,10 +34,15 @@ def open_table(source: Any, sql: str | None) -> Table:
         return DatabaseTable(source, sql)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
-        if not isinstance(path, str) or "://" in path or _like_an_address(path):
+        if not isinstance(path, str) or (not is_address(path) and ("://" in path or _like_an_address(path))):
             # Not echoed: an address may hold a password.
-            raise InputError("This kind of address cannot be read. Give a path, a folder, a pattern or postgresql://.")
-        table = open_files(path)
+            raise InputError(
+                "This kind of address cannot be read. Give a path, a folder, a pattern, s3://, gs://, az://, https:// "
+                "or postgresql://."
+            )
+        table = open_lake(path) if is_lake(path) else open_files(path, sheet)
+    elif is_xarray(source):
+        table = XarrayTable(source)
     elif is_pandas(source) or hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_schema"):
         table = open_frame(source)
     else:

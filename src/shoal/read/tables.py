@@ -27,6 +27,9 @@ class Table:
         Whether every column is text because the source knows no types (CSV).
     """
 
+    values: tuple[str, ...] = ()
+    """Columns that hold the values where the source says so itself."""
+
     def __init__(self, names: Sequence[str], *, kind: str, sha256: tuple[str, ...] = (), untyped: bool = False) -> None:
         self.names = tuple(names)
         self.kind = kind

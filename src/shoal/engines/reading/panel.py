@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine
-from shoal.engines.local import parquet_files
+from shoal.engines.local import parquet_files, refuse_other_columns
 from shoal.engines.reading.first import refuse_respelt
 from shoal.engines.reading.gaps import handle_gaps
 from shoal.engines.reading.long import read_long
@@ -152,19 +151,10 @@ def _refuse_names(plan: Plan) -> None:
 
 
 def _refuse_other_columns(place: str) -> None:
-    """Files of this machine are looked at; of an address, Spark takes a column that a file lacks as missing."""
+    """Files of this machine are looked at. Of an address, Spark takes a column that a file lacks as missing."""
     if not Path(place).is_dir():
         return
-    files = parquet_files(Path(place))
-    first = set(pq.read_schema(files[0]).names)
-    for position, file in enumerate(files):
-        names = pq.read_schema(file).names
-        if set(names) != first:
-            # The name of a file may be that of the person it is about; what the user typed is not.
-            raise InputError(
-                f"File {position + 1} of {len(files)} in {place} has other columns than the first ({len(names)} "
-                f"against {len(first)}). Read files with the same columns together."
-            )
+    refuse_other_columns(parquet_files(Path(place)), place)
 
 
 def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:

@@ -49,6 +49,7 @@ class Data(Part):
     )
     timezone: str | None = Field(default=None, description="Zone of the timestamps, such as Europe/Bratislava.")
     sql: str | None = Field(default=None, description="SQL to read with; a file given as path is the table input.")
+    sheet: str | None = Field(default=None, description="Sheet of a workbook. Unset: the first with a table.")
 
 
 class Adversary(Part):
