@@ -48,6 +48,8 @@ class Settled:
     """The instants of these."""
     merged: NDArray[np.int64]
     """The series of each row that differed from another and is no more."""
+    merged_at: NDArray[np.int64]
+    """The instants of these."""
 
 
 def settle(
@@ -61,7 +63,7 @@ def settle(
     new[1:] = (series[1:] != series[:-1]) | (instants[1:] != instants[:-1])
     nobody = np.empty(0, dtype=np.int64)
     if new.all():
-        return Settled(series, instants, list(readings), nobody, nobody, nobody)
+        return Settled(series, instants, list(readings), nobody, nobody, nobody, nobody)
     starts = np.flatnonzero(new)
     ends = np.append(starts[1:], len(series))
     kept = ends - 1 if duplicates is Duplicates.LAST else starts
@@ -83,8 +85,15 @@ def settle(
             if len(places):
                 means = np.add.reduceat(found, places) / np.diff(np.append(places, len(own)))
                 settled[channel][own[places]] = means
+    gone = rows[~first]
     return Settled(
-        series[starts], instants[starts], settled, series[repeated], instants[repeated], series[rows[~first]]
+        series[starts],
+        instants[starts],
+        settled,
+        series[repeated],
+        instants[repeated],
+        series[gone],
+        instants[gone],
     )
 
 

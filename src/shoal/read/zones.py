@@ -90,7 +90,7 @@ def _iso(microseconds: NDArray[np.int64]) -> list[str]:
     return texts
 
 
-_ENDS_OF_SUMMER = (
+CHANGING = (
     "Europe/London",
     "Europe/Berlin",
     "Europe/Helsinki",
@@ -109,7 +109,7 @@ def shown_twice(local: NDArray[np.int64]) -> NDArray[np.bool_]:
     twice = np.zeros(len(local), dtype=np.bool_)
     if len(local):
         distinct, back = np.unique(local, return_inverse=True)
-        for name in _ENDS_OF_SUMMER:
+        for name in CHANGING:
             twice |= Zone(name).to_utc(distinct)[1][back]
     return twice
 
