@@ -1,0 +1,133 @@
+"""Invented readings, and how layouts are put together from them.
+
+A `Book` knows every reading by its id, its channel and the UTC instant at which its interval starts. A layout prints
+a book in one spelling; the correct reading of the file follows from the book, not from the text.
+"""
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+MISSING = float("nan")
+
+
+class Book:
+    """Readings of some meters over whole local days, every `minutes` minutes; a day has as many as its clock allows."""
+
+    def __init__(
+        self,
+        name: str,
+        zone: str,
+        days: Sequence[date],
+        minutes: int,
+        ids: Sequence[str],
+        channels: Sequence[str] = ("",),
+        decimals: int = 3,
+        level: float = 0.4,
+    ):
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        self.zone = ZoneInfo(zone)
+        self.step = timedelta(minutes=minutes)
+        self.ids, self.channels, self.decimals = list(ids), list(channels), decimals
+        self.days = {day: self._starts(day) for day in days}
+        self.starts = [start for starts in self.days.values() for start in starts]
+        self.values: dict[tuple[str, str, datetime], float] = {}
+        for name_of_meter in self.ids:
+            for channel in self.channels:
+                size = level * rng.uniform(0.6, 1.8)
+                for start in self.starts:
+                    hour = self.local(start).hour
+                    shape = 0.4 + np.exp(-(((hour - 18.5) / 3) ** 2)) + 0.5 * np.exp(-(((hour - 7.5) / 2) ** 2))
+                    value = size * shape * rng.lognormal(0, 0.25)
+                    self.values[name_of_meter, channel, start] = round(float(value), decimals)
+
+    def _starts(self, day: date) -> list[datetime]:
+        first = datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
+        following = day + timedelta(days=1)
+        last = datetime(following.year, following.month, following.day, tzinfo=self.zone).astimezone(UTC)
+        return [first + i * self.step for i in range((last - first) // self.step)]
+
+    def local(self, start: datetime) -> datetime:
+        """The wall clock at a UTC instant, with its offset."""
+        return start.astimezone(self.zone)
+
+    def wall(self, start: datetime) -> datetime:
+        """The wall clock at a UTC instant, bare."""
+        return self.local(start).replace(tzinfo=None)
+
+    def end(self, start: datetime) -> datetime:
+        """The wall clock at the end of an interval, bare."""
+        return self.wall(start + self.step)
+
+    def get(self, name: str, start: datetime, channel: str = "") -> float:
+        return self.values[name, channel, start]
+
+    def absent(self, name: str, start: datetime, channel: str = "") -> bool:
+        return (name, channel, start) not in self.values
+
+    def drop(self, name: str, positions: Sequence[int], channel: str = "") -> None:
+        """The file does not print these."""
+        for position in positions:
+            del self.values[name, channel, self.starts[position]]
+
+    def blank(self, name: str, positions: Sequence[int], channel: str = "") -> None:
+        """The file prints these without a value."""
+        for position in positions:
+            self.values[name, channel, self.starts[position]] = MISSING
+
+    def scale(self, factor: float) -> None:
+        """Larger readings, for thousands marks."""
+        for key, value in self.values.items():
+            self.values[key] = round(value * factor, self.decimals)
+
+    def rows(self) -> list[tuple[str, datetime]]:
+        """Id and start of each reading of the first channel, meter by meter."""
+        return [(name, start) for name, channel, start in self.values if channel == self.channels[0]]
+
+    def text(self, value: float, decimal: str = ".", thousands: str = "", missing: str = "") -> str:
+        """A value as a file prints it."""
+        if np.isnan(value):
+            return missing
+        return f"{value:,.{self.decimals}f}".replace(",", "\0").replace(".", decimal).replace("\0", thousands)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A layout: how its file is written, and what a test must know to judge a reading of it."""
+
+    file: str
+    why: str
+    write: Callable[[str], tuple[Book, bytes | dict[str, bytes]]]
+    basis: str
+    """Of the correct reading: "UTC" where stamps carry a zone or `timezone` tells it, else "local"."""
+    timezone: str | None
+    """What a reader has to be told."""
+    names: str
+    """"printed", or "any" where the file does not settle what series are called."""
+
+
+LAYOUTS: list[Layout] = []
+
+
+def layout(
+    file: str, why: str, *, timezone: str | None = None, basis: str | None = None, names: str = "printed"
+) -> Callable[..., None]:
+    """Add a layout; the decorated function gets the name of the file and returns a book and what to write."""
+
+    def add(write: Callable[[str], tuple[Book, bytes | dict[str, bytes]]]) -> None:
+        LAYOUTS.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names))
+
+    return add
+
+
+def table(header: Sequence[str] | None, rows: Sequence[Sequence[str]], separator: str = ",") -> str:
+    """Lines of fields. Fields come quoted where they need it."""
+    return "".join(separator.join(row) + "\n" for row in ([header] if header else []) + list(rows))
+
+
+def day_range(first: date, n: int) -> list[date]:
+    return [first + timedelta(days=i) for i in range(n)]
