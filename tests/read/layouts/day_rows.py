@@ -3,9 +3,8 @@
 import gzip
 from datetime import date
 
-from read.layouts.readings import Book, day_range, layout, table
+from read.layouts.readings import FRENCH_MONTHS, Book, day_range, layout, table
 
-FRENCH = ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."]
 UK = ("2000031234567", "2000031234576", "2000031234585")
 
 
@@ -197,7 +196,9 @@ def _(name):
         level=400,
     )
     labels = clock(30, "{}h{:02d}", 30)
-    rows = [[m, f"{d.day} {FRENCH[d.month - 1]} {d.year}", *cells(book, m, d)] for m in book.ids for d in book.days]
+    rows = [
+        [m, f"{d.day} {FRENCH_MONTHS[d.month - 1]} {d.year}", *cells(book, m, d)] for m in book.ids for d in book.days
+    ]
     return book, table(["N° PRM", "Journée", *labels], rows, ";").encode("cp1252")
 
 

@@ -1,6 +1,7 @@
 """Write the layouts, the correct reading of each and the manifest.
 
-Run `PYTHONPATH=tests python -m read.layouts.make_layouts`. Every value and every identifier is invented; only the layouts are real.
+Run `PYTHONPATH=tests python -m read.layouts.make_layouts`.
+Every value and every identifier is invented; only the layouts are real.
 """
 
 import json
@@ -12,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from read.layouts import day_rows
+from read.layouts import day_rows, documents, european_rows, other_rows, wide_tables
 from read.layouts.readings import LAYOUTS
 
 HERE = Path(__file__).parent
-__all__ = ["day_rows"]
+__all__ = ["day_rows", "documents", "european_rows", "other_rows", "wide_tables"]
 
 
 def expected(layout, book):
