@@ -291,7 +291,8 @@ class TestAttacks:
 def test_a_figure_says_where_an_attack_searched_only_where_there_are_several_shards():
     attack = KnownPoints(2)
     assert small_candidate().meaning_of(attack) == (
-        f"{attack.meaning}; searched in the target's own shard, so the success is an upper bound"
+        f"{attack.meaning}; searched in the target's own shard, so the success is an upper bound; other figures are "
+        "of that search"
     )
     one = Microaggregation(k=K).anonymize(small_shards(size=1000))
     assert one.n_shards == 1

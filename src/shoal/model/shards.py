@@ -388,7 +388,10 @@ class CandidateShards(Shards[Candidate]):
             return one.meaning
         if isinstance(one, Attack):
             if one.bounded_by_shard:
-                return f"{one.meaning}; searched in the target's own shard, so the success is an upper bound"
+                return (
+                    f"{one.meaning}; searched in the target's own shard, so the success is an upper bound; other "
+                    "figures are of that search"
+                )
             n = SAMPLE
         elif one.why_whole and one.sampled is not None:
             n = one.sampled
