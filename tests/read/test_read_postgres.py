@@ -83,6 +83,15 @@ def fill(uri):
             " ('00000000-0000-0000-0000-00000000000' || (m % 2))::uuid, 't' || m"
             " from generate_series(8, 11) m, generate_series(0, 91) t order by random()"
         )
+        # As TimescaleDB stores a hypertable: chunks by time, which the planner leaves out where it can.
+        cursor.execute("create table hyper (meter int, at timestamptz not null, kwh float8) partition by range (at)")
+        for day in (1, 2, 3):
+            ends = f"from ('2024-01-0{day} 00:00+00') to ('2024-01-0{day + 1} 00:00+00')"
+            cursor.execute(f"create table chunk_{day} partition of hyper for values {ends}")
+        cursor.execute(
+            "insert into hyper select m, timestamptz '2024-01-01 00:00+00' + t * interval '1 h', m * 100 + t"
+            " from generate_series(1, 3) m, generate_series(0, 71) t"
+        )
         cursor.execute("create table cases (day date, age int, result text)")
         cursor.execute(f"insert into cases values ('2024-01-02', 30, '{ILLNESS}'), ('2024-01-01', null, 'no')")
 
@@ -119,6 +128,14 @@ def test_zone_static_columns_and_the_other_scheme(server):
 def test_events(server):
     events = read_events(server, sql="select * from cases", time="day", sensitive="result", quasi="age")
     assert events.frame["age"].to_list() == [None, 30]
+
+
+def test_a_table_in_chunks_of_time(server):
+    sql = "select meter as id, at as time, kwh as value from hyper"
+    panel = read_panel(server, sql=sql)
+    np.testing.assert_array_equal(panel.values, np.arange(1, 4)[:, None] * 100 + np.arange(72))
+    one_day = read_panel(server, sql=f"{sql} where at >= '2024-01-02 00:00+00' and at < '2024-01-03 00:00+00'")
+    np.testing.assert_array_equal(one_day.values, panel.values[:, 24:48])
 
 
 def test_empty_result(server):

@@ -106,6 +106,11 @@ def serve(tmp_path):
                 self.send_response(302)
                 self.send_header("Location", "file:///etc/passwd")
                 self.end_headers()
+            elif self.path.startswith("/cut"):
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b"id,time,value\na,0,1\n")
             else:
                 super().do_GET()
 
@@ -135,6 +140,8 @@ def test_web_addresses(serve, tmp_path, long):
         read_panel(f"http://127.0.0.1:{port}/{SECRETS[0]}.csv?token={PASSWORD}")
     with refused("^The http:// address leads to another kind of address"):
         read_panel(f"http://127.0.0.1:{port}/away?token={PASSWORD}")
+    with refused("^The http:// address cannot be read: no answer from its server, or not all of it"):
+        read_panel(f"http://127.0.0.1:{port}/cut.csv")
     with refused("^The http:// address has a password in it"):
         read_panel(f"http://me:{PASSWORD}@127.0.0.1:{port}/m.csv")
 
@@ -189,6 +196,8 @@ def test_delta_reads_what_its_log_says(tmp_path, long):
     deltalake.write_deltalake(str(tmp_path / "t"), gone.to_arrow())
     deltalake.write_deltalake(str(tmp_path / "t"), long.to_arrow(), mode="overwrite")
     assert_small_panel(read_panel(tmp_path / "t", timezone=None))
+    with Local() as engine, refused("^This is a Delta or Iceberg table, and an engine reads Parquet files"):
+        read_panel(tmp_path / "t", engine=engine)
     (tmp_path / "t" / "_delta_log" / "00000000000000000001.json").write_text("{")
     with refused("cannot be read as a Delta table"):
         read_panel(tmp_path / "t")

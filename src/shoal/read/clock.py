@@ -119,6 +119,11 @@ class Clock:
             self.n_date_only += n_present
             return self._place(_fill(pc.cast(array, pa.timestamp("us"))), n_present)
         if pa.types.is_timestamp(kind):
+            if kind.unit in ("s", "ms"):  # what is beyond microseconds would come round again
+                most = (2**63 - 1) // {"s": 10**6, "ms": 10**3}[kind.unit]
+                counts = array.view(pa.int64())
+                beyond = pc.or_(pc.greater(counts, most), pc.less(counts, -most))
+                self._wrong(beyond.fill_null(False).to_numpy(zero_copy_only=False))
             instants = _fill(pc.cast(array, pa.timestamp("us", kind.tz), safe=False))
             if kind.tz is None:
                 return self._place(instants, n_present)

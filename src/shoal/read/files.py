@@ -35,6 +35,8 @@ def open_files(source: str, sheet: str | None = None) -> Table:
     kind, files = find_files(source)
     if sheet is not None and kind != "xlsx":
         raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Leave sheet= out.")
+    if kind in ("json", "xml"):
+        raise InputError(f"{shown(source)} is {_KINDS[kind]}, not a table. Write it as CSV or Parquet.")
     sha256 = digests(files)
     if kind == "xlsx":
         from shoal.read.sheets import SheetTable

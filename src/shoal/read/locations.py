@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import http.client
 import io
 import os
 import re
@@ -15,6 +16,7 @@ import stat
 import tempfile
 import urllib.error
 import urllib.request
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -348,9 +350,10 @@ def _fetch(address: str) -> SourceFile:
     if "@" in parts.netloc:
         raise InputError(f"The {scheme}:// address has a password in it, which is not sent. Give a signed address.")
     opener = urllib.request.build_opener(_SafeRedirects)
-    content = tempfile.NamedTemporaryFile(prefix="shoal-")  # noqa: SIM115  # lives as long as the source
+    content = _Temporary()
     try:
-        with opener.open(urllib.request.Request(address, headers={"User-Agent": "shoal"}), timeout=_SECONDS) as answer:
+        request = urllib.request.Request(address, headers={"User-Agent": "shoal"})
+        with opener.open(request, timeout=_SECONDS) as answer, content.path.open("wb") as copy:
             n_bytes = 0
             while block := answer.read(_BLOCK):
                 n_bytes += len(block)
@@ -358,8 +361,10 @@ def _fetch(address: str) -> SourceFile:
                     raise InputError(
                         f"The {scheme}:// address gives more than {MOST_FETCHED >> 30} GiB. Fetch it to a file first."
                     )
-                content.write(block)
-        content.flush()
+                copy.write(block)
+            promised = answer.headers.get("Content-Length")
+            if promised is not None and int(promised) != n_bytes:
+                raise EOFError  # read() takes a lost connection for the end
     except urllib.error.HTTPError as error:
         error.close()
         if error.code in _REDIRECTS:
@@ -370,18 +375,27 @@ def _fetch(address: str) -> SourceFile:
             f"The {scheme}:// address cannot be read: the server answers {error.code}. Check the address and whether "
             "it needs a login."
         ) from None
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, http.client.HTTPException):
         raise InputError(
-            f"The {scheme}:// address cannot be read: no answer from its server. Check the address and the network."
+            f"The {scheme}:// address cannot be read: no answer from its server, or not all of it. Check the address "
+            "and the network."
         ) from None
-    file = local_file(Path(content.name), PurePosixPath(unquote(parts.path)).name or "table")
+    file = local_file(content.path, PurePosixPath(unquote(parts.path)).name or "table")
 
     def kept() -> IO[bytes]:
-        # Refers to the temporary file, which is removed with the last reference.
-        assert not content.closed
-        return file.open()
+        return content.path.open("rb")  # refers to the temporary file, which goes with the last reference
 
     return replace(file, opener=kept)
+
+
+class _Temporary:
+    """A file of mode 0600 that is removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="shoal-")
+        os.close(handle)
+        self.path = Path(name)
+        self._end = weakref.finalize(self, os.unlink, name)
 
 
 # archives

@@ -34,6 +34,7 @@ from shoal.model import Origin, Whole
 from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
 from shoal.read.files import digest
+from shoal.read.lake import is_lake
 from shoal.read.missing import as_text, parse_missing
 from shoal.read.repeats import Duplicates
 from shoal.read.subjects import tell_subjects
@@ -137,6 +138,11 @@ def _place(path: str | os.PathLike[str]) -> str:
     place = os.fspath(path)
     if place.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
         raise InputError("An engine reads Parquet, not CSV. Write the table as Parquet first, or leave --engine out.")
+    if is_lake(place):
+        raise InputError(
+            "This is a Delta or Iceberg table, and an engine reads Parquet files, among which are rows that the table "
+            "no longer has. Leave --engine out, or write the table as Parquet first."
+        )
     return place
 
 
