@@ -1,15 +1,17 @@
 """Layouts that utilities exchange, each with its correct reading; what the files are is in layouts/manifest.json."""
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from read.correct_readings import assert_correct
 from read.layouts.make_layouts import main
-from shoal import read_panel
+from shoal import Panel, read_panel
 
 HERE = Path(__file__).parent / "layouts"
 MANIFEST = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
@@ -38,3 +40,41 @@ def test_the_layouts_are_what_the_generator_writes(tmp_path, expected):
     # How well it is compressed depends on the version of zlib.
     for name in (name for name in kept if name.suffix not in {".gz", ".xlsx", ".zip"}):
         assert written[name].read_bytes() == kept[name].read_bytes(), name
+
+
+def panel_of(rows, shift=0):
+    """The panel a correct reader makes of these rows, or one that is late by some minutes."""
+    ids, times, channels = (sorted({row[key] or "" for row in rows}) for key in ("id", "time", "channel"))
+    values = np.full((len(ids), len(times), len(channels)), np.nan)
+    for row in rows:
+        position = ids.index(row["id"]), times.index(row["time"]), channels.index(row["channel"] or "")
+        values[position] = np.nan if row["value"] is None else row["value"]
+    instants = np.array(times, dtype="datetime64[us]") + np.timedelta64(shift, "m")
+    return Panel(values, ids=ids, times=instants, channels=[channel or "value" for channel in channels])
+
+
+def test_the_judge_accepts_the_correct_reading_and_no_other():
+    start = datetime(2024, 5, 1)
+    rows = [
+        {
+            "id": name,
+            "time": start + n * timedelta(minutes=30),
+            "value": n + ord(name) + ord(channel),
+            "channel": channel,
+        }
+        for name in "ab"
+        for channel in "EB"
+        for n in range(4)
+    ]
+    terms = {"basis": "local", "zone": "Europe/London"}
+    assert_correct(panel_of(rows), rows, **terms)
+    assert_correct(panel_of([row | {"id": row["id"] * 2} for row in rows]), rows, **terms, names="any")
+    wrong = {
+        "lacking": panel_of(rows, shift=30),
+        "differ": panel_of([rows[0] | {"value": 0.5}, *rows[1:]]),
+        "correct are 4": panel_of([row for row in rows if row["channel"] == "E"]),
+        "other names": panel_of([row | {"id": row["id"] * 2} for row in rows]),
+    }
+    for why, panel in wrong.items():
+        with pytest.raises(AssertionError, match=why):
+            assert_correct(panel, rows, **terms)
