@@ -256,3 +256,30 @@ def _(name):
             total = f"{sum(book.get(m, s) for s in book.days[d]):.2f}".replace(".", ",")
             rows.append([m, f"{d.day}.{d.month}.{d.year}", *cells(book, m, d, decimal=","), total])
     return book, table(header, rows, ";").encode("utf-8-sig")
+
+
+@layout("month_rows_day_1_31.csv", "a row per meter and month, a column per day of the month; daily totals")
+def _(name):
+    book = Book(name, "Europe/Vienna", day_range(date(2024, 1, 1), 60), 1440, ["W-501", "W-502"], decimals=1, level=25)
+    rows = []
+    for m in book.ids:
+        for month in (1, 2):
+            days = [start for day, (start,) in book.days.items() if day.month == month]
+            printed = [book.text(book.get(m, start)) for start in days]
+            rows.append([m, f"2024-{month:02d}", *printed, *[""] * (31 - len(printed))])
+    return book, table(["meter", "month", *map(str, range(1, 32))], rows).encode()
+
+
+@layout("weekday_and_ranges_with_blanks.csv", "Fri 01 Mar 2024; 00:00 - 00:30; total and maximum behind the readings")
+def _(name):
+    book = Book(
+        name, "Europe/London", day_range(date(2024, 3, 1), 3), 30, ["Sports Hall", "Library"], decimals=1, level=20
+    )
+    ranges = zip(clock(30), clock(30, first=30, last="00:00"), strict=True)
+    header = ["Building", "Day", *(f"{start} - {end}" for start, end in ranges), "Total kWh", "Max kWh"]
+    rows = []
+    for m in book.ids:
+        for day, starts in book.days.items():
+            values = [book.get(m, start) for start in starts]
+            rows.append([m, f"{day:%a %d %b %Y}", *cells(book, m, day), f"{sum(values):.1f}", f"{max(values):.1f}"])
+    return book, table(header, rows).encode()

@@ -194,3 +194,94 @@ def _(name):
     rows = [[m, f"{book.wall(s):%d/%m/%Y %H:%M:%S}", book.text(book.get(m, s))] for m, s in book.rows()]
     text = table(["Sub-meter", "Reading time", "kWh"], rows, "\t").replace("\n", "\r\n")
     return book, b"\xff\xfe" + text.encode("utf-16-le")
+
+
+@layout("year_month_day_hour_minute.csv", "the time in five columns of numbers")
+def _(name):
+    book = Book(name, "Europe/Paris", day_range(date(2024, 2, 28), 3), 30, ["11", "12", "13"])
+    rows = []
+    for m, s in book.rows():
+        wall = book.wall(s)
+        parts = (wall.year, wall.month, wall.day, wall.hour, wall.minute)
+        rows.append([m, *map(str, parts), book.text(book.get(m, s))])
+    return book, table(["house", "year", "month", "day", "hour", "minute", "kwh"], rows).encode()
+
+
+@layout(
+    "date_and_hour_0_23.csv", "hours 0 .. 23 in a column; rows by hour, so that no two of a meter follow each other"
+)
+def _(name):
+    book = Book(name, "Europe/Athens", day_range(date(2024, 4, 28), 4), 60, ["GR-01", "GR-02", "GR-03"], decimals=2)
+    rows = [
+        [f"{book.wall(s):%Y-%m-%d}", str(book.wall(s).hour), m, book.text(book.get(m, s))]
+        for s in book.starts
+        for m in book.ids
+    ]
+    return book, table(["date", "hour", "supply", "consumption"], rows).encode()
+
+
+@layout("hu_dates_with_dots_autumn.csv", "2023.10.29. 2:15, twice in order; decimal comma", timezone="Europe/Budapest")
+def _(name):
+    days = day_range(date(2023, 10, 28), 2)
+    book = Book(name, "Europe/Budapest", days, 15, ["HU000210F11-S00000000000000000017"], ("+A (kWh)", "-A (kWh)"))
+    rows = []
+    for m, s in book.rows():
+        wall = book.wall(s)
+        stamp = f"{wall:%Y.%m.%d.} {wall.hour}:{wall:%M}"
+        rows.append([m, stamp, *(book.text(book.get(m, s, c), ",") for c in book.channels)])
+    return book, table(["POD", "Időpont", *book.channels], rows, ";").encode()
+
+
+@layout("zone_behind_the_stamp.csv", "29.10.2023 02:15 CEST, then 02:15 CET; newest first", timezone="Europe/Berlin")
+def _(name):
+    book = Book(name, "Europe/Berlin", day_range(date(2023, 10, 28), 2), 15, ["Haus 4"], decimals=2, level=3)
+    rows = [[f"{book.local(s):%d.%m.%Y %H:%M %Z}", book.text(book.get(m, s), ",")] for m, s in reversed(book.rows())]
+    return book, table(["Zeit", "Leistung [kW]"], rows, ";").encode()
+
+
+@layout("offset_without_colon.csv", "2023-10-29 02:00:00 +0200", basis="UTC")
+def _(name):
+    book = Book(
+        name, "Europe/Amsterdam", day_range(date(2023, 10, 29), 1), 15, ["site-1", "site-2"], decimals=0, level=900
+    )
+    rows = [[m, f"{book.local(s):%Y-%m-%d %H:%M:%S %z}", book.text(book.get(m, s))] for m, s in book.rows()]
+    return book, table(["Site", "Date/Time", "Energy Produced (Wh)"], rows).encode()
+
+
+@layout("unit_behind_every_number.csv", "0.42 kWh in each cell of a column per meter")
+def _(name):
+    book = Book(
+        name, "Europe/London", day_range(date(2024, 7, 30), 2), 30, ["Meter 1", "Meter 2", "Meter 3"], decimals=2
+    )
+    rows = [
+        [f'"{book.wall(s):%Y-%m-%d %H:%M:%S}"', *(book.text(book.get(m, s)) + " kWh" for m in book.ids)]
+        for s in book.starts
+    ]
+    return book, table(['"Time"', *book.ids], rows).encode()
+
+
+@layout(
+    "header_again_and_total_at_the_end.csv",
+    "files put behind each other: the header comes again; the last line is a sum",
+)
+def _(name):
+    book = Book(name, "Europe/Berlin", day_range(date(2024, 1, 30), 3), 60, ["Z1", "Z2"], decimals=2)
+    header = ["Zähler", "Datum", "Zeit", "kWh"]
+    parts = []
+    for m in book.ids:
+        rows = [
+            [m, f"{book.wall(s):%d.%m.%Y}", f"{book.wall(s):%H:%M}", book.text(book.get(m, s), ",")]
+            for s in book.starts
+        ]
+        parts.append(table(header, rows, ";"))
+    total = sum(book.values.values())
+    return book, ("".join(parts) + table(None, [["Summe", "", "", book.text(total, ",")]], ";")).encode()
+
+
+@layout("columns_by_blanks.txt", "columns lined up by blanks, right-aligned numbers")
+def _(name):
+    book = Book(name, "Europe/Dublin", day_range(date(2024, 3, 1), 2), 30, ["1002", "1004", "10010"])
+    lines = [f"{'MeterID':<10}{'Date':<12}{'Time':<8}{'kWh':>8}"]
+    for m, s in book.rows():
+        lines.append(f"{m:<10}{book.wall(s):%Y-%m-%d}  {book.wall(s):%H:%M}   {book.text(book.get(m, s)):>8}")
+    return book, ("\n".join(lines) + "\n").encode()
