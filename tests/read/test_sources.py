@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from read.support import IDS, SECRETS, TIMES, VALUES, assert_small_panel, refused
+from shoal.cli.app import run
 from shoal.engines import Local
 from shoal.errors import ParameterError
 from shoal.read import read_panel
@@ -169,9 +170,14 @@ def packed(members):
     return stream.getvalue()
 
 
-def test_sheets_of_a_workbook(tmp_path, long):
+def test_sheets_of_a_workbook(tmp_path, long, capsys):
     path = tmp_path / "book.bin"
-    sheets = {"notes": pl.DataFrame({"about": ["x"]}), "meters": long, "other": long.with_columns(pl.col("value") + 1)}
+    sheets = {
+        "notes": pl.DataFrame({"about": ["x"]}),
+        "meters": long,
+        "other": long.with_columns(pl.col("value") + 1),
+        "small": long.with_columns(pl.lit(2.0).alias("value")),
+    }
     import xlsxwriter
 
     with xlsxwriter.Workbook(path) as book:
@@ -181,8 +187,11 @@ def test_sheets_of_a_workbook(tmp_path, long):
     assert (panel.ids.tolist(), panel.times.tolist()) == (IDS, TIMES.tolist())
     np.testing.assert_allclose(panel.values, VALUES, rtol=1e-15)  # the writer keeps 16 digits
     assert read_panel(path, sheet="other").values[0, 0] == VALUES[0, 0] + 1
-    with refused("^None of the 3 sheets of the workbook has the name given as sheet="):
+    with refused("^None of the 4 sheets of the workbook has the name given as sheet="):
         read_panel(path, sheet=SECRETS[0])
+    assert run(["anonymize", str(path), "--sheet", "small", "--k", "3", "-o", str(tmp_path / "out")]) == 0
+    assert run(["anonymize", str(path), "--sheet", SECRETS[0], "--k", "3", "-o", str(tmp_path / "no")]) == 2
+    assert "as --sheet." in capsys.readouterr().err
     long.write_csv(tmp_path / "x.csv")
     with refused("^Only a workbook has sheets, and this is CSV"):
         read_panel(tmp_path / "x.csv", sheet="meters")

@@ -42,6 +42,7 @@ def attack(
     complete: reading.Complete = "1",
     quantity: reading.Quantity = None,
     timezone: reading.Timezone = None,
+    sheet: reading.Sheet = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Attack a release as an outsider would and print what was learned. Every published series is a candidate."""

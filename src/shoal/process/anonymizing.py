@@ -64,7 +64,7 @@ def anonymize_source(
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:
     """Events, from the settings that make sense for them."""
-    ours = ("id", "time", "quasi", "sensitive", "timezone", "sql")
+    ours = ("id", "time", "quasi", "sensitive", "timezone", "sql", "sheet")
     usual = {"layout": "auto", "missing": "fail", "align": "exact", "duplicates": "fail", "complete": "1"}
     for name, value in settings.items():
         if name not in ours and value not in (None, (), usual.get(name)):

@@ -191,5 +191,5 @@ def _events(source: Any, settings: Mapping[str, Any]) -> Events:
             f"This release has events, which have one sensitive column; {len(sensitive)} are named. Give --sensitive "
             "COLUMN, and --quasi COLUMN for each quasi-identifier."
         )
-    named = {name: settings.get(name) for name in ("id", "time", "timezone", "sql")}
+    named = {name: settings.get(name) for name in ("id", "time", "timezone", "sql", "sheet")}
     return read_events(source, sensitive=sensitive[0], quasi=tuple(settings.get("quasi") or ()), **named)

@@ -22,6 +22,7 @@ from shoal.process.publishing import publish
 from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
 from shoal.read.columns import find_column
+from shoal.read.locations import is_address
 from shoal.read.sources import open_table
 from shoal.release import ReleaseOptions
 from shoal.release.agreement import Agreement
@@ -161,8 +162,9 @@ def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
                 f"roles: {name!r} is an identifier and also read as {roles[name].value}, so it would be "
                 "published. Take it out of one of them."
             )
-    if "://" not in source:
-        with open_table(source, policy.data.sql) as table:
+    # A database is not asked twice, nor an address that only Spark can read.
+    if "://" not in source or (policy.engine is None and is_address(source)):
+        with open_table(source, policy.data.sql, policy.data.sheet) as table:
             for name in identifiers:
                 find_column(table.names, name)
 

@@ -28,6 +28,7 @@ def read_events(
     id: str | None = None,
     sql: str | None = None,
     timezone: str | None = None,
+    sheet: str | None = None,
 ) -> Events:
     """Read events, one row each, from files, frames or a database.
 
@@ -40,7 +41,7 @@ def read_events(
     sensitive, quasi, id
         Columns with the sensitive value, with quasi-identifiers, and with what tells events apart. Columns that are not
         named are not read. In a CSV a column of plain numbers becomes numbers, any other stays text; empty is missing.
-    timezone
+    timezone, sheet
         As in `read_panel`.
 
     Examples
@@ -54,7 +55,7 @@ def read_events(
     request = parse_request(id=id, time=time, value=None, subject=None, quasi=quasi, sensitive=sensitive, other=())
     if isinstance(source, np.ndarray):
         raise InputError("Events cannot be read from an array: their columns need names. Give a frame or a file.")
-    with open_table(source, sql) as table:
+    with open_table(source, sql, sheet) as table:
         clock_column = (
             find_column(table.names, request.time) if request.time else find_default(table.names, "time", request.names)
         )
