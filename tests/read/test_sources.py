@@ -15,6 +15,7 @@ import pytest
 from read.support import IDS, SECRETS, TIMES, VALUES, assert_small_panel, refused
 from shoal.cli.app import run
 from shoal.engines import Local
+from shoal.engines.spark import unreadable
 from shoal.errors import ParameterError
 from shoal.read import read_panel
 
@@ -81,6 +82,15 @@ def test_objects_folders_and_patterns_of_a_store(bucket, long):
         assert (shards.whole.n_series, shards.whole.n_instants) == VALUES.shape
 
 
+def test_a_delta_table_of_a_store(bucket, long, monkeypatch):
+    deltalake = pytest.importorskip("deltalake")
+    for name, value in {"ALLOW_HTTP": "true", "REGION": "us-east-1", "S3_ALLOW_UNSAFE_RENAME": "true"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for rows in (long.with_columns(pl.col("value") + 100), long):
+        deltalake.write_deltalake(f"s3://{BUCKET}/delta", rows.to_arrow(), mode="overwrite")
+    assert_small_panel(read_panel(f"s3://{BUCKET}/delta"))
+
+
 def test_a_store_that_says_no_shows_neither_key_nor_path(bucket, monkeypatch):
     for place in (f"s3://{BUCKET}/{SECRETS[0]}.csv", f"s3://{SECRETS[0]}/x/*.csv"):
         with refused("^There is no table at the s3:// address|^The s3:// address cannot be read: .*AWS_ACCESS_KEY_ID"):
@@ -91,6 +101,12 @@ def test_a_store_that_says_no_shows_neither_key_nor_path(bucket, monkeypatch):
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     with refused("^Azure needs the name of the account: set AZURE_STORAGE_ACCOUNT"):
         read_panel("az://container/x.csv")
+
+
+def test_spark_says_what_it_takes_to_read_an_address():
+    assert "hadoop-aws among its jars" in str(unreadable(f"s3a://me:{PASSWORD}@{BUCKET}/x"))
+    assert "--engine local reads" in str(unreadable("https://host/x"))
+    assert PASSWORD not in str(unreadable(f"s3://me:{PASSWORD}@{BUCKET}/x"))
 
 
 @pytest.fixture
