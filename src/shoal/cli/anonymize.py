@@ -12,6 +12,7 @@ from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
 
+@reading.reads()
 def anonymize(
     ctx: typer.Context,
     source: Annotated[
@@ -20,25 +21,6 @@ def anonymize(
     ] = None,
     method: Annotated[str, typer.Option(help="What to do; `shoal methods` lists them.")] = "microaggregation",
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    quasi: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Static quasi-identifier; repeatable.")
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Static sensitive column; repeatable.")
-    ] = None,
-    layout: reading.Layout = "auto",
-    missing: reading.Missing = "fail",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
-    sql: reading.Sql = None,
-    sheet: reading.Sheet = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(

@@ -32,6 +32,7 @@ from shoal.cli.trace import trace
 from shoal.cli.utility import utility
 from shoal.cli.verify import verify
 from shoal.errors import GuaranteeNotMetError, ShoalError
+from shoal.read.options import OPTIONS
 
 DOES_NOT_HOLD = 1
 BAD_INPUT = 2
@@ -112,7 +113,7 @@ def _say(message: str, code: int) -> int:
 
 def _as_options(message: str) -> str:
     """Settings as this user writes them: `align='resample:1h'` becomes `--align resample:1h`, `time=` `--time`."""
-    names = "id|time|value|subject|quasi|sensitive|layout|missing|align|duplicates|complete|quantity|timezone|sql|sheet"
+    names = "|".join(OPTIONS)
     chosen = r"\b([a-z_]+)=('[^']*'(?:, '[^']*')*(?: or '[^']*')?)"
     message = re.sub(chosen, lambda m: f"--{m[1].replace('_', '-')} {m[2].replace(chr(39), '')}", message)
     message = re.sub(r"\b([a-z_]+)=(True|False)\b", lambda m: f"--{m[1].replace('_', '-')} {m[2].lower()}", message)

@@ -13,6 +13,7 @@ from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
 
+@reading.reads()
 def attack(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
@@ -31,21 +32,13 @@ def attack(
         float | None, typer.Option(help="Exit 1 where an attack succeeds more often, at the end of its interval.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    layout: reading.Layout = "auto",
-    missing: reading.Missing = "fail",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
-    sheet: reading.Sheet = None,
+    policy: reading.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Attack a release as an outsider would and print what was learned. Every published series is a candidate."""
+    """Attack a release as an outsider would and print what was learned. Every published series is a candidate.
+
+    The table is read as for the release: the private folder remembers how, and options given here take its place.
+    """
     from shoal.process.attacking import attack_release
 
     settings = reading.settings_of(ctx)

@@ -13,23 +13,13 @@ from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
 
+@reading.reads(without=("layout", "sensitive", "other", "sql"), missing="keep")
 def grow(
     ctx: typer.Context,
     source: Annotated[Path, typer.Argument(help="A folder with one table per day, or a table that is appended to.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the releases: new, or that of the state in --private.")
     ] = Path("out"),
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    quasi: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Quasi-identifier; repeatable.")] = None,
-    missing: reading.Missing = "keep",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
     every: Annotated[
         str | None, typer.Option(help="Length of a stretch of one table, such as 1d; a table of a folder is one.")
     ] = None,
@@ -61,19 +51,7 @@ def grow(
     from shoal.methods import Microaggregation
     from shoal.process import publish_growing
 
-    settings: dict[str, Any] = {
-        "id": id,
-        "time": time,
-        "value": list(value or ()) or None,
-        "subject": subject,
-        "quasi": list(quasi or ()),
-        "missing": missing,
-        "align": align,
-        "duplicates": duplicates,
-        "complete": complete,
-        "quantity": quantity,
-        "timezone": timezone,
-    }
+    settings = {"missing": "keep", **reading.settings_of(ctx)}
     with steps() as progress:
         summary = publish_growing(
             source,

@@ -24,6 +24,7 @@ _OF_A_ROUND = {"source", "analyst", "next_", "as_json"}
 
 
 @label.command("export")
+@reading.reads(without=("quasi", "sensitive", "other"))
 def export_(
     ctx: typer.Context,
     source: Annotated[
@@ -67,19 +68,7 @@ def export_(
     next_: Annotated[
         int | None, typer.Option("--next", help="Hand out the next so many pairs. Default: all that are fixed before.")
     ] = None,
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    layout: reading.Layout = "auto",
-    missing: reading.Missing = "fail",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
-    sql: reading.Sql = None,
-    sheet: reading.Sheet = None,
+    policy: reading.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Write a task folder, and in it for-ANALYST: the only part to hand over.

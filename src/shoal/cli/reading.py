@@ -1,43 +1,71 @@
-"""The options that say how a table of series is read: the same wherever one is."""
+"""The options that say how a table of series is read: the same wherever one is, from `shoal.read.options`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-Id = Annotated[str | None, typer.Option("--id", help="Column that names the series.")]
-Time = Annotated[str | None, typer.Option(help="Column with the timestamp.")]
-Value = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Column with the value; repeat for channels.")]
-Subject = Annotated[str | None, typer.Option(help="Column with the person behind several series.")]
-Layout = Annotated[str, typer.Option(help="long, wide or auto.")]
-Missing = Annotated[
-    str, typer.Option(help="fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.")
-]
-Align = Annotated[
-    str, typer.Option(help="exact, or resample:1h (resample:1h:sum). Unnamed: sum for energy, mean for the rest.")
-]
-Duplicates = Annotated[
-    str, typer.Option(help="Rows that differ for one series and time: fail, first, last or mean. Never added up.")
-]
-Complete = Annotated[
-    str, typer.Option(help="With resample: share of its readings a step needs; sums are scaled up. Or any.")
-]
-Quantity = Annotated[str | None, typer.Option(help="energy (adds up), power or other (average). Unset: by the name.")]
-Timezone = Annotated[str | None, typer.Option(help="Zone of the timestamps, such as Europe/Bratislava.")]
-Sql = Annotated[str | None, typer.Option(help="SQL to read with; a file given as SOURCE is the table `input`.")]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of a workbook. Unset: the first with a table.")]
+from shoal.cli.options import is_given
+from shoal.read.options import OPTIONS, given_options, option_text
 
-_ONE = (
-    *("id", "time", "subject", "layout", "missing", "align", "duplicates", "complete", "quantity", "timezone"),
-    *("sql", "sheet"),
-)
-_SEVERAL = ("quasi", "sensitive")
+_AFTERWARDS = ("as_json",)
+
+
+Policy = Annotated[
+    Path | None, typer.Option("--policy", metavar="FILE", help="Read the table as the data of this policy are read.")
+]
+
+
+def reads(*, without: tuple[str, ...] = (), **defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command every option of reading, `without` some; `defaults` are those it has other than usual.
+
+    The command finds them by `settings_of(ctx)`.
+    """
+    names = [name for name in OPTIONS if name not in without]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        own = [one.replace(annotation=hints[one.name]) for one in inspect.signature(command).parameters.values()]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        ours = [
+            inspect.Parameter(name, kind, default=None, annotation=_annotation(name, defaults.get(name)))
+            for name in names
+        ]
+        first = [one.replace(kind=kind) for one in own if one.name not in _AFTERWARDS]
+        last = [one.replace(kind=kind) for one in own if one.name in _AFTERWARDS]
+
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(**{name: value for name, value in given.items() if name not in names})
+
+        listed = [*first, *ours, *last]
+        called.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in listed}
+        return called
+
+    return decorated
 
 
 def settings_of(ctx: typer.Context) -> dict[str, Any]:
-    """The settings of `read_panel` among the options of a command."""
-    given = ctx.params
-    settings: dict[str, Any] = {name: given[name] for name in _ONE if name in given}
-    settings |= {name: tuple(given[name] or ()) for name in _SEVERAL if name in given}
-    return settings | {"value": list(given.get("value") or ()) or None}
+    """The settings of `read_panel` that were given, on the command line or in --policy; others have their defaults."""
+    given = {name: value for name, value in ctx.params.items() if name in OPTIONS and is_given(ctx, name)}
+    said = {name: list(value) if isinstance(value, list | tuple) else value for name, value in given.items()}
+    if (path := ctx.params.get("policy")) is None:
+        return said
+    from shoal.process.policy import load_policy
+
+    return {**given_options(load_policy(path).settings), **said}
+
+
+def _annotation(name: str, default: str | None) -> Any:
+    option, flag = OPTIONS[name], f"--{name.replace('_', '-')}"
+    if option.columns:
+        return Annotated[list[str] | None, typer.Option(flag, metavar="COLUMN", help=option.meaning)]
+    usual = option.default if default is None else default
+    shown = False if usual is None else option_text(usual)
+    return Annotated[str | None, typer.Option(flag, help=option.meaning, show_default=shown)]

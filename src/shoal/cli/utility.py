@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _OF = {"series": "series by series", "pooled": "all series in one", "all": "of the mean of all series"}
 
 
+@reading.reads()
 def utility(
     ctx: typer.Context,
     source: Annotated[
@@ -37,28 +38,12 @@ def utility(
         Path | None,
         typer.Option(metavar="DIR", help="The private folder kept with the release: it tells who is who."),
     ] = None,
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    quasi: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Static quasi-identifier; repeatable.")
-    ] = None,
-    sensitive: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Static sensitive column; repeatable.")
-    ] = None,
-    layout: reading.Layout = "auto",
-    missing: reading.Missing = "fail",
-    align: reading.Align = "exact",
-    duplicates: reading.Duplicates = "fail",
-    complete: reading.Complete = "1",
-    quantity: reading.Quantity = None,
-    timezone: reading.Timezone = None,
-    sql: reading.Sql = None,
-    sheet: reading.Sheet = None,
+    policy: reading.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Measure what a release is still good for, against the originals; read these as for the release.
+    """Measure what a release is still good for, against the originals.
+
+    With --private these are read as for the release; options given here take the place of what is remembered there.
 
     Exit 1 when a limit, at_most or at_least of a measure, is not met. Figures are in three digits; limits are held
     against the exact ones.

@@ -14,7 +14,9 @@ from shoal.process.engine import panel_on
 from shoal.process.keep import Keep, apply_keep, scores_of, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
+from shoal.process.remembered import remember
 from shoal.read import read_events
+from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
 
@@ -52,22 +54,28 @@ def anonymize_source(
         steps.start("moving")
         moved = method.anonymize(data, progress=steps.advance)
         steps.start("checking and writing")
-        return publish(moved, to, **publishing)
+        return _remembered(publish(moved, to, **publishing), publishing, settings)
     with panel_on(engine, source, settings) as panel:
         tell(steps, panel)
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
         release = publish(candidate, to, scores=partial(scores_of, method, candidate, panel), **publishing)
+        _remembered(release, publishing, settings)
         return with_comparison(release, method, candidate, panel, steps)
+
+
+def _remembered(release: Release, publishing: Mapping[str, Any], settings: Mapping[str, Any]) -> Release:
+    private = publishing.get("private")
+    remember(None if private is None else Path(private), release, settings)
+    return release
 
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:
     """Events, from the settings that make sense for them."""
     ours = ("id", "time", "quasi", "sensitive", "timezone", "sql", "sheet")
-    usual = {"layout": "auto", "missing": "fail", "align": "exact", "duplicates": "fail", "complete": "1"}
-    for name, value in settings.items():
-        if name not in ours and value not in (None, (), usual.get(name)):
+    for name in given_options(settings):
+        if name not in ours:
             raise ParameterError(f"--{name} is about series; this method reads events, which have none.")
     sensitive: tuple[str, ...] = tuple(settings.get("sensitive") or ())
     if len(sensitive) != 1:

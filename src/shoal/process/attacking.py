@@ -13,6 +13,7 @@ from shoal.model import Attack, Panel, Risk
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.matching import match
 from shoal.process.planning import build_attacks
+from shoal.process.remembered import Reading
 from shoal.read import read_panel
 from shoal.release import load_release
 
@@ -31,13 +32,20 @@ def attack_release(
     seed: int = 0,
     steps: Watcher = silent,
 ) -> dict[str, tuple[Attack[Risk], Risk]]:
-    """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate."""
+    """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate.
+
+    The originals are read with the options that the private folder remembers, and with `settings` in their place.
+    """
     attacks = build_attacks(knows or USUAL)
     steps.start("reading")
     release = load_release(folder)
-    original = read_panel(source, **settings)
-    tell(steps, original)
-    rows = match(original, release, private)
+    reading = Reading.of(release, private, settings)
+    with reading.explained():
+        original = read_panel(source, **reading.settings)
+        tell(steps, original)
+        rows = match(original, release, private)
+    for note in reading.notes(original, release, private):
+        steps.say(note)
     targets = None
     if n_targets is not None:
         if n_targets < 2:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Envelopes, Events, EventTables, Panel, Profiles, Release
-from shoal.process.matching import map_of, read_map
+from shoal.process.matching import read_map
+from shoal.process.remembered import Reading
 from shoal.read import read_events, read_panel
-from shoal.release.certifying import keyed_digest
-from shoal.release.private import read_input_key
 
 Positions = NDArray[np.int64]
 
@@ -50,8 +49,17 @@ class Compared:
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:
-    """Read the originals and put them beside a release; `private` is the folder that tells who is who."""
-    published = release.published
+    """Read the originals and put them beside a release; `private` is the folder that tells who is who.
+
+    It also remembers how the release was read; `settings` take the place of that.
+    """
+    reading = Reading.of(release, private, settings)
+    with reading.explained():
+        return _compare(source, reading, release, private)
+
+
+def _compare(source: Any, reading: Reading, release: Release, private: Path | None) -> Compared:
+    published, settings = release.published, reading.settings
     if isinstance(published, EventTables):
         return Compared(release, _events(source, settings), None, None, None)
     original = read_panel(source, **settings)
@@ -66,7 +74,7 @@ def compare(source: Any, settings: Mapping[str, Any], release: Release, private:
         curves = _part(whole, first[of_published], np.arange(whole.n_instants))
         pairs = Pairs(_part(original, of_original, common), curves, rows)
     everyone = np.arange(original.n_series)
-    notes = () if private is None else _notes(original, release, private)
+    notes = () if private is None else reading.notes(original, release, private)
     return Compared(release, original, whole, _part(original, everyone, common), pairs, notes)
 
 
@@ -172,16 +180,6 @@ def _who_is_who(original: Panel, release: Release, private: Path) -> tuple[Posit
 def _names(published: Any) -> list[str]:
     """Pseudonyms in the order of the file."""
     return [str(name) for name in (published.names if isinstance(published, Profiles) else published.ids)]
-
-
-def _notes(original: Panel, release: Release, private: Path) -> tuple[str, ...]:
-    """Whether the table is another one; the certificate's digest can be compared with the key of the private folder."""
-    told, own = release.certificate["input"]["panel_sha256"], original.digest()
-    key = read_input_key(map_of(release, private))
-    # Earlier versions had plain digests, and no key.
-    if told is None or told == (own if key is None else keyed_digest(key, own)):
-        return ()
-    return ("the table is not the one the release was made from, or was read with other settings",)
 
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:

@@ -15,7 +15,9 @@ from shoal.methods import Microaggregation
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
 from shoal.process.publishing import publish
+from shoal.process.remembered import remember
 from shoal.process.stretches import Arrived, name_of, stretches
+from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.private import load_or_make_key, open_private
@@ -72,13 +74,13 @@ def publish_growing(
         "every": every,
         "spare": spare,
         "join": join,
-        "reading": json.loads(json.dumps(dict(settings))),
+        "reading": json.loads(json.dumps(given_options(settings))),
         "method": json.loads(json.dumps(method.parameters)),
     }
     open_private(private, to)
     with locked(private):
         growth = _opened(private, method, given)
-        place = _Place(to, private)
+        place = _Place(to, private, settings)
         place.settle(growth)
         known = {entry["source"] for entry in growth.releases if entry["source"]}
         written = 0
@@ -103,7 +105,9 @@ def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> G
         growth = Growth(IncrementalMicroaggregation(method, spare=given["spare"], join=given["join"]), begun)
         growth.save(private)
         return growth
-    if names := different(growth.settings, given):
+    # Options that came later are not in earlier states, and their defaults are.
+    begun = {**growth.settings, "reading": given_options(growth.settings["reading"])}
+    if names := different(begun, given):
         raise ParameterError(
             f"The growing panel was begun with other settings than now: {', '.join(names)}. Give the same. A new "
             "sequence of the same subjects would not be judged beside this one."
@@ -126,6 +130,7 @@ class _Place:
 
     to: Path
     private: Path
+    reading: Mapping[str, Any]
 
     def settle(self, growth: Growth) -> None:
         """Look what became of a release that was announced when a process ended."""
@@ -158,7 +163,8 @@ class _Place:
         growth.releases.append(entry)
         growth.save(self.private)
         try:
-            publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **publishing)
+            release = publish(candidate, self.to / folder, pseudonyms="keyed", private=self.private, **publishing)
+            remember(self.private, release, self.reading)
         except BaseException:
             # Refused or interrupted. If it is in its place all the same, it has left.
             if self._digest(folder) is None:

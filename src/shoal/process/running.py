@@ -19,6 +19,7 @@ from shoal.process.measuring import scores_by_purpose
 from shoal.process.planning import plan_of
 from shoal.process.policy import Policy
 from shoal.process.publishing import publish
+from shoal.process.remembered import remember
 from shoal.process.search import Frontier, Point, search
 from shoal.process.search.searching import Plan, halves
 from shoal.read.columns import find_column
@@ -111,11 +112,12 @@ def _search_and_publish(
     limited = {name: (score, meaning_of(plan.measures[name])) for name, score in chosen.scores.items()}
     kept = scores_of(found.method, found.candidate, panel)
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
+    private = None if release.private is None else base / release.private
     options = ReleaseOptions(
         require=plan.require,
         format=release.format,
         pseudonyms=release.pseudonyms,
-        private=None if release.private is None else base / release.private,
+        private=private,
         overwrite=release.overwrite,
         insecure_seed=insecure_seed,
         accept=tuple(release.accept),
@@ -135,6 +137,7 @@ def _search_and_publish(
             process=certified(process, found.frontier, found.candidate),
             options=options,
         )
+    remember(private, written, plan.policy.settings)
     written = with_comparison(written, found.method, found.candidate, panel, steps)
     return Outcome(found.frontier, written, process)
 

@@ -19,6 +19,7 @@ from shoal.model import Guarantee, Recipe, Risk, Role, Score, Verdict
 from shoal.model.keyed_names import JOINABLE
 from shoal.model.panel import Origin
 from shoal.model.roles import Roles
+from shoal.read.options import OPTIONS
 from shoal.read.zones import time_texts
 from shoal.release import certificate as cert
 from shoal.release.publishers_word import rough
@@ -27,10 +28,7 @@ from shoal.release.publishers_word import rough
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 # What was asked of reading, whatever the data were; everything else in `Origin.reading` is counted or found in them.
-_SETTINGS = (
-    *("missing", "align", "duplicates", "complete", "quantity", "quantity_from"),
-    *("timezone", "sql", "layout"),
-)
+_SETTINGS = (*OPTIONS, "quantity_from")
 
 
 def certify(

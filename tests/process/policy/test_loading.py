@@ -70,7 +70,7 @@ def test_numbers_are_decimal():
         ("a: [", r"line 1 \(a: \[\): this is no YAML .*Look for a bracket, a colon or an indent"),
         ("seed: 1\nseed: 2", r"line 2 \(seed: 2\): 'seed' is given twice. Remove one of them"),
         ("? [a, b]\n: 1", "a field's name must be a word"),
-        ("- 1", "policy holds no fields. A policy is made of: data, roles, adversary"),
+        ("- 1", "policy holds no fields. A policy is made of: data, roles, keep"),
         ("x: !!python/name:os.system x", r"line 1 .*tags are not for policies"),
         ("data: \x07", "it has a character that YAML does not allow"),
         ("method: &a [*a]", "nested deeper than any policy is"),

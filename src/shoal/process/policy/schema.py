@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from shoal.closed.settings import ClosedPart
+from shoal.read.options import OPTIONS, ReadOption
 
 RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -23,33 +24,31 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Data(Part):
-    """Which table, and how it is read: the settings of `read_panel`."""
-
+class _Table(Part):
     path: str | None = Field(
         default=None, description="CSV or Parquet file, folder or pattern, or postgresql:// with sql."
     )
-    id: str | None = Field(default=None, description="Column that names the series. Found by name when called id.")
-    time: str | None = Field(default=None, description="Column with the timestamp. Found by name when called time.")
-    value: str | list[str] | None = Field(default=None, description="Column with the value; several are channels.")
-    subject: str | None = Field(default=None, description="Column with the person behind several series.")
-    layout: Literal["auto", "long", "wide"] = Field(default="auto", description="How the table is laid out.")
-    missing: str | dict[str, Any] | list[str | dict[str, Any]] = Field(
-        default="fail", description="fail, drop-series, drop-instants, {interpolate: 2h}, keep, or a list of them."
-    )
-    align: str | dict[str, Any] = Field(default="exact", description="exact, or {resample: 1h, by: sum}.")
-    duplicates: Literal["fail", "first", "last", "mean"] = Field(
-        default="fail", description="What becomes of rows that differ for one series and time; never added up."
-    )
-    complete: Annotated[float, Field(gt=0.0, le=1.0)] | Literal["any"] = Field(
-        default=1.0, description="Share of its readings a step needs, with align; sums are scaled up. any: as it is."
-    )
-    quantity: Literal["energy", "power", "other"] | None = Field(
-        default=None, description="energy adds up, power and other average. Unset: by the name of the value column."
-    )
-    timezone: str | None = Field(default=None, description="Zone of the timestamps, such as Europe/Bratislava.")
-    sql: str | None = Field(default=None, description="SQL to read with; a file given as path is the table input.")
-    sheet: str | None = Field(default=None, description="Sheet of a workbook. Unset: the first with a table.")
+
+
+def _kind_of(option: ReadOption) -> Any:
+    if option.between is None:
+        return option.kind
+    above, at_most = option.between
+    return Annotated[float, Field(gt=above, le=at_most)] | option.kind
+
+
+def _reading() -> type[_Table]:
+    """A table with the options of reading, but for the roles."""
+    told: dict[str, Any] = {
+        name: (_kind_of(one), Field(default=one.default, description=one.in_policy or one.meaning))
+        for name, one in OPTIONS.items()
+        if not one.is_role
+    }
+    return create_model("Reading", __base__=_Table, **told)
+
+
+class Data(_reading()):  # type: ignore[misc]
+    """Which table, and how it is read: the settings of `read_panel`."""
 
 
 class Adversary(Part):
@@ -231,7 +230,7 @@ class Policy(Part):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of `read_panel`, roles included."""
-        given = self.data.model_dump(exclude={"path"})
+        given: dict[str, Any] = self.data.model_dump(exclude={"path"})
         by_role = {role: tuple(name for name, found in self.roles.items() if found == role) for role in ROLE_SETTINGS}
         return given | {setting: by_role[role] for role, setting in ROLE_SETTINGS.items()}
 
