@@ -114,6 +114,11 @@ ROWS: tuple[Row, ...] = (
     ),
     *(Row("metric", sentence.when, sentence.says) for sentence in METRIC),
     Row("sensitive", lambda t: _series(t) and bool(t.certificate["columns"].get("sensitive")), lambda t: _sensitive(t)),
+    Row(
+        "attributes",
+        lambda t: bool(t.certificate["columns"].get("attributes")),
+        lambda t: f"{', '.join(t.certificate['columns']['attributes'])} (the same for everyone in a group)",
+    ),
     # Other measures are in the certificate and the report.
     Row("information-loss", lambda t: "information-loss" in t.certificate["utility"], lambda t: _score(t)),
     Row("window-error", lambda t: "window-error" in t.certificate["utility"], lambda t: _score(t, "window-error")),

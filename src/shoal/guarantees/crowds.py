@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,8 +40,18 @@ def published_panel(published: Judged) -> Panel:
 
 
 def published_classes(panel: Panel) -> NDArray[np.int64]:
-    """For each series the position of the first series published with exactly the same values."""
-    return row_classes(np.ascontiguousarray(panel.rows).view(np.uint64))
+    """For each series the position of the first series published with exactly the same values and attributes."""
+    bits = np.ascontiguousarray(panel.rows).view(np.uint64)
+    if not panel.attributes:
+        return row_classes(bits)
+    codes = [_codes(column.tolist()) for column in panel.attributes.values()]
+    return row_classes(np.ascontiguousarray(np.column_stack([bits, *codes])))
+
+
+def _codes(entries: list[Any]) -> NDArray[np.uint64]:
+    """A number for each entry, the same for those that are written alike."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(repr(entry), len(numbers)) for entry in entries], dtype=np.uint64)
 
 
 def crowd_sizes(classes: NDArray[np.int64], subjects: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,8 @@ class KAnonymity(Guarantee):
     """Every published series equals those of at least k - 1 other subjects.
 
     For every series f there are series of at least k different subjects, f included, that have the same value as f,
-    bit for bit, at all instants and in all channels; missing equals only missing. A group profile stands for as many
+    bit for bit, at all instants and in all channels, and the same published attributes; missing equals only missing. A
+    group profile stands for as many
     equal series as it counts subjects, so each must count at least k.
 
     A disjoint union of subjects keeps it: the series equal to f are still there, so its crowd can only grow.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial, reduce
 from operator import add
@@ -51,6 +51,7 @@ from shoal.model import (
     Recipe,
     ShardPlan,
 )
+from shoal.model.columns import missing_entries, plain_column
 
 Form = Literal["values", "profiles"]
 
@@ -111,6 +112,9 @@ class Microaggregation(Method):
         An attribute, such as a tariff, that groups must not cross; or the groups that analysts were shown of the same
         people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
         for each group, so more loss.
+    publish
+        Attributes to publish beside the values, such as a tariff, or several: every series then equals k - 1 others in
+        these as well, because groups do not cross them. Each combination needs at least k subjects.
     merge_small
         Join strata of `within` that have fewer than k subjects, instead of refusing them.
     proposals
@@ -148,6 +152,7 @@ class Microaggregation(Method):
     form: Form = "values"
     round_to: Rounding | None = None
     within: str | ShownGroups | tuple[ShownGroups, ...] | None = None
+    publish: str | tuple[str, ...] = ()
     merge_small: bool = False
     proposals: int = 50_000
     seed: int = 0
@@ -174,6 +179,11 @@ class Microaggregation(Method):
             object.__setattr__(self, "features", features)
         if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
             object.__setattr__(self, "within", ShownGroups.load(self.within))
+        columns = self.publish.split(",") if isinstance(self.publish, str) else self.publish
+        object.__setattr__(self, "publish", tuple(dict.fromkeys(name.strip() for name in columns if name.strip())))
+        if self.publish and (self.merge_small or self.form == "profiles"):
+            other = "merge_small joins groups across it" if self.merge_small else "profiles have no table of attributes"
+            raise ParameterError(f"publish needs form='values' and groups that do not cross an attribute; {other}.")
         check_rounding(self.round_to)
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
@@ -189,12 +199,20 @@ class Microaggregation(Method):
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.within is not None and self.stratum is None:
             plain["within"] = "groups shown to analysts"
+        plain |= {"publish": list(self.publish)}
+        if not self.publish:
+            del plain["publish"]
         return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
 
     @property
     def stratum(self) -> str | None:
         """The attribute that groups must not cross, if any."""
         return self.within if isinstance(self.within, str) else None
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """All attributes that groups must not cross."""
+        return tuple(dict.fromkeys([*([] if self.stratum is None else [self.stratum]), *self.publish]))
 
     @property
     def shown_groups(self) -> tuple[ShownGroups, ...]:
@@ -215,11 +233,16 @@ class Microaggregation(Method):
         # Only features that each series has by itself are the same wherever they are computed.
         found = find_features(self.features)
         features = "raw" if isinstance(found, Standardized | Kept | Custom) else self.features
-        return ShardPlan(least=3 * int(self.k), within=self.stratum, features=features)
+        return ShardPlan(least=3 * int(self.k), within=next(iter(self.apart), None), features=features)
 
     @property
     def why_whole(self) -> str:
-        """Groups that were shown of people who are in several shards."""
+        """Groups that cross shards: those that keep to two attributes, and those that were shown of the same people."""
+        if len(self.apart) > 1:
+            return (
+                f"Groups must not cross {len(self.apart)} attributes, and shards follow one. Anonymize in memory, or "
+                "name one attribute."
+            )
         if self.shown_groups:
             return (
                 "Groups within those that analysts were shown cross the borders of shards. Anonymize in memory, or "
@@ -306,12 +329,25 @@ class Microaggregation(Method):
                 timezone=panel.timezone,
             ), None
         if bands is None:
-            return _like(panel, self._rounded(means).reshape(panel.values.shape), panel.channels), None
+            means = self._rounded(means).reshape(panel.values.shape)
+            return _like(panel, means, panel.channels, self._attributes(panel)), None
         rounded = self._rounded(bands)[groups]
         names = [band if panel.n_channels == 1 else f"{c}_{band}" for c in panel.channels for band in THIRDS]
         middle = np.ascontiguousarray(rounded[:, :, 1]).reshape(panel.values.shape)
-        published = _like(panel, rounded.reshape(panel.n_series, panel.n_instants, -1), names)
+        bands = rounded.reshape(panel.n_series, panel.n_instants, -1)
+        published = _like(panel, bands, names, self._attributes(panel))
         return published, _like(panel, middle, panel.channels)
+
+    def _attributes(self, panel: Panel) -> dict[str, NDArray[Any]]:
+        """The attributes to publish, in plain types and without gaps."""
+        found = {name: plain_column(panel.attributes[name]) for name in self.publish}
+        for name, column in found.items():
+            if n_missing := int(missing_entries(column).sum()):
+                raise ParameterError(
+                    f"Column {name!r} cannot be published: {n_missing} of {panel.n_series} series have no entry in it. "
+                    "Fill it in the table, or leave these series out."
+                )
+        return found
 
     def _rounded(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values if self.round_to is None else round_values(values, self.round_to)
@@ -330,7 +366,7 @@ class Microaggregation(Method):
         )
         labels = np.empty(panel.n_series, dtype=np.int64)
         n_groups = 0
-        for rows in strata_of(panel, self.stratum, self.k, merge_small=self.merge_small, shown=shown):
+        for rows in strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown):
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
             labels[rows] = n_groups + grouping.form(features[rows], panel.rows[rows], subjects, progress)
             n_groups = int(labels[rows].max()) + 1
@@ -358,10 +394,21 @@ def _kept_moments(features: Kept, number: int, panel: Panel) -> tuple[Moments, .
     return features.moments(panel)
 
 
-def _like(panel: Panel, values: NDArray[np.float64], channels: Sequence[str]) -> Panel:
+def _like(
+    panel: Panel,
+    values: NDArray[np.float64],
+    channels: Sequence[str],
+    attributes: Mapping[str, NDArray[Any]] | None = None,
+) -> Panel:
     """A panel without identifiers over the same instants, its subjects bare numbers."""
     return Panel(
-        values, times=panel.times, subjects=panel.subject_codes, channels=channels, timezone=panel.timezone, copy=False
+        values,
+        times=panel.times,
+        subjects=panel.subject_codes,
+        attributes=attributes,
+        channels=channels,
+        timezone=panel.timezone,
+        copy=False,
     )
 
 

@@ -145,7 +145,7 @@ class ScopeAggregation(Method):
         """The group each series belongs to before the rule is asked for."""
         labels = np.empty(panel.n_series, dtype=np.int64)
         if self.within is not None:
-            for label, rows in enumerate(strata_of(panel, self.within, 1, merge_small=False)):
+            for label, rows in enumerate(strata_of(panel, (self.within,), 1, merge_small=False)):
                 labels[rows] = label
             return labels
         order = stream(panel, int(self.seed), self.name).permutation(panel.n_subjects)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from shoal.model import Panel
 
 
 def strata_of(
-    panel: Panel, column: str | None, k: int, *, merge_small: bool, shown: NDArray[np.int64] | None = None
+    panel: Panel, columns: Sequence[str], k: int, *, merge_small: bool, shown: NDArray[np.int64] | None = None
 ) -> list[NDArray[np.int64]]:
     """The rows of each stratum, strata in order of their first row; within each of the groups that were shown, if any.
 
@@ -18,15 +20,17 @@ def strata_of(
     one, which takes in the next larger strata until it has k subjects.
     """
     if shown is not None:
-        return _within_shown(panel, column, k, merge_small, shown)
-    if column is None:
+        return _within_shown(panel, columns, k, merge_small, shown)
+    if not columns:
         return [np.arange(panel.n_series)]
-    if column not in panel.attributes:
-        raise ParameterError(
-            f"within={column!r} is not among the {len(panel.attributes)} attributes of the panel. "
-            "Name it as quasi when reading."
-        )
-    entries = [None if entry != entry else entry for entry in panel.attributes[column].tolist()]
+    for column in columns:
+        if column not in panel.attributes:
+            raise ParameterError(
+                f"within={column!r} is not among the {len(panel.attributes)} attributes of the panel. "
+                "Name it as quasi when reading."
+            )
+    listed = [[None if entry != entry else entry for entry in panel.attributes[name].tolist()] for name in columns]
+    entries = list(zip(*listed, strict=True))
     numbers: dict[object, int] = {}
     codes = np.array([numbers.setdefault(entry, len(numbers)) for entry in entries])
     strata = [np.flatnonzero(codes == code) for code in range(len(numbers))]
@@ -35,8 +39,9 @@ def strata_of(
     if not small:
         return strata
     if not merge_small:
+        named = " and ".join(repr(name) for name in columns)
         raise ParameterError(
-            f"{len(small)} of {len(strata)} strata of {column!r} have fewer than k={k} subjects, the smallest "
+            f"{len(small)} of {len(strata)} strata of {named} have fewer than k={k} subjects, the smallest "
             f"{min(sizes)}. Lower k, leave these series out, or join them with merge_small=True."
         )
     order = sorted(range(len(strata)), key=lambda i: (sizes[i], strata[i][0]))
@@ -50,7 +55,7 @@ def strata_of(
 
 
 def _within_shown(
-    panel: Panel, column: str | None, k: int, merge_small: bool, shown: NDArray[np.int64]
+    panel: Panel, columns: Sequence[str], k: int, merge_small: bool, shown: NDArray[np.int64]
 ) -> list[NDArray[np.int64]]:
     """Strata that do not cross what analysts were shown; those who were not shown are a group of their own."""
     parts = [np.flatnonzero(shown == group) for group in np.unique(shown).tolist()]
@@ -62,6 +67,6 @@ def _within_shown(
             "them. Lower k, release all subjects that were shown and at least k others or none, or show larger groups."
         )
     strata = [
-        rows[inner] for rows in parts for inner in strata_of(panel.take(rows), column, k, merge_small=merge_small)
+        rows[inner] for rows in parts for inner in strata_of(panel.take(rows), columns, k, merge_small=merge_small)
     ]
     return sorted(strata, key=lambda part: int(part[0]))

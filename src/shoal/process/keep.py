@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -61,6 +61,18 @@ def apply_keep(method: Any, keep: Keep | None) -> Any:
     if method.features != "raw":
         raise ParameterError("keep and features both say what similar means. Give one of them.")
     return replace(method, features=features.name)
+
+
+def publish_columns(method: Any, columns: Sequence[str]) -> Any:
+    """The same method with these attributes published, which its groups then do not cross."""
+    if not columns:
+        return method
+    if "publish" not in getattr(method, "__dataclass_fields__", {}):
+        raise ParameterError(
+            f"{method.name} publishes no attributes: only groups that do not cross them may. Use microaggregation "
+            "alone, or withhold the columns."
+        )
+    return replace(method, publish=tuple(dict.fromkeys([*method.publish, *columns])))
 
 
 def kept_by(method: Any) -> Kept | None:

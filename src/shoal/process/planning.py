@@ -12,7 +12,7 @@ from shoal.guarantees import DifferentialPrivacy
 from shoal.model import Attack, Guarantee, Risk
 from shoal.process.building import build
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
-from shoal.process.keep import apply_keep
+from shoal.process.keep import apply_keep, publish_columns
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits
 from shoal.process.search.points import Choices, choices_of
@@ -24,7 +24,8 @@ def plan_of(policy: Policy) -> Plan:
     choices = choices_of(policy.method)
 
     def method_at(values: tuple[Any, ...]) -> Any:
-        return apply_keep(build_method(choices.parameters(values), policy.seed), policy.keep)
+        method = apply_keep(build_method(choices.parameters(values), policy.seed), policy.keep)
+        return publish_columns(method, policy.published)
 
     for name, _ in choices.steps:
         if getattr(find_method(name), "reads", "series") == "events":

@@ -1,4 +1,4 @@
-"""The published table of sensitive columns: `id` and one column each, a row per series, sorted by pseudonym."""
+"""The published table of static columns: `id` and one column each, a row per series, sorted by pseudonym."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _TYPES: dict[str, ColumnType] = {"i": "integer", "f": "number", "b": "boolean", 
 _ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
 
 
-def column_names(columns: Iterable[str]) -> list[str]:
+def column_names(columns: Iterable[str], prefix: str = "sensitive") -> list[str]:
     """Names of the published columns: their own, in letters that every reader of CSV takes, and none twice."""
     taken = ["id", "time", "low", "high", "level", "pattern"]
     n_taken = len(taken)
     for name in columns:
-        word = re.sub(r"[^\w .%/()-]", "_", name).strip() or "sensitive"
+        word = re.sub(r"[^\w .%/()-]", "_", name).strip() or prefix
         while word in taken:
-            word = f"sensitive_{word}"
+            word = f"{prefix}_{word}"
         taken.append(word)
     return taken[n_taken:]
 
 
-def column_types(columns: Mapping[str, NDArray[Any]]) -> dict[str, ColumnType]:
+def column_types(columns: Mapping[str, NDArray[Any]], prefix: str = "sensitive") -> dict[str, ColumnType]:
     """What each published column holds, in the words of the certificate."""
     types = (_TYPES[column.dtype.kind] for column in columns.values())
-    return dict(zip(column_names(columns), types, strict=True))
+    return dict(zip(column_names(columns, prefix), types, strict=True))
 
 
 def refuse_columns(columns: Mapping[str, NDArray[Any]], known: Mapping[str, Any]) -> str | None:
@@ -51,10 +51,14 @@ def refuse_columns(columns: Mapping[str, NDArray[Any]], known: Mapping[str, Any]
 
 
 def write_attributes(
-    names: list[str], columns: Mapping[str, NDArray[Any]], path: Path, file_format: FileFormat
+    names: list[str],
+    columns: Mapping[str, NDArray[Any]],
+    path: Path,
+    file_format: FileFormat,
+    prefix: str = "sensitive",
 ) -> None:
     """Write the columns of series under these names, in this order."""
-    types = column_types(columns)
+    types = column_types(columns, prefix)
     table = pa.table(
         {"id": pa.array(names, pa.string())}
         | {
@@ -67,7 +71,7 @@ def write_attributes(
 
 def read_attributes(folder: Path, certificate: Certificate, ids: list[str]) -> dict[str, NDArray[Any]]:
     """The columns a certificate names, for series of these names in this order."""
-    types = certificate.columns.sensitive
+    types = certificate.columns.sensitive or certificate.columns.attributes
     if not types:
         return {}
     path = find_data(folder, certificate.files, "attributes")

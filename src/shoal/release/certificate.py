@@ -127,7 +127,8 @@ class EventColumnsPart(_Part):
 class ColumnsPart(_Part):
     """Which columns left and how many that had a role stayed. Only profiles have bands, and only envelopes
     pattern times, where their words are of other instants than the ranges, and the number of instants that words were
-    formed over, where not all of them are published. Sensitive columns stand in the attributes, with these types."""
+    formed over, where not all of them are published. Sensitive columns, and those that groups do not cross, stand in
+    the table of attributes, with these types."""
 
     published: tuple[str, ...]
     channels: tuple[str, ...] = Field(min_length=1)
@@ -135,13 +136,14 @@ class ColumnsPart(_Part):
     pattern_times: tuple[str, ...] = ()
     word_instants: int | None = None
     sensitive: dict[str, ColumnType] = {}
+    attributes: dict[str, ColumnType] = {}
     withheld: int
     events: EventColumnsPart | None = None
 
     @model_serializer(mode="wrap")
     def _without_the_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # What came later is not written where it does not apply: earlier certificates keep their bytes.
-        later = ("word_instants", "sensitive", "events")
+        later = ("word_instants", "sensitive", "attributes", "events")
         return {name: value for name, value in write(self).items() if name not in later or value}
 
 

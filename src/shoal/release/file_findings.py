@@ -63,6 +63,8 @@ def tables_of(certificate: Certificate) -> set[str]:
     tables = {"data"}
     if certificate.form == "envelopes":
         tables |= {"patterns"} | ({"attributes"} if certificate.columns.sensitive else set())
+    if certificate.form == "values" and certificate.columns.attributes:
+        tables.add("attributes")
     if certificate.columns.events is not None and certificate.columns.events.publish == "bucketised":
         tables.add("sensitive")
     return tables

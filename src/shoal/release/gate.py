@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.guarantees import NoGuarantee
+from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import (
     Candidate,
@@ -29,6 +29,7 @@ from shoal.model import (
     Release,
     Risk,
     Role,
+    Roles,
     Score,
     Suppression,
     Verdict,
@@ -229,6 +230,7 @@ def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate 
     # What a mechanism publishes may have noisy counts.
     why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
     why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
+    why = why or _refuse_attributes(candidate, guarantees)
     if isinstance(candidate, EventsCandidate):
         why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
     verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
@@ -379,6 +381,17 @@ def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
     )
 
 
+def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
+    """Attributes leave only where the recipe names them and every guarantee that anyone can check counts them."""
+    if isinstance(candidate, EventsCandidate) or not isinstance(candidate.published, Panel):
+        return None
+    attributes = candidate.published.attributes
+    if set(attributes) != set(candidate.recipe.parameters.get("publish", ())):
+        return f"{len(attributes)} attribute(s) would be published, and the recipe names others."
+    blind = [g.name for g in guarantees if not isinstance(g, KAnonymity) and not g.needs_originals]
+    return f"Attributes would be published, which {blind[0]} does not look at." if attributes and blind else None
+
+
 def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
     """Why the gate stays shut, in one line."""
     where = ""
@@ -425,8 +438,15 @@ def _n_withheld(candidate: Proposed, written: WrittenPart) -> int:
     if isinstance(candidate, CandidateShards):
         whole = candidate.panel.whole
         further = (not whole.one_series_per_subject) + len(whole.attributes) + len(whole.sensitive)
-        return withheld(whole.roles, further) + written.columns.withheld
-    return _withheld(candidate.private.original) + written.columns.withheld
+        return withheld(whole.roles, further) + written.columns.withheld + _n_derived(candidate, whole.roles)
+    original = candidate.private.original
+    return _withheld(original) + written.columns.withheld + _n_derived(candidate, original.roles)
+
+
+def _n_derived(candidate: Proposed, roles: Roles) -> int:
+    """Published attributes that are no columns of the input, such as the weekday: they are not there to be withheld."""
+    published = candidate.recipe.parameters.get("publish", ())
+    return sum(name not in roles for name in published) if roles else 0
 
 
 def _withheld(original: Panel | Events) -> int:

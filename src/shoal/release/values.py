@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.guarantees.crowds import crowd_sizes
+from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Panel, Private
+from shoal.release.attributes import column_names, column_types, read_attributes, write_attributes
 from shoal.release.canonical import read_long
 from shoal.release.certificate import FILE_NAME, Certificate, ColumnsPart, CountsPart, FormName
 from shoal.release.files import FileFormat, NotAPanelError, find_data, time_array, write_blocks
@@ -22,6 +23,7 @@ from shoal.release.files import FileFormat, NotAPanelError, find_data, time_arra
 Grouped = Literal["series", "instants"]
 
 _ROWS_AT_ONCE = 1 << 20
+_PREFIX = "attribute"
 
 
 def value_columns(channels: tuple[str, ...]) -> list[str]:
@@ -129,15 +131,25 @@ class ValuesForm:
         )
 
     def columns(self, published: Panel, withheld: int) -> ColumnsPart:
-        """`id,time,value`."""
-        channels = published.channels
-        return ColumnsPart(published=("id", "time", *value_columns(channels)), channels=channels, withheld=withheld)
+        """`id,time,value`, and attributes."""
+        channels, types = published.channels, column_types(published.attributes, _PREFIX)
+        return ColumnsPart(
+            published=("id", "time", *value_columns(channels), *types),
+            channels=channels,
+            attributes=types,
+            withheld=withheld - len(types),
+        )
 
     def write(self, published: Panel, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
         """Rows in the order of the pseudonyms."""
         path = folder / f"data.{file_format}"
         write_values(published, names, path, file_format)
-        return [path]
+        if not published.attributes:
+            return [path]
+        attributes, order = folder / f"attributes.{file_format}", np.argsort(np.array(names))
+        columns = {name: column[order] for name, column in published.attributes.items()}
+        write_attributes([names[i] for i in order], columns, attributes, file_format, _PREFIX)
+        return [path, attributes]
 
     def renamed(self, published: Panel, names: list[str]) -> Panel:
         """The same order and names as in the file."""
@@ -146,17 +158,35 @@ class ValuesForm:
             published.values[order],
             ids=[names[i] for i in order],
             times=published.times,
+            attributes=dict(
+                zip(
+                    column_names(published.attributes, _PREFIX),
+                    (column[order] for column in published.attributes.values()),
+                    strict=True,
+                )
+            ),
             channels=published.channels,
             timezone=published.timezone,
         )
 
     def read(self, folder: Path, certificate: Certificate) -> Panel:
         """The published panel; ids are the pseudonyms."""
-        return read_values(
+        panel = read_values(
             find_data(folder, certificate.files),
             certificate.columns.channels,
             certificate.time.timezone,
             most_rows=certificate.counts.series * certificate.counts.instants,
+        )
+        if not certificate.columns.attributes:
+            return panel
+        return Panel(
+            panel.values,
+            ids=panel.ids,
+            times=panel.times,
+            attributes=read_attributes(folder, certificate, panel.ids.tolist()),
+            channels=panel.channels,
+            timezone=panel.timezone,
+            copy=False,
         )
 
     def findings(self, published: Panel, certificate: Certificate) -> list[str]:
@@ -199,7 +229,8 @@ def _by_first_appearance(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 def group_sizes(panel: Panel, grouped: Grouped) -> dict[str, int]:
     """How many groups of equal series, or of series equal at an instant, there are of each size, in subjects."""
     if grouped == "series":
-        return tally(_sizes(panel.rows, panel.subject_codes))
+        classes = published_classes(panel)
+        return tally(crowd_sizes(classes, panel.subject_codes)[np.unique(classes)])
     columns = panel.values.reshape(panel.n_series, panel.n_instants, -1)
     return tally(np.concatenate([_sizes(columns[:, t], panel.subject_codes) for t in range(panel.n_instants)]))
 

@@ -27,7 +27,7 @@ def form_cells(method: Microaggregation, newcomers: Panel, spare: int) -> NDArra
     # A stratum that is too small is not refused, it waits; unless it may be joined with others.
     least = method.k if method.merge_small else 1
     cells = np.full(newcomers.n_series, -1, dtype=np.int64)
-    for rows in strata_of(newcomers, method.stratum, least, merge_small=method.merge_small):
+    for rows in strata_of(newcomers, method.apart, least, merge_small=method.merge_small):
         part = newcomers.take(rows)
         if part.n_subjects >= method.k:
             size = min(method.k + spare, part.n_subjects)

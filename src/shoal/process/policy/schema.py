@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 from shoal.closed.settings import ClosedPart
 from shoal.read.options import OPTIONS, ReadOption
 
-RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other"]
+RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other", "publish"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
@@ -207,7 +207,8 @@ class Policy(Part):
 
     data: Data = Field(default=Data(), description="The table and how it is read.")
     roles: dict[str, RoleName] = Field(
-        default_factory=dict, description="Roles of further columns. A column not listed is withheld."
+        default_factory=dict,
+        description="Roles of further columns. A column not listed is withheld; publish: groups do not cross it.",
     )
     keep: str | list[str | dict[str, Any]] = Field(
         default_factory=list,
@@ -231,11 +232,19 @@ class Policy(Part):
     def settings(self) -> dict[str, Any]:
         """The settings of `read_panel`, roles included."""
         given: dict[str, Any] = self.data.model_dump(exclude={"path"})
-        by_role = {role: tuple(name for name, found in self.roles.items() if found == role) for role in ROLE_SETTINGS}
-        return given | {setting: by_role[role] for role, setting in ROLE_SETTINGS.items()}
+        columns = {
+            setting: tuple(name for name, role in self.roles.items() if ROLE_SETTINGS.get(role) == setting)
+            for setting in ROLE_SETTINGS.values()
+        }
+        return given | columns
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        """Columns that are published beside the values."""
+        return tuple(name for name, role in self.roles.items() if role == "publish")
 
 
-ROLE_SETTINGS = {"quasi-identifier": "quasi", "sensitive": "sensitive", "other": "other"}
+ROLE_SETTINGS = {"quasi-identifier": "quasi", "publish": "quasi", "sensitive": "sensitive", "other": "other"}
 """Roles whose columns are read at all, by their setting; identifiers never are."""
 
 

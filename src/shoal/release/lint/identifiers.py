@@ -99,6 +99,10 @@ def _labels(written: Written) -> Iterator[tuple[list[str | None], list[str | Non
         for column, name in zip(published.sensitive.values(), proposed.sensitive, strict=True):
             if column.dtype.kind in "iO":
                 yield [str(entry) for entry in column.tolist()], [str(e) for e in original.sensitive[name].tolist()]
+    elif isinstance(published, Panel) and isinstance(proposed, Panel) and isinstance(original, Panel):
+        for column, name in zip(published.attributes.values(), proposed.attributes, strict=True):
+            if column.dtype.kind in "iO":
+                yield [str(entry) for entry in column.tolist()], [str(e) for e in original.attributes[name].tolist()]
     elif isinstance(published, EventTables) and isinstance(original, Events):
         ours = (TIME, GROUP, COUNT)
         for table in (published.records, published.counts):
