@@ -118,6 +118,8 @@ class Reading:
                 "On an engine tables are Parquet files, not answers of SQL: give the path of a file or folder. Leave "
                 "out --sql, or --engine."
             )
+        if settings.pop("split", None) is not None:
+            raise ParameterError("On this engine recordings are not split into days. Leave out --split, or --engine.")
         return PanelShards.of(read_series(self, source, **settings), shard_size)
 
 

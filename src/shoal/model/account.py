@@ -26,12 +26,19 @@ def account_of(reading: Mapping[str, Any]) -> list[str]:
         how = _DUPLICATES.get(str(reading.get("duplicates"))[:20], "one counts")
         said.append(f"Readings merged with a different one of the same series and instant: {n['merged']:,} ({how}).")
     said += _gathered(reading, n)
+    what = "Weeks" if reading.get("split") == "week" else "Days"
+    said += [f"{what} {why}: {n[name]:,}." for name, why in _SPLIT if name in n]
     if "interpolated" in n:
         said.append(f"Readings interpolated inside short gaps: {n['interpolated']:,}.")
     said += [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]
     return said
 
 
+_SPLIT = (
+    ("parts_clock_changed", "left out because the clock was changed"),
+    ("parts_cut_off", "left out for lack of the usual instants"),
+    ("parts_empty", "of single series left out for lack of readings"),
+)
 _DROPPED = (("dropped_series", "series"), ("dropped_instants", "instants"))
 
 

@@ -94,6 +94,9 @@ _LISTED = (
         "energy (adds up), power or other (average). Unset: by the name.",
     ),
     ReadOption("timezone", str | None, "Zone of the timestamps, such as Europe/Bratislava."),
+    ReadOption(
+        "split", Literal["day", "week"] | None, "Make each day or week of a series a series of its own: day or week."
+    ),
     ReadOption("sql", str | None, "SQL to read with; a file given as the source is the table `input`."),
     ReadOption("sheet", str | None, "Sheet of a workbook. Unset: the first with a table."),
 )

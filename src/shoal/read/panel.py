@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import InputError, ParameterError
 from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.read.align import parse_rules
+from shoal.read.calendar import parse_split, split_draft
 from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
 from shoal.read.draft import Draft
 from shoal.read.missing import as_text, handle_missing, parse_missing
@@ -48,6 +49,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     complete: float | str = 1.0,
     quantity: str | None = None,
     timezone: str | None = None,
+    split: str | None = None,
     sql: str | None = None,
     sheet: str | None = None,
     engine: PanelReader | None = None,
@@ -99,6 +101,10 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     timezone
         Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
         what the local clock showed.
+    split
+        "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
+        weekend and month as attributes; by the local clock. Days without the usual instants, as those on which the
+        clock is changed, are left out. `missing` then judges the days.
     sql
         DuckDB SQL over files it names itself, or over the source, which it calls `input`; SQL of the database for
         `postgresql://`.
@@ -134,6 +140,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             "timezone": timezone,
             "sql": sql,
             "sheet": sheet,
+            **({} if split is None else {"split": split}),
         }
         return engine.read_panel(source, shard_size=shard_size, **settings)
     if shard_size is not None:
@@ -141,6 +148,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     policies = parse_missing(missing)
     rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
     shape = parse_layout(layout)
+    parts = parse_split(split)
     request = parse_request(
         id=id, time=time, value=value, subject=subject, quasi=quasi, sensitive=sensitive, other=other
     )
@@ -148,10 +156,11 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         find_zone(timezone)
     # For the certificate. The SQL itself stays here: its conditions may quote identifiers.
     settings = {"missing": as_text(missing), "timezone": timezone, "sql": sql is not None}
+    settings |= {} if parts is None else {"split": parts}
     if isinstance(source, np.ndarray):
         draft = _from_array(source, request, timezone, sql)
         said = tell_subjects(None, draft.n_rows, *draft.shape)
-        draft = handle_missing(align_draft(draft, rules), policies)
+        draft = handle_missing(split_draft(align_draft(draft, rules), parts), policies)
         settings |= rules.settings(None, draft.n_channels)
         return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,)))
     with open_table(source, sql, sheet) as table:
@@ -160,6 +169,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         plan = make_plan(table.names, request, shape)
         read = read_long if plan.layout is Layout.LONG else read_wide
         draft = read(table, plan, rules, timezone)
+    draft = split_draft(draft, parts)
     told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
