@@ -6,7 +6,7 @@ import itertools
 import shutil
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Work
 from shoal.engines.failing import guard
-from shoal.read.locations import locate
+from shoal.read.files import open_parquet as open_file
+from shoal.read.locations import local_file, locate
 
 _ROWS_OF_BLOCK = 1 << 16
 
@@ -86,9 +87,9 @@ def _rows_of_message(message: bytes) -> RowsPart:
 @contextmanager
 def open_parquet(place: Path | str) -> Iterator[pq.ParquetFile]:
     """A Parquet file by its path or its address."""
-    with ExitStack() as stack:
-        source = place if isinstance(place, Path) else stack.enter_context(locate(place)[0].open())
-        yield stack.enter_context(pq.ParquetFile(source, pre_buffer=False))
+    file = local_file(place) if isinstance(place, Path) else locate(place)[0]
+    with open_file(file, pre_buffer=False) as parquet:
+        yield parquet
 
 
 @dataclass(frozen=True)

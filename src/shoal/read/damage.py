@@ -7,75 +7,58 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import IO, Any
+from dataclasses import dataclass
+from pathlib import Path
 
 from shoal.errors import InputError
-from shoal.read.locations import SourceFile
 
+_BLOCK = 1 << 22
 _FEW_LINES = 1000
 """Line breaks inside entries that are nothing to worry about."""
 
 
-class TextWatch(io.RawIOBase):
-    """A stream of text that is looked at on its way. The cost is that of counting bytes.
+@dataclass(frozen=True)
+class TextCounts:
+    """Quotation marks, lines and those that are not empty, of a file without zero bytes."""
 
-    Parameters
-    ----------
-    stream
-        Its bytes.
-    separator
-        Of its entries.
-    """
+    path: Path
+    n_quotes: int
+    n_lines: int
 
-    def __init__(self, stream: IO[bytes], separator: str) -> None:
-        self._stream, self._separator = stream, separator
-        self._n_quotes = self._n_lines = 0
+    @classmethod
+    def of(cls, path: Path) -> TextCounts:
+        """Counted at the speed of reading."""
+        n_quotes = n_lines = 0
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                if b"\0" in block:
+                    raise InputError("A file holds zero bytes in the middle of its text: it is damaged or no text.")
+                n_quotes += block.count(b'"')
+                n_lines += block.count(b"\n")
+        return cls(path, n_quotes, n_lines)
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        block = self._stream.read(len(buffer))
-        if b"\0" in block:
-            raise InputError("A file holds zero bytes in the middle of its text: it is damaged or no text.")
-        self._n_quotes += block.count(b'"')
-        self._n_lines += block.count(b"\n")
-        buffer[: len(block)] = block
-        return len(block)
-
-    def close(self) -> None:
-        """Close the stream below."""
-        if not self.closed:
-            self._stream.close()
-        super().close()
-
-    def verify(self, n_rows: int, file: SourceFile) -> None:
-        """After the last of `n_rows` rows: refuse a file that lost rows to an open quotation mark."""
-        swallowed = self._n_quotes > 0 and self._n_lines - n_rows > max(n_rows, _FEW_LINES) and _filled(file, n_rows)
-        if swallowed or (self._n_quotes % 2 and _is_open_at_end(file, self._separator)):
+    def verify(self, n_rows: int, separator: str) -> None:
+        """After reading `n_rows` rows: refuse a file that lost rows to an open quotation mark."""
+        swallowed = self.n_quotes > 0 and self._many(self.n_lines, n_rows) and self._many(self._n_filled(), n_rows)
+        if swallowed or (self.n_quotes % 2 and self._is_open_at_end(separator)):
             raise InputError(
                 "A quotation mark in a file is never closed, so that the rows below it would be one entry. Close it, "
                 "or double it where it is meant."
             )
 
+    def _many(self, n_lines: int, n_rows: int) -> bool:
+        return n_lines - n_rows > max(n_rows, _FEW_LINES)
 
-def _filled(file: SourceFile, n_rows: int) -> bool:
-    """Whether it is rows, not empty lines, that are missing."""
-    n_filled = 0
-    with file.open() as stream:
-        for line in stream:
-            n_filled += bool(line.strip())
-    return n_filled - n_rows > max(n_rows, _FEW_LINES)
+    def _n_filled(self) -> int:
+        with self.path.open("rb") as stream:
+            return sum(bool(line.strip()) for line in stream)
 
-
-def _is_open_at_end(file: SourceFile, separator: str) -> bool:
-    """Asked only where the number of quotation marks is odd: one may stand for inches inside an entry."""
-    with file.open() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", errors="replace", newline="") as text:
-        try:
-            for _ in csv.reader(text, delimiter=separator, strict=True):
-                pass
-        except csv.Error:
-            return True
-    return False
+    def _is_open_at_end(self, separator: str) -> bool:
+        """Asked only where the number of quotation marks is odd: one may stand for inches inside an entry."""
+        with io.TextIOWrapper(self.path.open("rb"), encoding="utf-8-sig", errors="replace", newline="") as text:
+            try:
+                for _ in csv.reader(text, delimiter=separator, strict=True):
+                    pass
+            except csv.Error:
+                return True
+        return False

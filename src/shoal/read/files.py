@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from shoal.errors import InputError
-from shoal.read.damage import TextWatch
+from shoal.read.damage import TextCounts
 from shoal.read.locations import SourceFile, kind_of_bytes, local_file, locate, shown
 from shoal.read.tables import Table, plain, rows_per_batch
 
@@ -152,11 +152,12 @@ class ParquetTable(FileTable):
         super().__init__(source, files, sha256, untyped=False)
 
     def _header(self, file: SourceFile) -> list[str]:
-        with _open_parquet(file) as parquet:
+        with open_parquet(file) as parquet:
             return list(parquet.schema_arrow.names)
 
     def _read(self, file: SourceFile, columns: Sequence[int]) -> Iterator[list[Any]]:
-        with _open_parquet(file) as parquet:
+        # A buffered stream: one row group may be as large as the file.
+        with open_parquet(file, buffer_size=_BLOCK) as parquet:
             names = parquet.schema_arrow.names
             wanted = [names[c] for c in columns]
             for batch in parquet.iter_batches(batch_size=rows_per_batch(len(columns)), columns=wanted):
@@ -164,11 +165,11 @@ class ParquetTable(FileTable):
 
 
 @contextlib.contextmanager
-def _open_parquet(file: SourceFile) -> Iterator[Any]:
-    # A buffered stream: one row group may be as large as the file.
+def open_parquet(file: SourceFile, **settings: Any) -> Iterator[Any]:
+    """A Parquet file; in an object store, where it lies."""
     with contextlib.ExitStack() as stack:
-        place = file.path or stack.enter_context(file.open())
-        yield stack.enter_context(pyarrow.parquet.ParquetFile(place, buffer_size=_BLOCK))
+        place = file.local() if file.arrow is None else stack.enter_context(file.arrow())
+        yield stack.enter_context(pyarrow.parquet.ParquetFile(place, **settings))
 
 
 class CsvTable(FileTable):
@@ -177,6 +178,7 @@ class CsvTable(FileTable):
     what = "CSV"
 
     def __init__(self, source: str, files: Sequence[SourceFile], sha256: tuple[str, ...]) -> None:
+        self._counts: dict[Path, TextCounts] = {}
         super().__init__(source, files, sha256, untyped=True)
 
     def _header(self, file: SourceFile) -> list[str]:
@@ -199,7 +201,10 @@ class CsvTable(FileTable):
         unique = list(dict.fromkeys(wanted))
         if not _has_rows(file, n_lines):
             return
-        with TextWatch(file.open(), separator) as stream:
+        path = file.local()
+        if path not in self._counts:
+            self._counts[path] = TextCounts.of(path)
+        with pa.input_stream(str(path), compression=None) as stream:
             reader = pyarrow.csv.open_csv(
                 stream,
                 pyarrow.csv.ReadOptions(block_size=_CSV_BLOCK, skip_rows=n_lines, column_names=names),
@@ -213,7 +218,7 @@ class CsvTable(FileTable):
                 for start in range(0, len(batch), step):
                     part = batch.slice(start, step)
                     yield [part.column(name) for name in wanted]
-            stream.verify(n_rows, file)
+        self._counts[path].verify(n_rows, separator)
 
 
 def read_header(file: SourceFile | Path) -> tuple[list[str], str, int]:

@@ -12,6 +12,7 @@ import http.client
 import io
 import os
 import re
+import shutil
 import stat
 import tempfile
 import urllib.error
@@ -20,7 +21,7 @@ import weakref
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -54,8 +55,19 @@ _TABLE_SUFFIXES = tuple(
     ".csv .tsv .txt .dat .json .ndjson .jsonl .xml .xlsx .xlsm .xls .parquet .pq .zip .gz".split()  # noqa: SIM905
 )
 _STORES = {"s3": "S3", "gs": "Google Cloud Storage", "az": "Azure", "abfs": "Azure", "abfss": "Azure"}
+_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1a\x1b")
 _ZIP_ERRORS = (zipfile.BadZipFile, OSError, ValueError, EOFError, RuntimeError, NotImplementedError)
 _OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"7z\xbc\xaf": "7z", b"Rar!": "rar"}
+
+
+class _Temporary:
+    """A file of mode 0600 that is removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        handle, name = tempfile.mkstemp(prefix="shoal-")
+        os.close(handle)
+        self.path = Path(name)
+        self._end = weakref.finalize(self, os.unlink, name)
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,27 @@ class SourceFile:
     opener: Callable[[], IO[bytes]] = field(repr=False, compare=False)
     stored: Path | None = None
     """The file of this machine in which it lies: itself, or the archive around it."""
+    arrow: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+    """Opens it as a file of Arrow's, for Parquet in an object store."""
     address: str | None = field(default=None, repr=False)
     """Where it lies in an object store, as `locate` takes it. It may hold a password: never print it."""
+
+    copied: list[_Temporary] = field(default_factory=list, repr=False, compare=False)
+
+    def local(self) -> Path:
+        """A plain file with its bytes: itself, or a temporary copy that lives as long as this object.
+
+        For readers with threads of their own, which must not call back into Python: at the end of the program they
+        would bring it down.
+        """
+        if self.path is not None:
+            return self.path
+        if not self.copied:
+            copy = _Temporary()
+            with self.open() as stream, copy.path.open("wb") as target:
+                shutil.copyfileobj(stream, target, _BLOCK)
+            self.copied.append(copy)
+        return self.copied[0].path
 
     def open(self) -> IO[bytes]:
         """A seekable stream of its bytes, unpacked, from the beginning."""
@@ -252,14 +283,16 @@ def _fits(path: str, pattern: str) -> bool:
 def _stored(files: Any, info: Any, address: str) -> SourceFile:
     scheme = _scheme(address)
 
-    def opener() -> IO[bytes]:
+    def arrow() -> Any:
         try:
-            # Buffered, for lines too: Arrow's own streams have none.
-            return io.BufferedReader(files.open_input_file(info.path), _BLOCK)
+            return files.open_input_file(info.path)
         except (pa.ArrowException, OSError):
             raise store_failed(scheme) from None
 
-    return SourceFile(info.base_name, info.size, None, opener, address=_address_of(address, info.path))
+    def opener() -> IO[bytes]:
+        return io.BufferedReader(arrow(), _BLOCK)  # Arrow's own streams know no lines
+
+    return SourceFile(info.base_name, info.size, None, opener, arrow=arrow, address=_address_of(address, info.path))
 
 
 def _address_of(address: str, path: str) -> str:
@@ -382,20 +415,8 @@ def _fetch(address: str) -> SourceFile:
         ) from None
     file = local_file(content.path, PurePosixPath(unquote(parts.path)).name or "table")
 
-    def kept() -> IO[bytes]:
-        return content.path.open("rb")  # refers to the temporary file, which goes with the last reference
-
-    return replace(file, opener=kept)
-
-
-class _Temporary:
-    """A file of mode 0600 that is removed with the last reference to it."""
-
-    def __init__(self) -> None:
-        handle, name = tempfile.mkstemp(prefix="shoal-")
-        os.close(handle)
-        self.path = Path(name)
-        self._end = weakref.finalize(self, os.unlink, name)
+    file.copied.append(content)  # removed with the last reference
+    return file
 
 
 # archives
@@ -540,7 +561,7 @@ def kind_of_bytes(head: bytes) -> str:
             if head[first::2].count(0) > 0.9 * len(head[first::2]) and 0 not in head[1 - first :: 2]:
                 return _kind_of_text(head.decode(encoding, "ignore"))
         return "binary"
-    n_odd = sum(byte < 32 and byte not in b"\t\n\v\f\r\x1a\x1b" for byte in head)
+    n_odd = len(head) - len(head.translate(None, _CONTROLS))
     return "binary" if n_odd > len(head) // 100 else _kind_of_text(head.decode("utf-8-sig", "replace"))
 
 

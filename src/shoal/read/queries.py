@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -19,7 +17,6 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.read.files import CsvTable, ParquetTable, read_header
-from shoal.read.locations import SourceFile
 from shoal.read.tables import ArrowTable, Table, empty, plain, rows_per_batch
 
 _MEMORY = "1GB"
@@ -47,6 +44,7 @@ class QueryTable(Table):
     """
 
     def __init__(self, sql: str, source: Table | None = None) -> None:
+        self._source = source  # keeps its temporary files alive
         # The directory is private (mode 0700): what spills out of memory is raw data.
         self._spill = tempfile.TemporaryDirectory(prefix="shoal-")
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": self._spill.name})
@@ -102,10 +100,10 @@ class QueryTable(Table):
     def _offer(self, source: Table) -> None:
         if isinstance(source, ParquetTable):
             # Names are names: DuckDB would read m1.parquet where m[1].parquet is given, and columns from a folder a=1.
-            paths = [glob.escape(str(path)) for path in self._plain_files(source.files)]
+            paths = [glob.escape(str(path)) for path in (file.local() for file in source.files)]
             self._connection.from_parquet(paths, union_by_name=True, hive_partitioning=False).create_view("input")
         elif isinstance(source, CsvTable):
-            paths = [glob.escape(str(path)) for path in self._plain_files(source.files)]
+            paths = [glob.escape(str(path)) for path in (file.local() for file in source.files)]
             listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
             separator = read_header(source.files[0])[1]
             self._connection.execute(
@@ -114,18 +112,6 @@ class QueryTable(Table):
             )
         else:
             self._connection.register("input", _in_memory(source))
-
-    def _plain_files(self, files: Sequence[SourceFile]) -> list[Path]:
-        """The files where DuckDB reads them: what is packed or far away lies beside what spills."""
-        found = []
-        for position, file in enumerate(files):
-            path = file.path
-            if path is None:
-                path = Path(self._spill.name) / f"input-{position:06}"
-                with file.open() as stream, path.open("wb") as copy:
-                    shutil.copyfileobj(stream, copy, 1 << 20)
-            found.append(path)
-        return found
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Batches of the running query."""
