@@ -1,5 +1,6 @@
 """What several rooms' tests share."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,24 +10,39 @@ from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 # Seeded, and without a deadline: the first call of a kernel compiles it.
-settings.register_profile("shoal", deadline=None, derandomize=True)
-settings.load_profile("shoal")
+settings.register_profile("shoal", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("soak", settings.get_profile("shoal"), max_examples=500)
+settings.load_profile("soak" if os.environ.get("SHOAL_SOAK") == "1" else "shoal")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+LONG = ("engines/", "test_sentences.py", "cli/test_engine.py", "studio/test_browser.py", "test_docs.py", "killed.py")
+"""What takes longest begins first, so that no process is still at it when the others have nothing left to do."""
+
+
+def pytest_collection_modifyitems(items):
+    def rank(item):
+        long = next((i for i, name in enumerate(LONG) if name in item.nodeid), len(LONG))
+        return long, long == 0 and "cluster" in item.nodeid  # a process has one session of Spark
+
+    items.sort(key=rank)
+
+
 class ByEngine(LoadScopeScheduling):
-    """Where tests run in several processes, those of a file stay together, and of all files those on one engine.
+    """Where tests run in several processes, those of a file stay together, and those that share a costly fixture.
 
     Pages of the documentation have nothing in common, and take long: each goes where there is room.
     """
 
     def _split_scope(self, nodeid):
         file, _, test = nodeid.partition("::")
-        on = re.search(r"\[(?:.*-)?(spark|cluster)(?:-.*)?\]$", test) if "engines" in file else None
         if file.endswith("test_docs.py"):
             return nodeid
-        return f"on {on[1]}" if on else file
+        if file.endswith("test_sentences.py"):
+            return "sentences"
+        on = re.search(r"[[_-](spark|cluster)", test) if "engines/" in file else None
+        return "on Spark" if on or file.endswith("test_structured_streaming.py") else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -40,6 +56,15 @@ def shared_data():
     if not SHARED_DATA.is_dir():
         pytest.skip("the folder shared/data with real data is not beside the repository")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory):
+    """A release of every kind: their folder, and their certificates by name. Who changes one copies it first."""
+    from release_samples import publish_kinds
+
+    folder = tmp_path_factory.mktemp("kinds")
+    return folder, publish_kinds(folder)
 
 
 @pytest.fixture

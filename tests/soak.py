@@ -12,7 +12,9 @@ HERE = Path(__file__).resolve().parent
 GROUPS = {
     "a thousand kills of a stream": ["cli/test_stream_killed.py", "-m", "soak or not soak"],
     "a thousand kills of a release": ["cli/test_killed.py", "-m", "soak or not soak"],
+    "a kill at every step": ["release/test_kills.py", "streams/test_incremental_killed.py", "-m", "soak or not soak"],
     "experiments at small size": ["test_experiments.py", "-m", "soak"],
+    "properties on ten times the examples": [".", "-m", "hypothesis and not soak"],
     "everything else that is marked": [".", "-m", "soak", "--ignore=test_experiments.py"],
 }
 
@@ -38,9 +40,9 @@ def run(words: list[str]) -> tuple[int, int, float]:
 
 def main() -> int:
     found = {name: run(words) for name, words in GROUPS.items()}
-    print(f"\n{'':32}{'tests':>8}{'findings':>10}{'minutes':>9}")
+    print(f"\n{'':40}{'tests':>8}{'findings':>10}{'minutes':>9}")
     for name, (tests, findings, seconds) in found.items():
-        print(f"{name:32}{tests:>8}{findings:>10}{seconds / 60:>9.1f}")
+        print(f"{name:40}{tests:>8}{findings:>10}{seconds / 60:>9.1f}")
     return int(any(findings for _, findings, _ in found.values()))
 
 

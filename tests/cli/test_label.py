@@ -1,7 +1,6 @@
 """`shoal label` and `shoal learn`: from a table to a metric, and nothing raw on the way."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -307,14 +306,6 @@ class TestMistakes:
         code, _, err = shoal(capsys, "anonymize", "days.parquet", "--k", 4, "--features", name)
         assert code == 2
         assert message in err
-
-
-@pytest.mark.parametrize("arguments", [["label", "--help"], ["label", "export", "--help"], ["learn", "--help"]])
-def test_help_loads_no_kernels_and_no_torch(arguments):
-    code = f"import sys; from shoal.cli.app import run; run({arguments}); print('\\n'.join(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
-    assert "shoal.cli.label" in loaded
-    assert not {"numba", "torch", "polars", "sklearn", "scipy"} & set(loaded)
 
 
 def test_a_task_of_means_is_on_record_whether_or_not_a_ledger_is_named(table, capsys):

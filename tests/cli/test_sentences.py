@@ -2,7 +2,6 @@
 
 import pytest
 
-from release_samples import publish_kinds
 from shoal.cli.sentences import ROWS, Told, release_rows
 
 NUMBERED = {f"{row.name} {place}": row for place, row in enumerate(ROWS)}
@@ -34,9 +33,9 @@ SHOWN = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kinds")
-    return {kind: Told(folder / kind, certificate) for kind, certificate in publish_kinds(folder).items()}
+def told(kinds):
+    folder, certificates = kinds
+    return {kind: Told(folder / kind, certificate) for kind, certificate in certificates.items()}
 
 
 def test_each_kind_of_release_has_its_rows_and_no_others(told):

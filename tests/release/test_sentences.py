@@ -1,8 +1,5 @@
 """What a release says about itself outside the report, of each kind of release."""
 
-import pytest
-
-from release_samples import publish_kinds
 from shoal.release.facts import Facts
 from shoal.release.sentences import MAY_CONCLUDE, MAY_NOT_CONCLUDE, METRIC, WHO_CAN_CHECK
 
@@ -32,12 +29,6 @@ NOT_PLAIN = {
         PLAIN - {"may not: group", "may: figures"} | {"may not: row", "may: no figures"},
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kinds")
-    return folder, publish_kinds(folder)
 
 
 def names_said(certificate):

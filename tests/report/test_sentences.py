@@ -2,7 +2,6 @@
 
 import pytest
 
-from release_samples import publish_kinds
 from report.said import SAID_OF_PLAIN, THE_OTHERS
 from shoal.release.facts import Facts
 from shoal.report import render, words
@@ -27,8 +26,8 @@ EVERY = {
 
 
 @pytest.fixture(scope="module")
-def certificates(tmp_path_factory):
-    return publish_kinds(tmp_path_factory.mktemp("kinds"))
+def certificates(kinds):
+    return kinds[1]
 
 
 def names_said(certificate):

@@ -1,8 +1,6 @@
 """`shoal studio` on the command line."""
 
 import socket
-import subprocess
-import sys
 import urllib.request
 from importlib.metadata import entry_points
 
@@ -20,16 +18,6 @@ def test_the_command_is_found_by_its_entry_point_and_in_the_help(capsys):
     assert "studio" in capsys.readouterr().out
     assert run(["studio", "--help"]) == 0
     assert "--public-url" in capsys.readouterr().out
-
-
-def test_the_help_loads_no_web_package():
-    script = (
-        "import sys\nfrom shoal.cli.app import run\nrun(['studio', '--help'])\n"
-        "heavy = ('fastapi', 'starlette', 'uvicorn', 'python_multipart', 'polars', 'numba')\n"
-        "print([m for m in heavy if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("[]\n")
 
 
 def test_without_the_extra_it_says_how_to_install_it(tmp_path, capsys, monkeypatch):

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from release_samples import publish_kinds
 from shoal.release.facts import Facts
 from shoal.studio.sentences import FOLDER, GROUPED, VERDICT
 
@@ -37,12 +36,6 @@ NOT_PLAIN = {
     "suppressed events": EVENTS,
     "sequence": PLAIN | UNSEEN | {"folder: joined by key"},
 }
-
-
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kinds")
-    return folder, publish_kinds(folder)
 
 
 def names_said(certificate):
