@@ -93,7 +93,6 @@ def sharded(draw):
 
 
 @pytest.mark.parametrize("attack", BOUNDED, ids=str)
-@settings(max_examples=60)
 @given(case=sharded(), data=st.data())
 def test_being_told_the_shard_can_only_help(attack, case, data):
     """Target by target, by every way to compare, and so for the success."""

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -57,7 +57,6 @@ def test_powers_of_two_are_decomposed_as_the_paper_defines_it(rng, length):
     assert_allclose(Haar()(Panel(x)), [naive_haar_by_definition(row) for row in x], rtol=1e-9)
 
 
-@settings(max_examples=200)
 @given(data=st.data(), length=st.integers(2, 33))
 def test_any_length_equals_naive(data, length):
     elements = st.integers(-50, 50).map(float)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from shoal import Panel
@@ -42,13 +42,11 @@ def spread_of(x):
     return max(1e-300, float(np.abs(seen).max())) if seen.size else 1.0
 
 
-@settings(max_examples=300)
 @given(x=small_panels())
 def test_raw_is_what_the_panel_holds(x):
     assert_array_equal(Raw()(Panel(x)), x.reshape(len(x), -1))
 
 
-@settings(max_examples=300)
 @given(x=small_panels())
 def test_centred_equals_naive(x):
     found = Centred()(Panel(x))
@@ -67,7 +65,6 @@ def test_standardized_equals_naive(rng, gaps):
     assert_allclose(found, naive_standardized(x), rtol=1e-6, atol=1e-6)
 
 
-@settings(max_examples=300)
 @given(x=small_panels())
 def test_standardized_columns_have_mean_zero_and_deviation_one_or_are_zero(x):
     rows = Panel(x).rows

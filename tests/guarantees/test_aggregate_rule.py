@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.crowds import naive_aggregate_rule
@@ -42,7 +42,6 @@ def mean_of(original):
     return np.broadcast_to(np.nanmean(original, axis=0), original.shape)
 
 
-@settings(max_examples=200)
 @given(
     case=panels_with_subjects(),
     size=st.integers(2, 4),

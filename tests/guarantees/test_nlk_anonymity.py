@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.nlk import marks_of, naive_inferred, naive_most_inferred, naive_nlk_anonymous
@@ -156,7 +156,6 @@ def test_the_fast_validation_misses_no_breach_by_a_single_known_instant(x, k, da
 
 
 @given(case=panels_with_subjects(), data=st.data())
-@settings(max_examples=100)
 def test_the_verdict_equals_enumeration_and_the_witness_is_a_breach(case, data):
     x, k, subjects = case
     if x.shape[1] < 2:

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -173,7 +173,6 @@ def crossing_parts(draw):
     ]
 
 
-@settings(max_examples=150)
 @given(data=st.data(), k=st.integers(2, 3), nl=st.sampled_from([(1, 2), (1, 3), (2, 3)]))
 def test_nlk_anonymity(data, k, nl):
     n, l = nl
@@ -288,7 +287,6 @@ def parts_with_values(draw, l):
     return found
 
 
-@settings(max_examples=150)
 @given(data=st.data(), l=st.integers(2, 3))
 def test_l_diversity(data, l):
     parts = data.draw(parts_with_values(l))
@@ -397,7 +395,6 @@ def joined_readings(parts):
     )
 
 
-@settings(max_examples=150)
 @given(
     parts=parts_of_readings(),
     size=st.integers(2, 3),

@@ -2,7 +2,7 @@ import numba
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -14,7 +14,6 @@ from shoal.kernels.refine import refine_groups
 from strategies import panels_with_k
 
 
-@settings(max_examples=60)
 @given(case=panels_with_k(gaps=False, channels=False), seed=st.integers(0, 3))
 def test_groups_keep_k_and_lose_at_most_what_refined_mdav_does(case, seed):
     x, k = case

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_array_equal
 
 from naive.mdav import naive_group_means, naive_mdav
@@ -12,7 +12,6 @@ def as_bits(x):
     return Panel(x).values.view(np.uint64)
 
 
-@settings(max_examples=200)
 @given(case=panels_with_k())
 def test_group_means_equal_naive_bit_for_bit(case):
     x, k = case
@@ -22,7 +21,6 @@ def test_group_means_equal_naive_bit_for_bit(case):
     assert_array_equal(as_bits(fast), as_bits(naive_group_means(panel.values, labels, k)))
 
 
-@settings(max_examples=200)
 @given(case=panels_with_subjects())
 def test_group_means_count_subjects_not_series(case):
     x, k, subjects = case

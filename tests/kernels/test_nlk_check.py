@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
@@ -57,7 +57,6 @@ def assert_check_equals_enumeration(x, subjects, known_sizes, ks):
 
 
 @given(case=few_valued())
-@settings(max_examples=300)
 def test_the_check_equals_enumeration_for_all_parameters_and_its_witness_is_a_breach(case):
     x, subjects = case
     n_series, n_instants = x.shape[:2]

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
@@ -26,7 +26,6 @@ def group_sizes(labels):
 
 
 @EACH
-@settings(max_examples=60)
 @given(case=panels_with_k())
 def test_no_cut_of_the_sorted_values_has_a_lower_loss(loss, representative, case):
     x, k = case
@@ -81,7 +80,6 @@ def test_a_larger_group_can_lose_less_about_the_mean_as_the_module_says():
     assert loss_between(x, np.full((8, 1), x.mean()), "absolute") == 20.0
 
 
-@settings(max_examples=60)
 @given(
     x=arrays(np.float64, (6, 2), elements=st.one_of(TENTHS, ANY_VALUES)),
     labels=arrays(np.int32, (6, 2), elements=st.integers(0, 2)),

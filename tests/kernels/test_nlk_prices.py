@@ -41,7 +41,6 @@ def check_sizes(labels, k, budget):
 
 
 @EACH
-@settings(max_examples=80)
 @given(
     v=arrays(np.float64, st.integers(2, 7), elements=VALUES),
     prices=arrays(np.float64, 7, elements=st.sampled_from([0.0, 0.1, 0.5, 1.0, 2.0, 10.0, np.inf])),
@@ -72,7 +71,7 @@ def test_one_instant_costs_the_least_of_all_windows_and_series_alone(loss, repre
 
 
 @EACH
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     x=st.tuples(st.integers(2, 5), st.integers(2, 3)).flatmap(lambda s: arrays(np.float64, s, elements=VALUES)),
     k=st.integers(2, 3),

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
@@ -67,7 +67,6 @@ def test_stage_1_takes_equal_gaps_from_the_smallest_values_up():
 @pytest.mark.parametrize("order", ["mil", "mth"])
 @pytest.mark.parametrize("squared", [False, True])
 @given(case=complete(largest=7, longest=4), data=st.data())
-@settings(max_examples=60)
 def test_stage_2_equals_the_listings_with_the_exact_check(order, squared, case, data):
     x, k, subjects = case
     n = data.draw(st.integers(1, x.shape[1] - 1))

@@ -2,7 +2,7 @@ import numba
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -31,7 +31,6 @@ def panels_with_groups(draw):
     return x, labels, k
 
 
-@settings(max_examples=300)
 @given(case=panels_with_groups(), limit=st.sampled_from([0, 1, 10, 100, 1000, PLENTY]))
 def test_no_group_falls_below_k_and_the_loss_never_rises(case, limit):
     x, labels, k = case
@@ -41,7 +40,6 @@ def test_no_group_falls_below_k_and_the_loss_never_rises(case, limit):
     assert 0 <= used <= limit
 
 
-@settings(max_examples=100)
 @given(case=panels_with_groups())
 def test_the_result_is_a_local_optimum_and_stays(case):
     x, labels, k = case

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -58,7 +58,6 @@ def steps(counts, w, l, cost, beta):
 
 
 @given(stream=streams())
-@settings(max_examples=500)
 def test_every_step_of_500_streams_costs_what_an_integer_program_over_the_papers_moves_costs(stream):
     _, w, l, cost, beta = stream
     for before, placed, suppressed in steps(*stream):
@@ -68,7 +67,6 @@ def test_every_step_of_500_streams_costs_what_an_integer_program_over_the_papers
 
 
 @given(stream=streams(most_snapshots=6, longest_window=4))
-@settings(max_examples=120)
 def test_moves_that_the_paper_leaves_out_would_not_help(stream):
     """Back towards the home, into suppression, out of the window: as long as other snapshots keep their numbers."""
     _, w, l, cost, beta = stream
@@ -78,7 +76,6 @@ def test_moves_that_the_paper_leaves_out_would_not_help(stream):
 
 
 @given(stream=streams(most_events=2, most_snapshots=4, most_values=3, longest_window=3), anything=st.booleans())
-@settings(max_examples=150)
 def test_on_tiny_streams_a_step_costs_the_least_of_all_moves(stream, anything):
     _, w, l, cost, beta = stream
     for before, placed, suppressed in steps(*stream):
@@ -91,7 +88,6 @@ def test_on_tiny_streams_a_step_costs_the_least_of_all_moves(stream, anything):
 
 # Whole costs, so that equal gains are equal in both.
 @given(stream=streams().filter(lambda stream: stream[3] is not CURVES[2]))
-@settings(max_examples=300)
 def test_the_kernel_moves_the_same_events_as_relays_of_single_events_ties_included(stream):
     _, w, l, cost, beta = stream
     for before, placed, suppressed in steps(*stream):
@@ -101,7 +97,6 @@ def test_the_kernel_moves_the_same_events_as_relays_of_single_events_ties_includ
 
 
 @given(stream=streams())
-@settings(max_examples=200)
 def test_snapshots_are_eligible_their_numbers_stay_and_every_event_is_published_or_lost_once(stream):
     counts, w, l, cost, beta = stream
     n_snapshots, n_values = counts.shape
@@ -135,7 +130,6 @@ def test_snapshots_are_eligible_their_numbers_stay_and_every_event_is_published_
 
 
 @given(stream=streams())
-@settings(max_examples=200)
 def test_homes_follow_the_order_of_snapshots(stream):
     """Theorem 1."""
     for _, placed, _ in steps(*stream):
@@ -146,7 +140,6 @@ def test_homes_follow_the_order_of_snapshots(stream):
 
 
 @given(stream=streams())
-@settings(max_examples=200)
 def test_gains_of_one_value_never_rise_from_relay_to_relay(stream):
     _, w, _, cost, beta = stream
     for _, placed, suppressed in steps(*stream):
@@ -247,7 +240,6 @@ def test_more_values_than_the_window_has_room_for_are_suppressed_for_good():
 
 
 @given(stream=streams())
-@settings(max_examples=100)
 def test_fill_gives_a_window_with_these_numbers_at_the_same_loss(stream):
     """Relays lay out a window as cheaply as possible for the numbers its snapshots have."""
     counts, _, l, cost, beta = stream
@@ -316,7 +308,6 @@ def test_figure_3_is_what_the_kernel_makes_of_figure_2():
 
 
 @given(stream=streams(most_snapshots=6, most_values=4))
-@settings(max_examples=100)
 def test_knowing_the_whole_stream_is_never_dearer(stream):
     counts, w, l, cost, beta = stream
     best = offline(counts, w, l, cost[:w], beta)
@@ -348,7 +339,6 @@ def test_each_step_is_optimal_but_not_the_stream():
 
 
 @given(stream=streams(most_events=2, most_snapshots=3, most_values=3, longest_window=3), both=st.booleans())
-@settings(max_examples=150)
 def test_the_offline_program_equals_enumeration_on_tiny_streams(stream, both):
     counts, w, l, cost, beta = stream
     if counts.sum() <= (6 if both else 8):

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -28,7 +28,6 @@ def check(values, k, loss, lowest):
 
 
 @LOSSES
-@settings(max_examples=150)
 @given(case=columns_with_k(largest_n=8))
 def test_no_partition_of_any_kind_has_a_lower_loss(loss, case):
     values, k = case
@@ -36,7 +35,6 @@ def test_no_partition_of_any_kind_has_a_lower_loss(loss, case):
 
 
 @LOSSES
-@settings(max_examples=150)
 @given(case=columns_with_k(largest_n=16))
 def test_no_cut_of_the_sorted_values_has_a_lower_loss(loss, case):
     values, k = case

@@ -70,6 +70,7 @@ def test_labels_of_another_task_are_refused(task):
         task.questions(foreign, "anna", 200)
 
 
+@pytest.mark.soak
 def test_for_a_stretch_of_the_day_it_teaches_at_least_as_much_as_chance():
     """Mean over five offices of the correlation with the true distances of days the metric has not seen."""
     lunch = Segment("11:00", "14:00")

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.optimize import LinearConstraint, milp
@@ -58,7 +58,6 @@ def streaky(rng, w, n_values, per_snapshot, spread=0.5):
 
 
 @given(window=windows())
-@settings(max_examples=150)
 def test_the_first_window_costs_what_the_plain_integer_program_costs(window):
     _, _, cost, beta = window
     placed, suppressed, optimal = first_window(*window)
@@ -67,7 +66,6 @@ def test_the_first_window_costs_what_the_plain_integer_program_costs(window):
 
 
 @given(window=windows(most_events=2, most_snapshots=3, most_values=3))
-@settings(max_examples=100)
 def test_tiny_first_windows_cost_the_least_of_all_ways(window):
     counts, l, cost, beta = window
     if counts.sum() <= 8:
@@ -77,7 +75,6 @@ def test_tiny_first_windows_cost_the_least_of_all_ways(window):
 
 
 @given(window=windows())
-@settings(max_examples=150)
 def test_all_events_are_there_snapshots_are_eligible_and_homes_in_order(window):
     counts, l, _, _ = window
     w = len(counts)
@@ -94,7 +91,6 @@ def test_all_events_are_there_snapshots_are_eligible_and_homes_in_order(window):
 
 
 @given(window=windows(most_snapshots=4), more=windows(most_snapshots=4))
-@settings(max_examples=60)
 def test_steps_after_it_are_optimal_too(window, more):
     counts, l, cost, beta = window
     w, n_values = counts.shape

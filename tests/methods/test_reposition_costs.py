@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ParameterError
@@ -79,7 +79,6 @@ def test_the_default_is_a_delay_just_beyond_the_window():
     l=st.integers(1, 4),
     curve=st.sampled_from(["linear", "quadratic", lambda d: d**3, lambda d: d + max(0, d - 2) * 5.0]),
 )
-@settings(max_examples=200)
 def test_no_relay_costs_more_than_the_direct_way_so_with_the_default_every_relay_pays(counts, window, l, curve):
     cost = delay_costs(curve, window)
     beta = suppression_costs(None, cost).of("abcd")

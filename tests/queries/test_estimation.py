@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -104,7 +104,6 @@ def test_originals_lie_in_their_estimated_ranges(kind, ranges, words):
     assert n_told or not found.estimated_ranges.any() or kind is few_values
 
 
-@settings(max_examples=60)
 @given(case=panels_with_k(gaps=False, channels=False, largest_k=4), data=st.data())
 def test_originals_lie_in_their_estimated_ranges_on_hard_panels(case, data):
     x, k = case

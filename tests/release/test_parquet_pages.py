@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from release.test_canonical import findings, said
@@ -97,7 +97,6 @@ KINDS = {
 
 
 @given(data=st.data(), kind=st.sampled_from(list(KINDS)), by=st.sampled_from(["polars", "pyarrow"]))
-@settings(max_examples=150, deadline=None)
 def test_what_the_libraries_write_is_read(tmp_path_factory, data, kind, by):
     values = data.draw(st.lists(st.none() | KINDS[kind], min_size=1, max_size=30))
     often = pl.Series("x", values * data.draw(st.sampled_from([1, 20])), dtype=kind)

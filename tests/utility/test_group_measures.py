@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -93,7 +93,6 @@ def test_davies_bouldin_equals_naive(rng, gaps):
     assert score.value == pytest.approx(naive_davies_bouldin(x.tolist(), labels))
 
 
-@settings(max_examples=100)
 @given(data=st.data(), n_groups=st.integers(2, 5))
 def test_what_is_ours_equals_scikit_learn_where_that_can_be_asked(data, n_groups):
     from sklearn.metrics import davies_bouldin_score, silhouette_samples
