@@ -1,13 +1,12 @@
 """`shoal ledger` and the options of `shoal anonymize` that go with it."""
 
 import json
-import shutil
 
 import numpy as np
 import polars as pl
 import pytest
 
-from shoal import NLK, Microaggregation, Panel, load_release
+from shoal import NLK, Microaggregation, Panel
 from shoal.cli.app import run
 from shoal.ledger import file as ledger
 from shoal.ledger.file import recording
@@ -30,33 +29,6 @@ def tables(tmp_path, monkeypatch):
 
 def anonymize(table, out, *options):
     return run(["anonymize", table, "--k", "4", "-o", out, "--ledger", "book.jsonl", *options])
-
-
-def test_the_second_month_is_refused_and_the_first_stays(tables, tmp_path, capsys):
-    assert anonymize(tables[0], "january") == 0
-    assert anonymize(tables[1], "february") == 1
-    told = capsys.readouterr().err
-    assert "Together with 1 earlier release(s) of the same subjects" in told
-    assert "series positions" in told
-    assert "house" not in told
-    assert not (tmp_path / "february").exists()
-    # Nothing of it is in the release: positions are for the publisher alone.
-    assert "book" not in (tmp_path / "january" / "release.json").read_text()
-
-
-def test_the_way_on_that_the_refusal_names_is_one(tables, tmp_path, capsys):
-    assert anonymize(tables[0], "january") == 0
-    assert anonymize(tables[1], "february") == 1
-    told = capsys.readouterr().err
-    assert "or as a growing panel from the first period on (shoal grow)" in told
-    (tmp_path / "months").mkdir()
-    for table in tables:
-        shutil.copy(table, tmp_path / "months")
-    options = ["--k", "4", "--private", "keep", "-o", "growing", "--ledger", "book.jsonl"]
-    assert run(["grow", "months", *options]) == 0
-    capsys.readouterr()
-    assert run(["ledger", "check", "book.jsonl"]) == 0
-    assert "verdict         holds\nsmallest crowd  4, promised 4\n" in capsys.readouterr().out
 
 
 def test_list_shows_each_release(tables, capsys):
@@ -91,18 +63,6 @@ def test_list_says_what_cannot_be_judged(tables, capsys):
     assert run(["ledger", "check", "book.jsonl", "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     assert (printed["outcome"], printed["holds"], len(printed["not_judged"])) == ("not judged", False, 1)
-
-
-def test_check_holds_for_what_was_published_through_it(tables, capsys):
-    assert anonymize(tables[0], "january") == 0
-    assert anonymize(tables[0], "again") == 0
-    capsys.readouterr()
-    assert run(["ledger", "check", "book.jsonl"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == [
-        "releases        2",
-        "verdict         holds",
-        "smallest crowd  4, promised 4",
-    ]
 
 
 def forge(tmp_path, *panels, methods=None):
@@ -191,23 +151,3 @@ def test_a_damaged_note_is_told_in_one_line(tables, tmp_path, capsys):
     assert "is damaged" in capsys.readouterr().err
     assert not (tmp_path / "again").exists()
     assert run(["ledger", "list", "book.jsonl"]) == 0
-
-
-def test_a_finding_of_the_lint_is_accepted_by_name(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    times = [f"2024-01-01T0{h}:00:07" for h in range(4)]
-    values = np.random.default_rng(1).random((12, 4)).ravel()
-    frame = pl.DataFrame({"id": np.repeat([f"house {i}" for i in range(12)], 4), "time": times * 12, "value": values})
-    frame.write_csv("odd.csv")
-    program = ["anonymize", "odd.csv", "--k", "3", "-o", "out"]
-    assert run(program) == 1
-    told = capsys.readouterr().err
-    assert "The lint found timestamp-phase: 4 of 4 instants" in told
-    assert "on a common clock with --align resample:1h." in told
-    assert not (tmp_path / "out").exists()
-    assert run([*program, "--accept", "phase"]) == 2
-    assert run([*program, "--accept", "timestamp-phase"]) == 0
-    assert "accepted          timestamp-phase" in capsys.readouterr().out
-    assert load_release("out").certificate["accepted"] == ["timestamp-phase"]
-    assert run(["verify", "out"]) == 0
-    assert "the publisher accepted what the lint found: timestamp-phase" in capsys.readouterr().out

@@ -208,11 +208,6 @@ class TestWhatIsCompared:
 
 
 class TestLimits:
-    def test_a_limit_that_is_met(self, capsys, table, out):
-        code, shown, _ = ask(capsys, table, out, "--measure", "mean-day-error:of=all,at_most=0.1")
-        assert code == 0
-        assert "at most 0.1 was asked: met (sum of absolute changes of the mean day" in shown
-
     def test_a_limit_that_is_not_met_exits_1_and_says_which(self, capsys, table, out, keep):
         asked = ["--measure", "peak-time-error:at_most=0.1", "--measure", "signal-to-noise:at_least=2"]
         code, shown, error = ask(capsys, table, out, "--private", keep, *asked)
