@@ -89,10 +89,6 @@ def scaled(number, panel):
     return {"number": number, "values": panel.values * 2.0, "none": np.empty((0, 3)), "words": ("a", None)}
 
 
-def total(number, panel):
-    return number, float(panel.values.sum())
-
-
 def joined_ids(number, shards):
     return number, [(shard, panel.ids.tolist()) for shard, panel in shards]
 
@@ -123,7 +119,3 @@ def shape_of(number, item):
 
 def sum_of(number, item):
     return float(item.sum())
-
-
-def numbers(part, items):
-    return part, [number for number, _ in items]

@@ -38,6 +38,13 @@ def local(tmp_path_factory):
         yield found
 
 
+@pytest.fixture(scope="module")
+def spark():
+    """A session of Spark: starting one takes longer than most tests."""
+    skip_without_java()
+    return OPEN.named("spark").session
+
+
 @pytest.fixture
 def cluster():
     """Spark with two executors, each a process of its own."""
@@ -45,7 +52,7 @@ def cluster():
     return OPEN.named("cluster")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def no_session():
     """For tests that start sessions of their own."""
     skip_without_java()

@@ -19,7 +19,7 @@ MASTERS = {"spark": "local[2]", "cluster": "local-cluster[2,1,2048]"}
 
 CONF = {
     # Few parts: the tests have little data, and every part costs a task.
-    "spark.sql.shuffle.partitions": "3",
+    "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": JAVA,

@@ -320,7 +320,7 @@ choices = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=odd_tables(), chosen=choices, rows=st.integers(1, 9))
 def test_odd_tables_are_read_or_refused_as_in_memory(local, tmp_path, table, chosen, rows):
     if {"subject", "quasi"} <= set(chosen):
@@ -421,6 +421,7 @@ with Local(memory="64MB", scratch=sys.argv[1]) as engine:
 """
 
 
+@pytest.mark.soak
 def test_memory_stays_near_what_is_allowed(tmp_path):
     """A long table of 6 million readings, several times the memory allowed, in an order that is the worst."""
     n, n_instants = 60_000, 100

@@ -64,8 +64,10 @@ def expected(table, tmp_path_factory):
 @pytest.mark.parametrize(
     ("method", "engine"),
     [
-        *((method, engine) for engine in ("local", "processes", "spark") for method in METHODS),
-        *((method, "cluster") for method in ("microaggregation", "pipeline")),
+        *((method, engine) for engine in ("local", "spark") for method in METHODS),
+        ("pipeline", "processes"),
+        ("microaggregation", "cluster"),
+        *(pytest.param(method, "cluster", marks=pytest.mark.soak) for method in ("nlk", "kp", "pipeline")),
     ],
 )
 def test_every_engine_writes_the_same_bytes(method, engine, table, expected, tmp_path, monkeypatch):

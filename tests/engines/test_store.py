@@ -6,8 +6,22 @@ import weakref
 import numpy as np
 import pytest
 
-from shard_examples import items, joined_ids, length, names_in, scaled, small_panel, total
-from shoal.engines import Local, Memory, in_shards, store
+from shard_examples import (
+    LARGE,
+    items,
+    joined_ids,
+    large_item,
+    length,
+    names,
+    names_in,
+    scaled,
+    shape_of,
+    small_panel,
+    small_shards,
+    sum_of,
+)
+from shoal import Microaggregation, Steps, Transformation
+from shoal.engines import Local, Memory, series, store
 from shoal.engines.store import count_repeated, run_on
 from shoal.model import ShardPlan
 
@@ -17,7 +31,7 @@ class Numbers(np.ndarray):
 
 
 def made(engine, **changes):
-    return in_shards(small_panel(**changes), engine, size=20).split(ShardPlan(least=9)).store
+    return small_shards(engine, **changes).split(ShardPlan(least=9)).store
 
 
 @pytest.mark.parametrize("piece", [64, 8 * 2**20])
@@ -31,15 +45,22 @@ def test_items_come_out_as_they_went_in(monkeypatch, piece):
         np.testing.assert_array_equal(one["values"], panel.values * 2.0)
 
 
-def test_every_engine_maps_and_gathers_in_order(engine):
+def test_every_engine_maps_and_gathers_everybody_once_and_in_order(engine):
     panels = made(engine)
     n = panels.n_shards
     assert n > 3
-    assert [number for number, _ in panels.map(total)] == list(range(n))
-    ids = [panel.ids.tolist() for panel in panels.map(items)]
+    ids = panels.map(names)
+    assert ids == made(Memory()).map(names)
+    assert sorted(name for own in ids for name in own) == sorted(small_panel().ids.tolist())
     parts = [[n - 1, 0], [1], list(range(2, n - 1))]
     expected = [(number, [(shard, ids[shard]) for shard in part]) for number, part in enumerate(parts)]
     assert panels.gather(parts, joined_ids) == expected
+
+
+def test_items_of_several_pieces_come_back_whole_and_what_is_told_of_them_without_them(engine):
+    large = made(engine).each(large_item, shape_of)
+    assert large.told() == large.map(shape_of) == [LARGE] * large.n_shards
+    assert large.map(sum_of) == [float(np.prod(LARGE)) * (number + 1.0) for number in range(large.n_shards)]
 
 
 def test_small_items_of_the_driver_are_worked_on_in_order(engine):
@@ -65,3 +86,28 @@ def test_scratch_files_go_with_the_store(tmp_path):
         assert list(folder.rglob("*.arrow"))
         del panels
         assert not list(folder.rglob("*.arrow"))
+
+
+@pytest.mark.parametrize("before", [(), (Transformation(),)])
+def test_shards_are_made_of_rows_once(monkeypatch, before):
+    found = []
+    plain = series.panel_of
+
+    def counted(whole, rows):
+        found.append(rows.num_rows)
+        return plain(whole, rows)
+
+    monkeypatch.setattr(series, "panel_of", counted)
+    candidate = Steps([*before, Microaggregation(k=3)]).anonymize(small_shards())
+    assert candidate.n_shards > 2
+    assert sum(found) == 120
+    candidate.check()
+    assert sum(found) == 120
+
+
+def test_a_candidate_lets_go_of_the_shards_it_was_made_of(local):
+    before = set(local._new_scratch().path.parent.rglob("*.arrow"))
+    candidate = Microaggregation(k=3).anonymize(small_shards(local))
+    folders = {file.parent for file in local._new_scratch().path.parent.rglob("*.arrow")} - {f.parent for f in before}
+    assert len(folders) == 1  # that of the candidates
+    assert candidate.check().holds

@@ -12,7 +12,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engines.spark_fixtures import CONF, spark
 from shoal import LDiversity, Reposition
 from shoal.cli.app import run
 from shoal.engines.structured_streaming import reposition_stream
@@ -25,8 +24,6 @@ from shoal.read.durations import parse_duration
 from shoal.streams import Arrivals, RepositionStream
 from shoal.streams.blocks import Block, Position
 from stream_processes import events
-
-__all__ = ["CONF", "spark"]
 
 PATIENCE = 400
 """Seconds after which a process is taken to hang: on a busy machine Spark alone needs a minute to start."""
@@ -192,7 +189,8 @@ DRIVER = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from engines.test_structured_streaming import CONF, stream
+from engines.sessions import CONF
+from engines.test_structured_streaming import stream
 from shoal.engines.session import session
 stream(session("local[1]", CONF), Path(sys.argv[2]), Path(sys.argv[3]), files_per_batch=1)
 """
@@ -208,7 +206,7 @@ def test_a_driver_killed_in_the_midst_goes_on_to_the_same_bytes(spark, undisturb
     while len(list(out.glob("*/data-*"))) < 7:
         assert process.poll() is None, "the driver ended before it could be killed"
         assert time.monotonic() < until, "the driver hangs"
-        time.sleep(0.01)
+        time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = {name: content for name, content in files_of(out).items() if name.endswith(".parquet")}

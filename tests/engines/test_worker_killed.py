@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine_work import MarkedPart
-from engines.sessions import CONF, MASTERS
 from shard_examples import many_parts
 from shoal import Microaggregation, simulate
-from shoal.engines import Local, Memory, Spark, in_shards
+from shoal.engines import Local, Memory, in_shards
 from shoal.engines.failing import WorkFailedError
 from shoal.release import release_candidate, verify
 
@@ -95,12 +94,11 @@ class Killer:
         self._thread.join()
 
 
-def test_a_killed_executor_changes_nothing(no_session, panel, undisturbed, marks, tmp_path):
+def test_a_killed_executor_of_a_cluster_changes_nothing(cluster, panel, undisturbed, marks, tmp_path):
     """Two executors, each a process of its own with Python workers below."""
-    with Spark(master=MASTERS["cluster"], conf=CONF) as cluster:
-        killer = Killer(marks, executor_of)
-        found = released(cluster, panel, tmp_path / "out")
-        killer.join()
+    killer = Killer(marks, executor_of)
+    found = released(cluster, panel, tmp_path / "out")
+    killer.join()
     assert killer.killed is not None
     # What was written before the end of the executor was written again, by another.
     assert len(list(marks.iterdir())) > sum(name.startswith("data-") for name in found)
