@@ -175,18 +175,55 @@ def test_the_day_of_23_hours_needs_a_zone(as_text):
 
 
 @pytest.mark.parametrize("as_text", [False, True])
-def test_the_day_of_25_hours_needs_offsets(as_text):
+def test_the_day_of_25_hours_needs_a_zone_or_offsets(as_text):
     local = autumn().dt.to_string("%Y-%m-%d %H:%M:%S") if as_text else autumn()
-    with refused("1 of 25 rows repeat another exactly, but in an hour that clocks show twice.* Export times in UTC or"):
+    with refused("1 of 25 rows repeat another exactly, but in an hour that clocks show twice.* Give timezone="):
         read_panel(one_series(local.to_arrow()))
-    with refused(
-        "2 rows fall into the hour that its clock shows twice, 0 into the hour that it skips. Export the times in UTC"
-    ):
-        read_panel(one_series(local.to_arrow()), timezone="Europe/Bratislava")
     aware = utc_hours(dt.datetime(2024, 10, 26, 22), 25).dt.replace_time_zone("UTC")
-    panel = read_panel(one_series(aware.to_arrow()), timezone="Europe/Bratislava")
-    assert panel.n_instants == 25
-    assert panel.timezone == "Europe/Bratislava"
+    for times in (local, aware):
+        panel = read_panel(one_series(times.to_arrow()), timezone="Europe/Bratislava")
+        assert panel.n_instants == 25
+        assert panel.timezone == "Europe/Bratislava"
+        assert panel.times[0] == np.datetime64("2024-10-26T22:00")
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("by_time", [False, True])
+def test_the_autumn_hour_is_told_apart_by_order_within_a_series(backward, by_time):
+    """Each series has 46 of its own 50 half-hours; what is missing differs between them."""
+    clock = utc_hours(dt.datetime(2024, 10, 26, 22), 50, 30).dt.replace_time_zone("UTC")
+    local = clock.dt.convert_time_zone("Europe/Bratislava").dt.replace_time_zone(None)
+    rows = [
+        (t, name, local[t], float(t))
+        for n, name in enumerate("abcd")
+        for t in range(50)
+        if t not in (n, 4 + n, 10 + 3 * n, 40 + n)
+    ]
+    rows.sort(key=lambda row: (row[0], row[1]) if by_time else (row[1], row[0]))
+    table = pl.DataFrame(
+        [row[1:] for row in (rows[::-1] if backward else rows)], orient="row", schema=["id", "time", "value"]
+    )
+    panel = read_panel(table, timezone="Europe/Bratislava", missing="keep")
+    assert panel.n_missing == panel.n_series * panel.n_instants - len(rows)
+    first = np.datetime64("2024-10-26T22:00", "us")
+    for row, name in enumerate(panel.ids):
+        own = ~np.isnan(panel.values[row])
+        place = (panel.times[own] - first) // np.timedelta64(30, "m")
+        np.testing.assert_array_equal(panel.values[row][own], place.astype(float))
+        assert name in "abcd"
+
+
+def test_an_autumn_hour_that_order_does_not_tell_apart_is_open():
+    times = ["2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 03:00"]
+    with refused("1 rows fall into the hour that its clock shows twice, .* dst='first' or 'second'"):
+        read_panel(one_series(times), timezone="Europe/Bratislava")
+    for dst, hour in (("first", 0), ("second", 1)):
+        panel = read_panel(one_series(times), timezone="Europe/Bratislava", dst=dst, missing="keep")
+        assert panel.times[1] == np.datetime64(f"2024-10-27T0{hour}:00")
+    with refused("25|2 rows fall into the hour that its clock shows twice"):
+        read_panel(one_series(autumn().to_arrow()), timezone="Europe/Bratislava", dst="fail")
+    with refused("^dst: give 'infer', 'first', 'second' or 'fail'", ParameterError):
+        read_panel(one_series(times), dst="third")
 
 
 def test_times_the_clock_skips():

@@ -92,10 +92,16 @@ def test_rows_of_another_length(tmp_path):
         read_panel(tmp_path / "x.csv")
 
 
-@pytest.mark.parametrize("text", [f"id,time,value\nä{ID},1,2\n", "id,zeitä,value\na,1,2\n"])
-def test_text_that_is_not_utf8(tmp_path, text):
-    (tmp_path / "x.csv").write_bytes(text.encode("latin-1"))
-    with refused("x.csv is not UTF-8 text. Save it as UTF-8"):
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+def test_text_in_another_encoding_is_read(tmp_path, encoding):
+    (tmp_path / "x.csv").write_bytes("id,time,value\nmüller,1,2\n".encode(encoding))
+    assert read_panel(tmp_path / "x.csv").ids.tolist() == ["müller"]
+
+
+def test_mixed_encodings(tmp_path):
+    row = f"ä{ID},1,2\n"
+    (tmp_path / "x.csv").write_bytes(b"id,time,value\n" + row.encode() + row.encode("latin-1"))
+    with refused("x.csv mixes UTF-8 and Windows-1252 text. Save it as UTF-8"):
         read_panel(tmp_path / "x.csv")
 
 

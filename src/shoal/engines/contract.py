@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from shoal.errors import ParameterError
+from shoal.read.options import OPTIONS
 
 if TYPE_CHECKING:
     from shoal.model.shards import PanelShards
@@ -111,15 +112,15 @@ class Reading:
         from shoal.engines.reading import read_series
         from shoal.model.shards import PanelShards
 
-        if settings.pop("sheet", None) is not None:
-            raise ParameterError("sheet: an engine reads Parquet, which has no sheets. Leave it out, or --engine.")
         if source is None or settings.pop("sql", None) is not None:
             raise ParameterError(
                 "On an engine tables are Parquet files, not answers of SQL: give the path of a file or folder. Leave "
                 "out --sql, or --engine."
             )
-        if settings.pop("split", None) is not None:
-            raise ParameterError("On this engine recordings are not split into days. Leave out --split, or --engine.")
+        if unknown := [f"{name}=" for name in settings if name in OPTIONS and not OPTIONS[name].on_engines]:
+            raise ParameterError(
+                f"An engine reads Parquet as it is and knows no {', '.join(unknown)}. Leave it out, or leave out engine=."
+            )
         return PanelShards.of(read_series(self, source, **settings), shard_size)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
+from shoal.read.autumn import Dst, parse_dst
 from shoal.read.durations import DAY, HOUR, Duration, parse_duration, write_duration
 from shoal.read.quantities import By, Quantity, parse_quantity, quantities_of
 from shoal.read.repeats import Duplicates, parse_duplicates
@@ -40,6 +41,9 @@ class Rules:
     complete: Fraction | None = Fraction(1)
     """The share of its readings that a bucket must have; None takes every bucket with a reading as it is."""
     quantity: Quantity | None = None
+    dst: Dst = Dst.INFER
+    uneven: bool = False
+    """Whether the instants of a panel that keeps its gaps may be any that occur."""
 
     def by(self, names: Sequence[str] | None, n_channels: int) -> tuple[By, ...]:
         """The aggregate of each channel."""
@@ -68,9 +72,18 @@ def _joined(words: Sequence[str]) -> str:
     return ",".join(words if len(set(words)) > 1 else words[:1])
 
 
-def parse_rules(*, align: Any, duplicates: Any, complete: Any, quantity: Any) -> Rules:
+def parse_rules(
+    *, align: Any, duplicates: Any, complete: Any, quantity: Any, dst: Any = "infer", uneven: bool = False
+) -> Rules:
     """Read the settings of that name."""
-    rules = Rules(parse_align(align), parse_duplicates(duplicates), _parse_complete(complete), parse_quantity(quantity))
+    rules = Rules(
+        parse_align(align),
+        parse_duplicates(duplicates),
+        _parse_complete(complete),
+        parse_quantity(quantity),
+        parse_dst(dst),
+        uneven,
+    )
     if rules.complete != 1 and isinstance(rules.align, Exact):
         raise ParameterError("complete: only buckets can be incomplete. Give align='resample:1h' or another step too.")
     return rules

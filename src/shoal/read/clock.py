@@ -46,6 +46,8 @@ class Clock:
         self._n_wrong = 0
         self._first_wrong: int | None = None
         self._first_integer: int | None = None
+        self.twice: NDArray[np.bool_] | None = None
+        """Which rows of the last batch lie in an hour that the clock of the zone shows twice; the first is taken."""
 
     @property
     def on_clock(self) -> bool:
@@ -77,6 +79,10 @@ class Clock:
         fresh.given = self.given
         return fresh
 
+    def refuse(self, n_open: int) -> None:
+        """Leave only so many rows in doubt about which of two hours they mean."""
+        self.n_twice = n_open
+
     def counts(self) -> Counter[str]:
         """All that was counted, to be added up with the counts of other parts of the same column."""
         plain = {name: getattr(self, name) for name in _COUNTED}
@@ -91,7 +97,7 @@ class Clock:
 
     def read(self, array: Any) -> NDArray[np.int64]:
         """Instants of a batch: microseconds, or integers. Rows that have none are counted and get 0."""
-        kind = array.type
+        kind, self.twice = array.type, None
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             instants = self._read_text(array)
         else:
@@ -163,6 +169,10 @@ class Clock:
         naive = ~(found.has_offset | found.missing | found.integer | found.wrong)
         if naive.any():
             instants[naive] = self._place(instants[naive], int(n_uses[naive].sum()), n_uses[naive])
+            if self.twice is not None:
+                marked = np.zeros(len(naive), dtype=np.bool_)
+                marked[naive] = self.twice
+                self.twice = marked[codes]
         rows: NDArray[np.int64] = instants[codes]
         return rows
 
@@ -177,9 +187,11 @@ class Clock:
         if n_uses is None:
             distinct, back, n_uses = np.unique(local, return_inverse=True, return_counts=True)
             instants, twice, never = self.given.to_utc(distinct)
-            instants = instants[back]
+            instants, marked = instants[back], twice[back]
         else:
             instants, twice, never = self.given.to_utc(local)
+            marked = twice
+        self.twice = marked if twice.any() else None
         self.n_twice += int(n_uses[twice].sum())
         self.n_never += int(n_uses[never].sum())
         return instants
@@ -217,8 +229,8 @@ class Clock:
         if self.n_twice or self.n_never:
             raise InputError(
                 f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the "
-                f"hour that its clock shows twice, {self.n_never} into the hour that it skips. "
-                "Export the times in UTC or with their offsets."
+                f"hour that its clock shows twice, {self.n_never} into the hour that it skips, and their order does "
+                "not tell which is meant. Say it with dst='first' or 'second', or export the times in UTC."
             )
 
     def _mixed(self) -> InputError:

@@ -32,7 +32,11 @@ _MOST_COLUMNS = 200_000
 
 def open_files(source: str, sheet: str | None = None) -> Table:
     """A file, a folder, a pattern, an archive or an address as one table."""
-    kind, files = find_files(source)
+    return open_found(*find_files(source), source, sheet)
+
+
+def open_found(kind: str, files: list[SourceFile], source: str, sheet: str | None = None) -> Table:
+    """Files of one kind as one table."""
     if sheet is not None and kind != "xlsx":
         raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Leave sheet= out.")
     if kind in ("json", "xml"):

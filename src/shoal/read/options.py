@@ -32,6 +32,8 @@ class ReadOption:
         Whether it names columns: on the command line it is repeated for several.
     is_role
         Whether a policy says it under `roles:`.
+    on_engines
+        Whether engines know it that read Parquet in parts.
     between
         It may also be a number, above the first of these and at most the second.
     """
@@ -43,6 +45,7 @@ class ReadOption:
     in_policy: str = ""
     columns: bool = False
     is_role: bool = False
+    on_engines: bool = True
     between: tuple[float, float] | None = None
 
 
@@ -94,11 +97,48 @@ _LISTED = (
         "energy (adds up), power or other (average). Unset: by the name.",
     ),
     ReadOption("timezone", str | None, "Zone of the timestamps, such as Europe/Bratislava."),
+    ReadOption("channel", str | None, "Column that says which channel a reading is of.", on_engines=False),
     ReadOption(
-        "split", Literal["day", "week"] | None, "Make each day or week of a series a series of its own: day or week."
+        "decimal", Literal[".", ","] | None, "Mark before decimals: . or , (found by itself).", on_engines=False
+    ),
+    ReadOption(
+        "time_format", str | None, "How times are written, such as %d/%m/%Y %H:%M (found by itself).", on_engines=False
+    ),
+    ReadOption(
+        "dst",
+        Literal["infer", "first", "second", "fail"],
+        "The hour shown twice in autumn: infer (by the order of rows), first, second or fail.",
+        "infer",
+        on_engines=False,
+    ),
+    ReadOption(
+        "interval",
+        Literal["auto", "start", "end"],
+        "Whether times are the start or the end of intervals.",
+        "auto",
+        on_engines=False,
+    ),
+    ReadOption(
+        "null",
+        str | list[str] | None,
+        "Words that mean a missing reading, such as NA,Null,- (found by themselves).",
+        on_engines=False,
+    ),
+    ReadOption(
+        "register",
+        Literal["keep", "difference"],
+        "Readings of a register, which only grow: keep them, or take the difference.",
+        "keep",
+        on_engines=False,
+    ),
+    ReadOption(
+        "split",
+        Literal["day", "week"] | None,
+        "Make each day or week of a series a series of its own: day or week.",
+        on_engines=False,
     ),
     ReadOption("sql", str | None, "SQL to read with; a file given as the source is the table `input`."),
-    ReadOption("sheet", str | None, "Sheet of a workbook. Unset: the first with a table."),
+    ReadOption("sheet", str | None, "Sheet of a workbook. Unset: the first with a table.", on_engines=False),
 )
 
 OPTIONS: Mapping[str, ReadOption] = {one.name: one for one in _LISTED}

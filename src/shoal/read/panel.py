@@ -12,11 +12,12 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.read.align import parse_rules
 from shoal.read.calendar import parse_split, split_draft
-from shoal.read.columns import Layout, Request, make_plan, parse_layout, parse_request
+from shoal.read.columns import Layout, Request, parse_layout, parse_request
 from shoal.read.draft import Draft
-from shoal.read.missing import as_text, handle_missing, parse_missing
+from shoal.read.missing import Keep, as_text, handle_missing, parse_missing
+from shoal.read.options import given_options
 from shoal.read.pivot import read_long
-from shoal.read.sources import open_table
+from shoal.read.recognition import Recognised, choose, open_any, parse_writing, read_recognised, stem_of
 from shoal.read.subjects import tell_subjects
 from shoal.read.wide import align_draft, read_wide
 from shoal.read.zones import find_zone
@@ -49,6 +50,13 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     complete: float | str = 1.0,
     quantity: str | None = None,
     timezone: str | None = None,
+    channel: str | None = None,
+    decimal: str | None = None,
+    time_format: str | None = None,
+    dst: str = "infer",
+    interval: str = "auto",
+    null: str | Sequence[str] | None = None,
+    register: str = "keep",
     split: str | None = None,
     sql: str | None = None,
     sheet: str | None = None,
@@ -101,6 +109,22 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     timezone
         Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
         what the local clock showed.
+    channel
+        Column of a long table that says which channel a reading is of.
+    decimal
+        The mark before decimals in text, "." or ",". Found by itself.
+    time_format
+        How times are written, such as "%d/%m/%Y %H:%M". Found by itself.
+    dst
+        What the hour is that the clock shows twice in autumn: "infer" tells by the order of the rows of a series, "first"
+        and "second" take it for summer or winter time, "fail" refuses it.
+    interval
+        Whether a time is the "start" or the "end" of its interval. "auto" goes by what the table shows; ends become
+        starts.
+    null
+        Words that mean a missing reading, such as "NA,Null,-". Found by themselves.
+    register
+        "difference" turns the readings of a register, which only grow, into what was used between them; "keep" does not.
     split
         "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
         weekend and month as attributes; by the local clock. Days without the usual instants, as those on which the
@@ -138,15 +162,30 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             "complete": complete,
             "quantity": quantity,
             "timezone": timezone,
+        }
+        further = {
+            "channel": channel,
+            "decimal": decimal,
+            "time_format": time_format,
+            "dst": dst,
+            "interval": interval,
+            "null": null,
+            "register": register,
+            "split": split,
             "sql": sql,
             "sheet": sheet,
-            **({} if split is None else {"split": split}),
         }
-        return engine.read_panel(source, shard_size=shard_size, **settings)
+        return engine.read_panel(source, shard_size=shard_size, **settings, **given_options(further))
     if shard_size is not None:
         raise ParameterError("shard_size is for a panel on an engine. Give engine=shoal.engines.Memory() with it.")
     policies = parse_missing(missing)
-    rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
+    uneven = isinstance(policies[-1], Keep)
+    rules = parse_rules(
+        align=align, duplicates=duplicates, complete=complete, quantity=quantity, dst=dst, uneven=uneven
+    )
+    writing = parse_writing(
+        decimal=decimal, time_format=time_format, interval=interval, null=null, channel=channel, register=register
+    )
     shape = parse_layout(layout)
     parts = parse_split(split)
     request = parse_request(
@@ -163,12 +202,17 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         draft = handle_missing(split_draft(align_draft(draft, rules), parts), policies)
         settings |= rules.settings(None, draft.n_channels)
         return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,)))
-    with open_table(source, sql, sheet) as table:
+    with open_any(source, sql, sheet) as table:
         if request.value is None and table.values:
             request = replace(request, value=table.values)
-        plan = make_plan(table.names, request, shape)
-        read = read_long if plan.layout is Layout.LONG else read_wide
-        draft = read(table, plan, rules, timezone)
+        way = choose(table, request, shape, writing, timezone, stem_of(source))
+        if isinstance(way, Recognised):
+            plan, draft = read_recognised(way, request, rules)
+            settings |= way.settings()
+        else:
+            plan = way
+            read = read_long if plan.layout is Layout.LONG else read_wide
+            draft = read(table, plan, rules, timezone)
     draft = split_draft(draft, parts)
     told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
     draft = handle_missing(draft, policies)

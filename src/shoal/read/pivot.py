@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, make_buckets, require_even
+from shoal.read.autumn import Autumn
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
@@ -49,15 +50,25 @@ def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
     ids, clock = IdColumn(plan.id.name), Clock(plan.time.name, timezone)
-    times = _Times(distinct=isinstance(rules.align, Exact))
+    times, autumn = _Times(distinct=isinstance(rules.align, Exact)), Autumn()
     for id_batch, time_batch in table.batches([plan.id.position, plan.time.position]):
         ids.add(id_batch)
-        times.add(clock.read(time_batch))
+        instants = clock.read(time_batch)
+        autumn.see(instants)
+        if clock.twice is not None:
+            autumn.add(id_batch.filter(pa.array(clock.twice)), instants[clock.twice])
+            instants = instants[~clock.twice]
+        times.add(instants)
     if clock.n_rows == 0:
         raise empty()
     ids.finish()
+    second = None
+    if autumn.n_rows:
+        second, n_open = autumn.settle(rules.dst)
+        clock.refuse(n_open)
+        times.add(autumn.instants(second, clock.zone))
     clock.verify()
-    rows = _Rows(table, plan, ids, clock)
+    rows = _Rows(table, plan, ids, clock, second)
     names = [column.name for column in plan.values]
     draft = (_gathered if isinstance(rules.align, Resample) else _exact)(rows, times, rules, names)
     draft.ids = ids.texts()
@@ -74,7 +85,7 @@ def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
     """The times of the table as instants."""
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
     require_even(
-        found,
+        found[:0] if rules.uneven else found,
         on_clock=clock.on_clock,
         zone=clock.zone,
         n_series=n_series,
@@ -125,8 +136,10 @@ def _gathered(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Dra
 class _Rows:
     """The second reading, and further ones: every row with its series, instant and readings."""
 
-    def __init__(self, table: Table, plan: Plan, ids: IdColumn, clock: Clock) -> None:
-        self._table, self._plan = table, plan
+    def __init__(
+        self, table: Table, plan: Plan, ids: IdColumn, clock: Clock, second: NDArray[np.bool_] | None = None
+    ) -> None:
+        self._table, self._plan, self._second = table, plan, second
         self.ids, self.clock = ids, clock
         self.static: list[StaticColumn] = []
 
@@ -140,10 +153,15 @@ class _Rows:
         numbers = [NumberColumn(f"Column {column.name!r}") for column in values]
         static = static_columns(plan, self.ids.n_series, untyped=self._table.untyped) if further else []
         columns: list[Any] = [plan.id, plan.time, *values, *further]
-        clock = self.clock.again()
+        clock, n_twice = self.clock.again(), 0
         for id_batch, time_batch, *rest in self._table.batches([column.position for column in columns]):
             series = self.ids.positions(id_batch)
             instants = clock.read(time_batch)
+            if clock.twice is not None and self._second is not None and clock.zone is not None:
+                places = np.flatnonzero(clock.twice)
+                later = places[self._second[n_twice : n_twice + len(places)]]
+                instants[later] = clock.zone.second_of(instants[later])
+                n_twice += len(places)
             readings = [number.read(batch) for number, batch in zip(numbers, rest[:n_values], strict=True)]
             for column, batch in zip(static, rest[n_values:], strict=True):
                 column.add(series, batch)

@@ -119,12 +119,12 @@ def refuse_conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: in
         raise InputError(
             f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row and "
             f"other readings{further}. If they lie in the hour that the clock shows twice at the end of summer time, "
-            "export times in UTC or with offsets; otherwise say which to take with duplicates='first', 'last' or "
-            "'mean'. They are never added up."
+            "give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are never "
+            "added up."
         )
     if n_doubtful:
         raise InputError(
             f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the end "
-            "of summer time: they may be two hours that look alike. Export times in UTC or with offsets, or say with "
-            "duplicates='mean' that they are one."
+            "of summer time: they may be two hours that look alike. Give timezone=, which tells them apart by their "
+            "order, or say with duplicates='mean' that they are one."
         )

@@ -71,7 +71,7 @@ def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -
     time
         Name of the time column, for the message.
     """
-    n, seen = len(names), _seen(names, sizes)
+    n, seen = len(names), seen_unlike(names, sizes)
     if not seen:
         return
     raise InputError(
@@ -92,7 +92,7 @@ def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return sizes
 
 
-def _seen(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
+def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     """What speaks against one quantity, in words; empty where nothing does."""
     patterns = {re.sub(r"\d+", "#", name) for name in names}
     words = {word for name in names for word in _words(name)} & SENSOR_WORDS

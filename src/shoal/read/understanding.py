@@ -1,7 +1,7 @@
 """What a table is, and why we think so: the one account that reading follows and `shoal look` explains.
 
-An understanding is made from a sample of the table and from what the caller named. It holds names of columns, counts and
-words of the format, never a reading or an identifier: the names of columns that are series themselves are not in it.
+An understanding is made from a sample of the table and from what the caller named. It holds names of columns, counts
+and words of the format, never a reading or an identifier: the names of columns that are series are not in it.
 """
 
 from __future__ import annotations

@@ -44,6 +44,12 @@ class Zone:
         twice = certain.is_null().to_numpy() & ~never
         return _integers(earliest.dt.convert_time_zone("UTC").dt.replace_time_zone(None)), twice, never
 
+    def second_of(self, first: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The second of two instants at which the clock shows the same, given the first."""
+        clock = _datetimes(self.to_local(first))
+        latest = clock.dt.replace_time_zone(self.name, ambiguous="latest", non_existent="null")
+        return _integers(latest.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
+
     def start_of_day(self, local: NDArray[np.int64]) -> NDArray[np.int64]:
         """Instants of local midnights; where the clock skips midnight, one hour later."""
         instants, _, never = self.to_utc(local)

@@ -1,0 +1,159 @@
+"""Columns that are intervals of a day, found by their names or, where nothing names them, by their number."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shoal.read.durations import DAY
+from shoal.read.headings import groups_of
+from shoal.read.profiles import Profile
+from shoal.read.stamps import MINUTE, time_of_label
+
+_NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
+_ENOUGH = 23
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns of one quantity, one for each interval of a day."""
+
+    name: str
+    """What their names have in common; empty where that is nothing."""
+    positions: tuple[int, ...]
+    offsets: tuple[int, ...]
+    """Microseconds from midnight to the start of each interval."""
+    step: int
+    elapsed: bool
+    """Whether intervals are counted, so that a day may have 46 or 50; otherwise named by the clock."""
+    labelled: str
+    """"start", "end" or "number"."""
+
+
+def per_day(n: int) -> int | None:
+    """How many intervals a usual day has where columns or numbers go up to `n`; None where no day has as many.
+
+    Examples
+    --------
+    >>> [per_day(n) for n in (24, 25, 46, 50, 96, 100, 288, 30)]
+    [24, 24, 48, 48, 96, 96, 288, None]
+    """
+    for usual, slack in ((24, 1), (48, 2), (96, 4), (144, 6), (288, 12), (1440, 60)):
+        if usual - slack <= n <= usual + slack:
+            return usual
+    return None
+
+
+def find_blocks(columns: Sequence[Profile]) -> list[Block]:
+    """Every block of a table with a row per day; none where its columns are no intervals."""
+    named = [column for column in columns if column.name]
+    blocks = _by_clock(named) or _by_number(named)
+    if not blocks and not named:
+        blocks = _by_position(columns)
+    filled = [block for block in blocks if any(columns[p].kind == "number" for p in block.positions)]
+    return [block for block in filled if _is_numeric(columns, block)]
+
+
+def _is_numeric(columns: Sequence[Profile], block: Block) -> bool:
+    kinds = [columns[p].kind for p in block.positions]
+    return sum(kind in ("number", "empty") for kind in kinds) >= 0.9 * len(kinds)
+
+
+def _by_clock(columns: Sequence[Profile]) -> list[Block]:
+    """Columns called 00:30, [00:30], 12:30 AM, kWh 00:30 or 00:00-00:30."""
+    groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for column in columns:
+        if (found := time_of_label(column.name)) is not None and column.kind in ("number", "empty"):
+            groups[found[0]].append((column.position, found[1]))
+    return [
+        block for name, entries in groups.items() if len(entries) >= _ENOUGH and (block := _clock_block(name, entries))
+    ]
+
+
+def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
+    positions, times = [p for p, _ in entries], [t for _, t in entries]
+    if times[-1] == 0:
+        times[-1] = DAY
+    steps = np.diff(times)
+    if not np.all(steps > 0):
+        return None
+    step = int(np.min(steps))
+    ends = times[0] > 0 and times[-1] == DAY
+    starts = [t - step for t in times] if ends else times
+    return Block(_common(name), tuple(positions), tuple(starts), step, False, "end" if ends else "start")
+
+
+def _by_number(columns: Sequence[Profile]) -> list[Block]:
+    """Columns called HH1 ... HH48, kWh_1 ..., 1 ... 24, or 30, 100, ... 2400."""
+    groups: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for column in columns:
+        if column.kind in ("number", "empty") and (found := _NUMBERED.match(column.name.strip())):
+            groups[found["before"], found["after"]].append((column.position, int(found["number"])))
+    blocks = []
+    for (before, after), entries in groups.items():
+        if len(entries) < _ENOUGH or groups_of(before) & {"point", "meter", "owner"}:
+            continue
+        positions, numbers = tuple(p for p, _ in entries), [n for _, n in entries]
+        name = _common(f"{before}{after}")
+        usual = per_day(len(entries))
+        if usual and numbers[0] in (0, 1) and np.all(np.diff(numbers) == 1):
+            step = DAY // usual
+            offsets = tuple(step * (n - numbers[0]) for n in numbers)
+            blocks.append(Block(name, positions, offsets, step, True, "number"))
+            continue
+        minutes = [n // 100 * 60 + n % 100 for n in numbers]
+        if all(n % 100 < 60 for n in numbers) and usual:
+            entries = [(p, m * MINUTE) for p, m in zip(positions, minutes, strict=True)]
+            block = _clock_block(name, entries)
+            if block is not None and block.step * len(entries) == DAY:
+                blocks.append(block)
+    return blocks
+
+
+def _by_position(columns: Sequence[Profile]) -> list[Block]:
+    """Without names: as many numbers right of a date as a day has intervals, alone or with a flag beside each."""
+    dates = [column.position for column in columns if column.kind == "date"]
+    for date in dates:
+        numbers = [column.position for column in columns[date + 1 :] if column.kind == "number"]
+        for run in _runs(numbers):
+            positions = _without_total(run, columns)
+            usual = per_day(len(positions))
+            if usual is not None:
+                step = DAY // usual
+                offsets = tuple(step * n for n in range(len(positions)))
+                return [Block("", tuple(positions), offsets, step, True, "number")]
+    return []
+
+
+def _runs(positions: list[int]) -> list[list[int]]:
+    """Maximal runs of positions one apart, then those two apart."""
+    found = []
+    for gap in (1, 2):
+        run: list[int] = []
+        for position in positions:
+            if run and position - run[-1] != gap:
+                found.append(run)
+                run = []
+            run.append(position)
+        found.append(run)
+    return sorted((run for run in found if len(run) >= _ENOUGH), key=len, reverse=True)
+
+
+def _without_total(run: list[int], columns: Sequence[Profile]) -> list[int]:
+    """A run without the sum of the others at either end of it."""
+    for total, rest in ((run[0], run[1:]), (run[-1], run[:-1])):
+        if per_day(len(rest)) is None:
+            continue
+        matrix = np.array([columns[p].numbers for p in rest])
+        sums, told = np.nansum(matrix, axis=0), columns[total].numbers
+        if told is not None and np.allclose(sums, told, rtol=1e-3, atol=0.01):
+            return rest
+    return run
+
+
+def _common(text: str) -> str:
+    return text.strip(" _-.:[]()")

@@ -1,0 +1,372 @@
+"""Any table in one form: a row per series, instant and channel, batch by batch.
+
+id        text, or a number for each pair of identifier and channel
+time      microseconds: instants in UTC where the table tells them, otherwise what the local clock showed
+value     float64, NaN where missing; several where a row has several quantities
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.errors import InputError
+from shoal.model.names import text_of
+from shoal.read.durations import DAY
+from shoal.read.guesses import Guess
+from shoal.read.profiles import NumberForm, texts_of
+from shoal.read.stamps import MINUTE, StampForm, Stamps
+from shoal.read.tables import Table, rows_per_batch
+from shoal.read.understanding import Shape
+from shoal.read.zones import Zone, find_zone
+
+_DAY_ONE = int(np.datetime64("2009-01-01", "us").astype(np.int64))
+
+
+class Canonical(Table):
+    """A table in canonical form.
+
+    Parameters
+    ----------
+    source
+        The table as it is.
+    guess
+        What its columns are.
+    zone
+        Zone of times that have none.
+    only_id
+        Identifier of the one series of a table that has no column for it.
+    static
+        Positions of columns with one entry per series, to be read along.
+    """
+
+    def __init__(
+        self, source: Table, guess: Guess, *, zone: str | None, only_id: str, static: Sequence[int] = ()
+    ) -> None:
+        self._source, self.guess = source, guess
+        self._zone: Zone | None = None if zone is None else find_zone(zone)
+        self._only_id = text_of(guess.only_id or only_id)
+        self._static = list(static)
+        self.coded = bool(guess.channel) or len(guess.blocks) > 1
+        self.pairs: dict[tuple[str, str], int] = {}
+        """Identifier and channel of each number, where identifiers are numbers."""
+        self.ends = guess.time.interval == "end"
+        self.shift = 0
+        """Microseconds taken off every time."""
+        self.n_not_readings = 0
+        self.n_beyond = 0
+        self.n_wrong: dict[str, int] = {}
+        self.n_read = 0
+        self.offsets: set[int] = set()
+        """Minutes ahead of UTC that were printed beside times."""
+        self._offset_at: dict[int, int] = {}
+        self.aware = self._is_aware()
+        names = ["id", "time", *self._value_names(), *(source.names[p] for p in self._static)]
+        super().__init__(names, kind=source.kind, sha256=source.sha256, untyped=source.untyped)
+
+    def _value_names(self) -> list[str]:
+        guess = self.guess
+        if guess.shape is Shape.LONG and len(guess.values) > 1:
+            return list(guess.channels) or [self._source.names[p] for p in guess.values]
+        return [guess.only_channel or "value"]
+
+    def _is_aware(self) -> bool:
+        time = self.guess.time
+        if time.form is not None and time.form.name in ("epoch", "epoch_ms"):
+            return True
+        counted = time.slot is not None or time.day_code is not None or any(b.elapsed for b in self.guess.blocks)
+        return counted and self._zone is not None
+
+    def close(self) -> None:
+        """Give back what the source holds."""
+        self._source.close()
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Canonical rows."""
+        self.n_not_readings = self.n_beyond = self.n_read = 0
+        self.n_wrong = {}
+        positions = self._positions()
+        for batch in self._source.batches(positions):
+            held = dict(zip(positions, batch, strict=True))
+            rows = self._normalise(held)
+            if rows is None:
+                continue
+            self.n_read += len(rows[0])
+            step = rows_per_batch(len(rows))
+            for start in range(0, len(rows[0]), step):
+                yield [rows[c].slice(start, step) for c in columns]
+
+    def _positions(self) -> list[int]:
+        guess = self.guess
+        wanted = [*guess.time.keys, *guess.channel, *guess.values, *self._static]
+        wanted += [p for block in guess.blocks for p in block.positions]
+        if guess.id is not None:
+            wanted.append(guess.id)
+        return list(dict.fromkeys(wanted))
+
+    def _normalise(self, held: dict[int, Any]) -> list[Any] | None:
+        guess = self.guess
+        n_rows = len(next(iter(held.values())))
+        ids = self._ids(held, n_rows)
+        if guess.shape is Shape.ROW_PER_SERIES:
+            times = np.tile(np.array(guess.instants, dtype=np.int64), n_rows)
+            values = [self._matrix(held, guess.values).ravel()]
+            row = np.repeat(np.arange(n_rows), len(guess.instants))
+            valid = np.ones(len(times), dtype=bool)
+            channel = self._channels(held, n_rows)
+            return self._finish(
+                held, ids, channel, row, times, valid, values, self.guess.time.form is not None and False
+            )
+        stamps = self._stamps(held)
+        if guess.blocks:
+            parts = [self._block(held, stamps, n) for n in range(len(guess.blocks))]
+            row, times, valid, cells = (np.concatenate([part[i] for part in parts]) for i in range(4))
+            aware = guess.blocks[0].elapsed and self._zone is not None
+            channel = self._channels(held, n_rows)
+            if len(guess.blocks) == 1:
+                return self._finish(held, ids, channel, row, times, valid, [cells], aware)
+            own = [guess.channels[n] for n, part in enumerate(parts) for _ in range(len(part[0]))]
+            channel = _join(channel, row, own)
+            return self._finish(held, ids, channel, row, times, valid, [cells], aware, by_row=False)
+        times, valid, aware = self._times(stamps, held)
+        row = np.arange(n_rows)
+        if guess.shape is Shape.COLUMN_PER_SERIES:
+            matrix = self._matrix(held, guess.values)
+            n_series = len(guess.values)
+            names = [text_of(name) for name in guess.series]
+            ids = pl.Series(names).gather(np.tile(np.arange(n_series), n_rows))
+            row, times, valid = np.repeat(row, n_series), np.repeat(times, n_series), np.repeat(valid, n_series)
+            return self._finish(held, ids, None, row, times, valid, [matrix.ravel()], aware, ids_by_row=False)
+        values = [self._numbers(held, p) for p in guess.values]
+        return self._finish(held, ids, self._channels(held, n_rows), row, times, valid, values, aware)
+
+    # parts of a row
+
+    def _ids(self, held: dict[int, Any], n_rows: int) -> pl.Series:
+        if self.guess.id is None:
+            return pl.Series([self._only_id] * n_rows, dtype=pl.String)
+        return texts_of(held[self.guess.id])
+
+    def _channels(self, held: dict[int, Any], n_rows: int) -> pl.Series | None:
+        if not self.guess.channel:
+            return None
+        parts = [texts_of(held[p]).fill_null("") for p in self.guess.channel]
+        joined = parts[0]
+        for part in parts[1:]:
+            joined = joined + " " + part
+        return joined.str.strip_chars()
+
+    def _numbers(self, held: dict[int, Any], position: int) -> NDArray[np.float64]:
+        array = held[position]
+        if pa.types.is_floating(array.type) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
+            numbers = np.array(pl.Series(pl.from_arrow(array)).cast(pl.Float64).fill_null(np.nan).to_numpy())
+        else:
+            texts = texts_of(array)
+            form: NumberForm = self.guess.numbers
+            numbers = form.read(texts)
+            if np.isnan(numbers).any() and (n_wrong := int(form.wrong(texts, numbers).sum())):
+                name = self._source.names[position] if self.guess.shape is Shape.LONG else f"number {position + 1}"
+                self.n_wrong[name] = self.n_wrong.get(name, 0) + n_wrong
+        n_infinite = int(np.isinf(numbers).sum())
+        if n_infinite:
+            raise InputError(f"{n_infinite} values are infinite. Mark them as missing or remove them.")
+        return numbers
+
+    def _matrix(self, held: dict[int, Any], positions: Sequence[int]) -> NDArray[np.float64]:
+        return np.column_stack([self._numbers(held, p) for p in positions])
+
+    def _stamps(self, held: dict[int, Any]) -> Stamps:
+        time = self.guess.time
+        if time.day_code is not None:
+            return _day_codes(texts_of(held[time.day_code]))
+        assert time.stamp is not None
+        assert time.form is not None
+        stamps = read_stamps(held[time.stamp], time.form)
+        if time.clock is None:
+            return stamps
+        assert time.clock_form is not None
+        clock = read_stamps(held[time.clock], time.clock_form)
+        return Stamps(
+            stamps.printed // DAY * DAY + clock.printed,
+            stamps.offset,
+            stamps.has_offset,
+            stamps.valid & clock.valid,
+            clock.has_time,
+        )
+
+    def _times(self, stamps: Stamps, held: dict[int, Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], bool]:
+        """Instants, which rows have one, and whether they are in UTC."""
+        time = self.guess.time
+        counted = time.slot if time.slot is not None else time.day_code
+        if counted is not None:
+            numbers = NumberForm().read(texts_of(held[counted]))
+            valid = stamps.valid & ~np.isnan(numbers)
+            slots = np.where(valid, numbers, 0).astype(np.int64)
+            past = (slots % 100 - 1 if time.slot is None else slots - time.slot_base) * time.slot_step
+            return self._counted(stamps.printed // DAY * DAY, past), valid, self._zone is not None
+        if stamps.has_offset.any():
+            naive = stamps.valid & ~stamps.has_offset
+            if naive.any():
+                raise InputError(
+                    f"{int(naive.sum())} of {len(naive)} times have no offset from UTC, the others have one. Export "
+                    "them all alike."
+                )
+            self.aware = True
+            found = stamps.offset[stamps.valid]
+            self.offsets |= set(np.unique(found).tolist())
+            for place in (stamps.printed - stamps.offset * MINUTE)[stamps.valid].argsort()[[0, -1]]:
+                at = int((stamps.printed - stamps.offset * MINUTE)[stamps.valid][place])
+                self._offset_at[at] = int(found[place])
+            return stamps.printed - stamps.offset * MINUTE, stamps.valid, True
+        return stamps.printed, stamps.valid, False
+
+    def _counted(self, midnights: NDArray[np.int64], past: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Instants by what has passed since local midnight: a day of the clock may have 23 or 25 hours."""
+        if self._zone is None:
+            return np.where(past < DAY, midnights + past, _BEYOND)
+        days, back = np.unique(midnights, return_inverse=True)
+        starts = self._zone.start_of_day(days)
+        # What lies beyond the end of its day is no interval of it.
+        lengths = self._zone.start_of_day(days + DAY) - starts
+        return np.where(past < lengths[back], starts[back] + past, _BEYOND)
+
+    def _block(self, held: dict[int, Any], stamps: Stamps, n: int) -> tuple[Any, ...]:
+        block = self.guess.blocks[n]
+        matrix = self._matrix(held, block.positions)
+        n_rows = len(matrix)
+        offsets = np.tile(np.array(block.offsets, dtype=np.int64), n_rows)
+        row = np.repeat(np.arange(n_rows), len(block.offsets))
+        midnights = (stamps.printed // DAY * DAY)[row]
+        times = self._counted(midnights, offsets) if block.elapsed else midnights + offsets
+        return row, times, stamps.valid[row], matrix.ravel()
+
+    def _finish(
+        self,
+        held: dict[int, Any],
+        ids: pl.Series,
+        channel: pl.Series | None,
+        row: NDArray[np.int64],
+        times: NDArray[np.int64],
+        valid: NDArray[np.bool_],
+        values: list[NDArray[np.float64]],
+        aware: bool,
+        *,
+        by_row: bool = True,
+        ids_by_row: bool = True,
+    ) -> list[Any] | None:
+        """Leave out what is no reading, and put the parts together."""
+        gone = np.all(np.isnan(values), axis=0)
+        beyond = times == _BEYOND
+        self.n_beyond += int((beyond & ~gone).sum())
+        drop = (~valid & gone) | beyond
+        if not aware and self._zone is not None and gone.any():
+            # A clock skips an hour in spring; a row or a column for it without a reading is no gap.
+            never = np.zeros(len(times), dtype=bool)
+            places = np.flatnonzero(gone & valid & ~beyond)
+            never[places] = self._zone.to_utc(times[places])[2]
+            drop |= never
+        self.n_not_readings += int(drop.sum())
+        keep = np.flatnonzero(~drop)
+        if not len(keep):
+            return None
+        kept = row[keep]
+        ids = ids.gather(kept if ids_by_row else keep)
+        if channel is not None:
+            channel = channel.gather(kept if by_row else keep)
+        times, valid = times[keep] - self.shift, valid[keep]
+        array = pa.array(times, pa.int64(), mask=~valid).cast(pa.timestamp("us", "UTC" if aware else None))
+        names: Any = self._codes(ids, channel) if self.coded else ids.to_arrow().cast(pa.large_string())
+        static = [pl.Series(pl.from_arrow(held[p])).gather(kept).to_arrow() for p in self._static]
+        return [names, array, *(pa.array(numbers[keep]) for numbers in values), *static]
+
+    def _codes(self, ids: pl.Series, channel: pl.Series | None) -> Any:
+        """A number for each pair of identifier and channel."""
+        assert channel is not None
+        frame = pl.DataFrame({"id": ids.fill_null(""), "channel": channel.fill_null("")})
+        for name, entry in frame.unique(maintain_order=True).iter_rows():
+            self.pairs.setdefault((text_of(name), entry), len(self.pairs))
+        table = pl.DataFrame(
+            [(name, entry, self.pairs[text_of(name), entry]) for name, entry in frame.unique().iter_rows()],
+            schema={"id": pl.String, "channel": pl.String, "code": pl.Int64},
+            orient="row",
+        )
+        return frame.join(table, on=["id", "channel"], how="left", maintain_order="left")["code"].to_arrow()
+
+    def shown(self, instants: NDArray[np.int64], zone: Zone | None) -> NDArray[np.int64]:
+        """What the table printed for its first and last instants."""
+        if not self.aware:
+            return instants
+        if zone is not None:
+            return zone.to_local(instants)
+        return np.array([at + self._offset_at.get(int(at), 0) * MINUTE for at in instants.tolist()])
+
+    def verify(self) -> list[InputError]:
+        """What speaks against the table after a whole reading, most important first."""
+        troubles = []
+        for name, n in self.n_wrong.items():
+            label = f"Column {name!r}" if self.guess.shape is Shape.LONG else f"Column {name}, counted from 1,"
+            troubles.append(
+                InputError(
+                    f"{label} holds text in {n} of its cells. Say which words mean missing with null=, or correct them."
+                )
+            )
+        if self.n_beyond and self._zone is None:
+            troubles.append(
+                InputError(
+                    f"{self.n_beyond} readings lie beyond 24 hours, on days when the clock goes back. Give timezone=, "
+                    "for example timezone='Europe/Bratislava'."
+                )
+            )
+        elif self.n_beyond:
+            troubles.append(
+                InputError(
+                    f"{self.n_beyond} readings lie beyond the end of their day in the time zone given. Check timezone=."
+                )
+            )
+        return troubles
+
+
+_BEYOND = np.iinfo(np.int64).max
+
+
+def read_stamps(array: Any, form: StampForm) -> Stamps:
+    """Read a column; each different text once."""
+    texts = texts_of(array)
+    distinct = texts.unique(maintain_order=True)
+    if 2 * len(distinct) > len(texts):
+        return form.read(texts)
+    codes = (
+        texts.to_frame("text")
+        .join(
+            pl.DataFrame({"text": distinct, "code": np.arange(len(distinct))}),
+            on="text",
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )["code"]
+        .to_numpy()
+    )
+    found = form.read(distinct)
+    return Stamps(
+        *(part[codes] for part in (found.printed, found.offset, found.has_offset, found.valid, found.has_time))
+    )
+
+
+def _day_codes(texts: pl.Series) -> Stamps:
+    """The days of codes such as 19501."""
+    numbers = NumberForm().read(texts)
+    valid = ~np.isnan(numbers)
+    days = np.where(valid, numbers, 100).astype(np.int64) // 100
+    none = np.zeros(len(days), dtype=np.int64)
+    printed = _DAY_ONE + (days - 1) * DAY
+    return Stamps(printed, none, np.zeros(len(days), dtype=bool), valid, valid)
+
+
+def _join(channel: pl.Series | None, row: NDArray[np.int64], names: list[str]) -> pl.Series:
+    own = pl.Series(names, dtype=pl.String)
+    return own if channel is None else channel.gather(row) + " " + own

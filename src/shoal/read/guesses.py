@@ -1,0 +1,689 @@
+"""What each column of a table is, from what it holds, from what it is called and from what the caller says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from shoal.read.blocks import Block, find_blocks, per_day
+from shoal.read.durations import DAY, SECOND
+from shoal.read.headings import unit_of
+from shoal.read.profiles import NumberForm, Profile
+from shoal.read.stamps import StampForm, find_form, share_with
+from shoal.read.subjects import mean_sizes, seen_unlike
+from shoal.read.understanding import Part, Shape
+
+_FEW = 30
+"""Different entries up to which a column may name channels."""
+_UNIQUE = 0.03
+"""Share of rows that may share series and instant with another: repeats, and the hour that clocks show twice."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Columns that the caller named, by position."""
+
+    id: int | None = None
+    time: int | None = None
+    value: tuple[int, ...] | None = None
+    channel: int | None = None
+    other: frozenset[int] = frozenset()
+    """Columns with a part of their own: subject, quasi-identifiers and the like."""
+
+
+@dataclass
+class TimeGuess:
+    """Where the time of a row is."""
+
+    stamp: int | None = None
+    """A column with date and time, or the date of a row."""
+    form: StampForm | None = None
+    clock: int | None = None
+    """A column with the time of day beside a date."""
+    clock_form: StampForm | None = None
+    slot: int | None = None
+    """A column with the number of the interval."""
+    slot_base: int = 1
+    slot_step: int = 0
+    day_code: int | None = None
+    """A column of day numbers followed by two digits for the interval."""
+    end: int | None = None
+    """A column with the end of the interval."""
+    offset: int | None = None
+    used: dict[int, tuple[Part, str]] = field(default_factory=dict)
+    interval: str = "auto"
+    interval_evidence: str = ""
+    doubts: list[str] = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[int]:
+        """Columns that tell instants apart."""
+        return [c for c in (self.stamp, self.clock, self.slot, self.day_code, self.offset) if c is not None]
+
+
+@dataclass
+class Guess:
+    """Everything needed to bring a table into its canonical form."""
+
+    shape: Shape
+    time: TimeGuess
+    numbers: NumberForm
+    id: int | None = None
+    channel: tuple[int, ...] = ()
+    values: tuple[int, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    instants: tuple[int, ...] = ()
+    """With a row per series: the instant of each value column, microseconds as printed."""
+    series: tuple[str, ...] = ()
+    """With a column per series: their identifiers."""
+    channels: tuple[str, ...] = ()
+    """Names of the channels that columns or blocks are."""
+    only_channel: str | None = None
+    only_id: str | None = None
+    unit: str | None = None
+    zone: str | None = None
+    zone_evidence: str = ""
+    roles: dict[int, tuple[Part, str]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+
+def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
+    """What the columns are; None where no time or no reading is found."""
+    blocks = find_blocks(columns) if wishes.value is None else []
+    time = find_time(columns, wishes, blocks)
+    if time is None:
+        return _row_per_series(columns, numbers, wishes)
+    found = Guess(Shape.LONG, time, numbers, doubts=list(time.doubts))
+    found.roles |= time.used
+    _find_zone(found, columns)
+    if blocks and _is_daily(columns, time):
+        return _day_rows(found, columns, blocks, wishes)
+    return _long(found, columns, wishes)
+
+
+# time
+
+
+def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block]) -> TimeGuess | None:
+    """Where the time of a row is."""
+    taken = {p for block in blocks for p in block.positions} | wishes.other
+    if wishes.id is not None:
+        taken |= {wishes.id}
+    if wishes.value is not None:
+        taken |= set(wishes.value)
+    rest = [column for column in columns if column.position not in taken]
+    if wishes.time is not None:
+        return _wished_time(columns[wishes.time], rest)
+    stamps = [c for c in rest if c.kind == "stamp"]
+    dates = [c for c in rest if c.kind == "date"]
+    clocks = [c for c in rest if c.kind == "time"]
+    ranges = [c for c in stamps if c.form is not None and c.form.is_range]
+    if ranges:
+        return _range(ranges[0])
+    midnights = [c for c in stamps if _all_midnight(c)]
+    if blocks or (midnights and len(midnights) == len(stamps)):
+        dates += midnights
+        stamps = [c for c in stamps if c not in midnights]
+    # Of several dates, when the row was written is not when it was measured.
+    dates = _best(dates)
+    stamps = _best(stamps)
+    if blocks and dates:
+        return _start(dates, "a date for each row")
+    if dates and clocks:
+        return _date_and_clock(dates, clocks, columns)
+    if dates and (slot := _slot(rest, dates[0])) is not None and not _varies(stamps):
+        time = _start(dates[:1], "the date of the reading")
+        largest, smallest = int(slot.present.max()), int(slot.present.min())
+        usual = per_day(largest if smallest else largest + 1)
+        assert usual is not None
+        time.slot, time.slot_base, time.slot_step = slot.position, min(1, smallest), DAY // usual
+        time.interval, time.interval_evidence = "start", "intervals are numbered from the start of the day"
+        time.used[slot.position] = (Part.SLOT, f"whole numbers {smallest} to {largest} beside a date")
+        return time
+    if stamps and (len(stamps[0].texts) > 0):
+        return _from_stamps(stamps, rest)
+    if dates:
+        return _start(dates, "dates")
+    return _day_code(rest)
+
+
+def _wished_time(column: Profile, rest: Sequence[Profile]) -> TimeGuess | None:
+    if column.form is None:
+        return None
+    if column.form.is_range:
+        return _range(column)
+    if column.kind == "date":
+        others = [c for c in rest if c.kind == "time"]
+        if others:
+            return _date_and_clock([column], others, rest)
+        if _slot(rest, column) is not None:
+            return find_time(rest, Wishes(), [])
+    return _start([column], "named by the caller")
+
+
+def _best(columns: list[Profile]) -> list[Profile]:
+    """Those that may be the time of the reading, in the order of the table."""
+    fit = [c for c in columns if "later" not in c.groups] or columns
+    varied = [c for c in fit if not c.is_constant] or fit
+    return sorted(varied, key=lambda c: ("time" not in c.groups and "start" not in c.groups, c.position))
+
+
+def _varies(stamps: Sequence[Profile]) -> bool:
+    """Whether some column has many different times of day."""
+    return any(len(np.unique(c.stamps.printed[c.stamps.valid] % DAY)) > 20 for c in stamps if c.stamps is not None)
+
+
+def _all_midnight(column: Profile) -> bool:
+    assert column.stamps is not None
+    return bool(np.all(column.stamps.printed[column.stamps.valid] % DAY == 0))
+
+
+def _start(columns: Sequence[Profile], why: str) -> TimeGuess:
+    column = columns[0]
+    time = TimeGuess(stamp=column.position, form=column.form)
+    time.used[column.position] = (Part.TIME, why)
+    if column.doubt:
+        time.doubts.append(column.doubt)
+    words = column.groups
+    if "end" in words and "start" not in words:
+        time.interval, time.interval_evidence = "end", f"the name of column {column.name!r} says so"
+    elif "start" in words and "end" not in words:
+        time.interval, time.interval_evidence = "start", f"the name of column {column.name!r} says so"
+    return time
+
+
+def _range(column: Profile) -> TimeGuess:
+    time = _start([column], "start and end of the interval in one cell")
+    time.interval, time.interval_evidence = "start", "each cell has the start and the end of its interval"
+    return time
+
+
+def _date_and_clock(dates: list[Profile], clocks: list[Profile], columns: Sequence[Profile]) -> TimeGuess:
+    clocks = sorted(clocks, key=lambda c: ("end" in c.groups and "start" not in c.groups, c.position))
+    clock = clocks[0]
+    # The date that belongs to it stands right before it, where there are two of each.
+    before = [c for c in dates if c.position == clock.position - 1]
+    date = (before or dates)[0]
+    time = _start([date], "the date of the reading")
+    time.clock, time.clock_form = clock.position, clock.form
+    time.used[clock.position] = (Part.TIME, f"the time of day beside the date in column {date.name!r}")
+    if len(clocks) > 1:
+        time.end = clocks[1].position
+        time.used[clocks[1].position] = (Part.END, "a second time of day, one step later")
+        time.interval, time.interval_evidence = "start", "the row has the start and the end of its interval"
+    elif clock.form is not None and clock.form.is_range:
+        time.interval, time.interval_evidence = "start", "each cell has the start and the end of its interval"
+    elif "end" in clock.groups and "start" not in clock.groups:
+        time.interval, time.interval_evidence = "end", f"the name of column {clock.name!r} says so"
+    else:
+        time.interval, time.interval_evidence = "auto", ""
+    for other in dates:
+        if other is not date and len(clocks) > 1 and other.position == clocks[1].position - 1:
+            time.used[other.position] = (Part.END, "the date of the end")
+    return time
+
+
+def _from_stamps(stamps: list[Profile], rest: Sequence[Profile]) -> TimeGuess:
+    for first in stamps:
+        for second in stamps:
+            if first is second or (first.form is None) or second.form is None or first.form.name != second.form.name:
+                continue
+            both = first.stamps.valid & second.stamps.valid  # type: ignore[union-attr]
+            apart = (second.instants - first.instants)[both]
+            if not len(apart) or np.median(apart) <= 0 or np.median(apart) > 400 * DAY:
+                continue
+            lengths, counts = np.unique(apart, return_counts=True)
+            if counts.max() >= 0.5 * len(apart) or ("start" in first.groups and "end" in second.groups):
+                named = "start" in first.groups or "end" in second.groups
+                if not named and not _tiles(first.instants[both], int(lengths[counts.argmax()])):
+                    continue
+                time = _start([first], "the start of the interval")
+                time.end = second.position
+                time.used[second.position] = (Part.END, "one step after the start in the same row")
+                time.interval, time.interval_evidence = "start", "the row has the start and the end of its interval"
+                return time
+    return _start(stamps, "date and time")
+
+
+def _tiles(starts: np.ndarray, length: int) -> bool:
+    """Whether intervals of this length follow each other: then a second stamp is their end, not a second clock."""
+    gaps = np.diff(np.unique(starts))
+    return bool(len(gaps) and length - 60 * SECOND <= np.min(gaps) <= length + 60 * SECOND)
+
+
+def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
+    """A column of interval numbers beside a date."""
+    found = []
+    for column in rest:
+        if column.kind != "number" or not column.is_whole or column.n_distinct < 2 or column.position == date.position:
+            continue
+        low, high = int(column.present.min()), int(column.present.max())
+        if low not in (0, 1) or column.n_distinct < 0.8 * (high - low + 1):
+            continue
+        if per_day(high if low else high + 1) is not None:
+            found.append(column)
+    named = [column for column in found if "slot" in column.groups]
+    return next(iter(named or found), None)
+
+
+def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
+    """A column such as 19501: day 195, interval 1."""
+    for column in rest:
+        if column.kind != "number" or not column.is_whole or column.n_distinct < 24:
+            continue
+        codes = np.unique(column.present.astype(np.int64))
+        days, slots = np.divmod(codes, 100)
+        if codes.min() < 101 or codes.max() > 99_999_99 or slots.min() != 1 or per_day(int(slots.max())) is None:
+            continue
+        if len(np.unique(days)) > 1 and np.median(np.diff(np.unique(days))) != 1:
+            continue
+        usual = per_day(int(slots.max()))
+        assert usual is not None
+        time = TimeGuess(day_code=column.position, slot_step=DAY // usual, interval="start")
+        time.interval_evidence = "intervals are numbered from the start of the day"
+        time.used[column.position] = (Part.TIME, f"a day number and two digits for the interval, 1 to {slots.max()}")
+        time.doubts.append("Day 1 is taken as 1 January 2009, as in the Irish trial that writes times so.")
+        return time
+    return None
+
+
+def _is_daily(columns: Sequence[Profile], time: TimeGuess) -> bool:
+    if time.stamp is None or time.clock is not None or time.slot is not None:
+        return False
+    return columns[time.stamp].kind == "date" or _all_midnight(columns[time.stamp])
+
+
+_ZONES = {
+    "utc": "UTC",
+    "gmt": "UTC",
+    "zulu": "UTC",
+    "cet/cest": "CET",
+    "mez/mesz": "CET",
+    "eet/eest": "EET",
+    "wet/west": "WET",
+}
+
+
+def _find_zone(found: Guess, columns: Sequence[Profile]) -> None:
+    """A zone that the name of the time column tells."""
+    for position in found.time.keys:
+        column = columns[position]
+        if column.form is not None and column.form.name in ("epoch", "epoch_ms"):
+            found.zone, found.zone_evidence = "UTC", "seconds since 1970 are counted in UTC"
+            return
+        name = re.sub(r"[_\s]+", " ", column.name.lower())
+        for words, zone in _ZONES.items():
+            if re.search(rf"(?<![a-z]){re.escape(words)}(?![a-z+-])", name):
+                found.zone, found.zone_evidence = zone, f"the name of column {column.name!r} says so"
+                return
+
+
+# identifiers and channels
+
+
+def _n_rows(columns: Sequence[Profile], keys: Sequence[int]) -> tuple[int, int]:
+    """How many rows there are, and how many different ones in these columns."""
+    n = len(columns[0].texts)
+    if not keys:
+        return n, min(n, 1)
+    frame = pl.DataFrame([columns[key].texts.alias(str(key)) for key in dict.fromkeys(keys)])
+    return n, frame.n_unique()
+
+
+def _shared(columns: Sequence[Profile], keys: Sequence[int]) -> float:
+    """The share of rows that have the same entries in these columns as an earlier one."""
+    n, n_different = _n_rows(columns, keys)
+    return 1 - n_different / max(1, n)
+
+
+def _id_score(column: Profile) -> float:
+    """How much a column looks like an identifier, by its name and by what it holds."""
+    words = column.groups
+    score = 6.0 if "point" in words else 4.0 if "meter" in words else 3.5 if "owner" in words else 0.0
+    if "id" in words:
+        score = score + 0.5 if score else 3.0
+    if words & {"status", "unit", "cost", "total", "time"} and "point" not in words and not words & {"meter", "owner"}:
+        score -= 3
+    texts = column.texts.drop_nulls()
+    texts = texts.filter(texts.str.len_chars() > 0).unique().head(200)
+    lengths = texts.str.len_chars().to_numpy()
+    n_digits = int(texts.str.count_matches(r"\d").to_numpy().min(initial=99))
+    same, shortest = len(set(lengths.tolist())) == 1, int(lengths.min(initial=99))
+    if share_with(texts, r"(?i)^[0-9a-f]{32}$|^[0-9a-f]{8}-[0-9a-f]{4}-") > 0.9:
+        score += 0.5  # a hash is rather the key of a row
+    elif same and n_digits >= 6 and shortest >= 13:
+        score += 3
+    elif n_digits >= 8 or (same and n_digits >= 6):
+        score += 2 + (share_with(texts, r"^\d+$") == 1)
+    elif n_digits:
+        score += 0.5
+    return score - 0.01 * column.position
+
+
+def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
+    if wishes.id is not None:
+        found.id = wishes.id
+        found.roles[wishes.id] = (Part.ID, "named by the caller")
+        return
+    keys = found.time.keys
+    one_series = _shared(columns, keys) <= _UNIQUE
+    fit = []
+    for column in columns:
+        if column.position in taken or column.kind not in ("word", "number", "stamp", "date"):
+            continue
+        if column.position in keys or column.share_filled < 0.9:
+            continue
+        if (
+            column.kind in ("stamp", "date")
+            and column.form is not None
+            and column.form.name not in ("compact", "epoch")
+        ):
+            continue
+        if column.kind == "number" and not column.is_whole:
+            continue
+        score = _id_score(column)
+        least = 3.0 if column.is_constant or one_series else 0.0
+        naming = column.groups & {"point", "meter", "owner"} or (column.groups & {"id", "account"} == {"id"})
+        if one_series and not naming and column.name:
+            continue
+        if "channel" in column.groups and not column.groups & {"point", "meter", "owner", "id"}:
+            score -= 2
+        if score >= least or not one_series:
+            fit.append((score, column))
+    fit = [(score, c) for score, c in fit if not (c.n_distinct > 0.6 * len(c.texts) > 30 and found.shape is Shape.LONG)]
+    if not fit:
+        return
+    fit.sort(key=lambda pair: -pair[0])
+    fit = fit[:8]
+    shares = {
+        c.position: _shared(columns, [*keys, c.position, *_fitting_channel(columns, [*keys, c.position], taken)])
+        for _, c in fit
+    }
+    least_shared = min(shares.values())
+    good = [(score, c) for score, c in fit if shares[c.position] <= max(_UNIQUE, least_shared + 0.01)]
+    if one_series:
+        good = [(score, c) for score, c in good if score >= 3]
+    if not good:
+        return
+    score, best = good[0]
+    if score < 0 and one_series:
+        return
+    found.id = best.position
+    found.roles[best.position] = (Part.ID, _id_evidence(best))
+
+
+def _id_evidence(column: Profile) -> str:
+    words = "its name" if column.groups & {"point", "meter", "owner", "id"} else ""
+    held = f"{column.n_distinct} different entries that tell rows of one time apart" if not column.is_constant else ""
+    return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
+
+
+def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int]) -> list[int]:
+    """Columns with few entries that make rows of one series and instant different; none where they already are."""
+    before = _shared(columns, keys)
+    if before <= _UNIQUE:
+        return []
+    few = [
+        c
+        for c in columns
+        if c.position not in taken
+        and c.position not in keys
+        and 2 <= c.n_distinct <= _FEW
+        and (c.kind == "word" or (c.kind == "number" and c.is_whole))
+        and not c.groups & {"cost", "total", "later"}
+    ]
+    shares = sorted(
+        (
+            _shared(columns, [*keys, c.position]),
+            "channel" not in c.groups,
+            "status" in c.groups,
+            c.n_distinct,
+            c.position,
+        )
+        for c in few
+    )
+    if shares and shares[0][0] <= max(_UNIQUE, before / 4):
+        level = max(_UNIQUE, shares[0][0] + 0.005)
+        good = [s for s in shares if s[0] <= level]
+        return [min(good, key=lambda s: s[1:])[-1]]
+    for first in few:
+        for second in few:
+            if first.position < second.position:
+                pair = [first.position, second.position]
+                if _shared(columns, [*keys, *pair]) <= max(_UNIQUE, before / 8):
+                    return pair
+    return []
+
+
+_CODES = re.compile(
+    r"(?i)[AR][IE]|[A-Z][0-9]{1,2}|[0-9]-[0-9]:[0-9.]+.*|import|export|consumption|generation|production"
+)
+
+
+def _find_channel(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
+    if wishes.channel is not None:
+        found.channel = (wishes.channel,)
+        found.roles[wishes.channel] = (Part.CHANNEL, "named by the caller")
+        return
+    keys = found.time.keys + ([found.id] if found.id is not None else [])
+    found.channel = tuple(_fitting_channel(columns, keys, taken | {found.id or -1}))
+    for position in found.channel:
+        column = columns[position]
+        found.roles[position] = (
+            Part.CHANNEL,
+            f"{column.n_distinct} different entries that tell rows of one series and time apart",
+        )
+    if found.channel:
+        return
+    for column in columns:
+        if column.position in taken or not column.is_constant or column.kind != "word":
+            continue
+        entry = column.texts.drop_nulls().filter(column.texts.drop_nulls().str.len_chars() > 0)[0]
+        says_unit = unit_of(entry) is not None and len(entry) <= 6
+        if "unit" in column.groups:
+            found.roles[column.position] = (Part.UNIT, "its name")
+            found.unit = found.unit or entry
+        elif "channel" in column.groups and (says_unit or _CODES.fullmatch(entry)):
+            found.only_channel = entry
+            found.roles[column.position] = (Part.CHANNEL, "its name, and one entry that names a quantity")
+
+
+# long tables
+
+
+def _long(found: Guess, columns: Sequence[Profile], wishes: Wishes) -> Guess | None:
+    taken = set(found.roles) | set(wishes.other)
+    found.values = wishes.value or ()
+    candidates = [
+        c
+        for c in columns
+        if c.position not in taken and c.kind == "number" and c.position not in (wishes.id, wishes.channel)
+    ]
+    if wishes.value is None:
+        plausible = _plausible_values(candidates)
+        _find_id(found, columns, wishes, taken | {c.position for c in plausible})
+        if found.id is None and not plausible:
+            return None
+        candidates = [c for c in candidates if c.position != found.id]
+        _find_channel(found, columns, wishes, taken | {c.position for c in _plausible_values(candidates)})
+        found.values = tuple(_choose_values(found, columns, candidates))
+    else:
+        _find_id(found, columns, wishes, taken | set(wishes.value))
+        _find_channel(found, columns, wishes, taken | set(wishes.value))
+    if not found.values:
+        return None
+    for position in found.values:
+        found.roles[position] = (Part.VALUE, "numbers that change from row to row")
+    found.unit = found.unit or next((u for p in found.values if (u := unit_of(columns[p].name))), None)
+    names = [columns[p].name for p in found.values]
+    if len(names) > 1 and found.id is None and not found.channel and wishes.value is None:
+        _columns_as_series_or_channels(found, columns, names)
+    elif len(names) > 1:
+        found.channels = tuple(names)
+    _tell_rest(found, columns)
+    return found
+
+
+def _plausible_values(candidates: Sequence[Profile]) -> list[Profile]:
+    """Numbers that may be readings: not money, flags, totals or numbers that name something."""
+    paid = [c for c in candidates if "cost" not in c.groups]
+    fit = [c for c in paid if "total" not in c.groups] or paid
+    fit = [c for c in fit if not (c.groups & {"status"} and set(np.unique(c.present)) <= {0.0, 1.0, 2.0})]
+    sure = [c for c in fit if c.has_decimals or "value" in c.groups or unit_of(c.name)]
+    if sure:
+        patterns = {_pattern(c) for c in sure} - {""}
+        return [c for c in fit if c in sure or _pattern(c) in patterns]
+    return [c for c in fit if not c.groups & {"point", "meter", "owner", "id", "status", "channel"}]
+
+
+def _pattern(column: Profile) -> str:
+    """The name with its numbers left open: columns of one pattern are of one kind."""
+    return re.sub(r"\d+", "#", column.name)
+
+
+def _choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence[Profile]) -> list[int]:
+    fit = [c for c in _plausible_values(candidates) if c.position not in found.channel]
+    if found.id is not None and len(fit) > 1:
+        moving = [c for c in fit if not _is_static(columns, found.id, c)]
+        for column in fit:
+            if column not in moving:
+                found.roles[column.position] = (Part.STATIC, "one entry per series")
+        fit = moving or fit
+    if len(fit) > 1:
+        units = [c for c in fit if unit_of(c.name)]
+        named = [c for c in fit if "value" in c.groups and not c.groups & {"status", "point", "meter", "id"}]
+        fit = units or (named if len(named) == 1 else fit)
+        patterns = {_pattern(c) for c in fit if not c.is_constant}
+        fit = [c for c in fit if _pattern(c) in patterns] or fit
+    return [c.position for c in fit]
+
+
+def _is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
+    """Whether a column has one entry for each series, of which some have several rows."""
+    frame = pl.DataFrame({"id": columns[id_].texts, "entry": column.texts})
+    n_ids = frame["id"].n_unique()
+    return frame.n_unique() == n_ids and 2 * n_ids <= len(frame)
+
+
+def _columns_as_series_or_channels(found: Guess, columns: Sequence[Profile], names: list[str]) -> None:
+    """Columns of one quantity are series, others are channels of one series."""
+    matrix = np.array([columns[p].numbers for p in found.values])
+    if not seen_unlike(names, mean_sizes(matrix)):
+        found.shape = Shape.COLUMN_PER_SERIES
+        found.series = tuple(names)
+        for position in found.values:
+            found.roles.pop(position, None)
+        return
+    parts = [name.rpartition(" - ") for name in names]
+    if len({part[2] for part in parts}) == 1 and all(part[1] for part in parts):
+        # Quantity - place, with one place.
+        found.only_id = parts[0][2]
+        names = [part[0] for part in parts]
+    found.channels = tuple(_different(names))
+
+
+def _different(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    told = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        told.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return told
+
+
+# tables with a row per day, and with a row per series
+
+
+def _day_rows(found: Guess, columns: Sequence[Profile], blocks: Sequence[Block], wishes: Wishes) -> Guess | None:
+    found.shape = Shape.DAY_ROWS
+    found.blocks = tuple(blocks)
+    inside = {p for block in blocks for p in block.positions}
+    taken = set(found.roles) | set(wishes.other) | inside
+    # Flags between the readings, and totals, are no part of what tells rows apart.
+    taken |= {c.position for c in columns if c.position > min(inside) and c.position < max(inside)}
+    taken |= {c.position for c in columns if c.kind == "number" and not c.is_whole}
+    taken |= {c.position for c in columns if c.groups & {"total", "cost"}}
+    _find_id(found, columns, wishes, taken)
+    _find_channel(found, columns, wishes, taken)
+    if len(blocks) > 1:
+        found.channels = tuple(_different([block.name or f"block {n}" for n, block in enumerate(blocks, 1)]))
+    units = [u for block in blocks if (u := unit_of(block.name))]
+    found.unit = found.unit or (units[0] if units else None)
+    labelled = blocks[0].labelled
+    found.time.interval = "start"
+    found.time.interval_evidence = {
+        "start": "the columns begin at 00:00",
+        "end": "the columns go from the first step to midnight at the end of the day",
+        "number": "the columns are numbered from the start of the day",
+    }[labelled]
+    _tell_rest(found, columns, inside)
+    return found
+
+
+def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
+    """Columns called by dates, or by dates and times."""
+    if wishes.value is not None or wishes.time is not None:
+        return None
+    fit = [c for c in columns if c.kind in ("number", "empty") and c.name and c.position not in wishes.other]
+    if len(fit) < 2:
+        return None
+    labels = pl.Series([c.name for c in fit])
+    for form in ("ymd", "dmy", "named", "words", "compact"):
+        named = [c for c, ok in zip(fit, StampForm(form).read(labels).valid, strict=True) if ok]
+        if len(named) >= max(2, 0.5 * len(fit)):
+            break
+    else:
+        return None
+    names = pl.Series([c.name for c in named])
+    stamp = find_form(names)
+    if stamp is None:
+        return None
+    instants = stamp[0].read(names)
+    found = Guess(Shape.ROW_PER_SERIES, TimeGuess(form=stamp[0]), numbers)
+    found.time.interval_evidence = ""
+    found.values = tuple(c.position for c in named)
+    found.instants = tuple((instants.printed - instants.offset * 60_000_000).tolist())
+    inside = set(found.values)
+    taken = inside | set(wishes.other) | {c.position for c in columns if c.kind == "number" and not c.is_whole}
+    _find_id(found, columns, wishes, taken)
+    if found.id is None:
+        rest = [c for c in columns if c.position not in taken and c.kind in ("word", "number") and c.share_filled == 1]
+        if not rest:
+            return None
+        found.id = rest[0].position
+        found.roles[found.id] = (Part.ID, "the first column that is no reading")
+    _find_channel(found, columns, wishes, taken)
+    _tell_rest(found, columns, inside)
+    return found
+
+
+def _tell_rest(found: Guess, columns: Sequence[Profile], inside: set[int] | None = None) -> None:
+    """Roles of the columns that reading does not use."""
+    skipped = (inside or set()) | (set(found.values) if found.series else set())
+    for column in columns:
+        if column.position in found.roles or column.position in skipped:
+            continue
+        words = column.groups
+        if column.kind == "empty":
+            role = (Part.EMPTY, "no entries")
+        elif "cost" in words:
+            role = (Part.COST, "its name")
+        elif "total" in words and column.kind == "number":
+            role = (Part.TOTAL, "its name")
+        elif "unit" in words:
+            role = (Part.UNIT, "its name")
+        elif "status" in words:
+            role = (Part.STATUS, "its name")
+        elif column.is_constant:
+            role = (Part.CONSTANT, "one entry in all rows looked at")
+        elif found.id is not None and _is_static(columns, found.id, column):
+            role = (Part.STATIC, "one entry per series")
+        elif column.kind == "word" and column.n_distinct <= _FEW:
+            role = (Part.STATUS, f"{column.n_distinct} different words")
+        else:
+            role = (Part.OTHER, "")
+        found.roles[column.position] = role

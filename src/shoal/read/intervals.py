@@ -1,0 +1,161 @@
+"""Ends of intervals become starts, pairs of identifier and channel become channels, registers become differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.read.canonical import Canonical
+from shoal.read.draft import Draft
+from shoal.read.durations import DAY
+from shoal.read.zones import find_zone
+
+_FREQUENT = 0.04
+"""The share of all differences from which a length counts as a step of the table."""
+
+
+def settle_interval(table: Canonical, timezone: str | None) -> None:
+    """Find out whether times are starts or ends, where no name tells: by the first and the last of the table.
+
+    Ends go from the first step after midnight, starts from midnight. Where the table counts in UTC, or its first time
+    is neither, times stay as printed.
+    """
+    time = table.guess.time
+    if time.interval != "auto" or table.guess.blocks:
+        return
+    if time.form is None or table.guess.zone == "UTC" or time.form.name in ("epoch", "epoch_ms"):
+        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+        return
+    zone = None if timezone is None else find_zone(timezone)
+    first: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    last = 0
+    for (batch,) in table.batches([1]):
+        instants = batch.cast("int64").drop_null().to_numpy()
+        if not len(instants):
+            continue
+        first = np.unique(np.concatenate([first, np.unique(instants)[:2]]))[:2]
+        last = max(last, int(instants.max()))
+    if len(first) < 2 or (table.aware and table.offsets <= {0} and zone is None):
+        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+        return
+    step = int(first[1] - first[0])
+    shown = table.shown(np.array([first[0], last]), zone) % DAY
+    if step < DAY and shown[0] == step and shown[1] != DAY - step:
+        time.interval = "end"
+        time.interval_evidence = "the first time of the table is one step after midnight"
+        table.ends = True
+    elif shown[0] == 0:
+        time.interval = "start"
+        time.interval_evidence = "the first time of the table is midnight"
+    else:
+        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+
+
+def to_starts(draft: Draft) -> Draft:
+    """The panel with the start of each interval instead of its end.
+
+    An interval is as long as the series has gone since its last time, where that is a step of the table; after a gap,
+    as long as the next one.
+    """
+    if draft.times is None or len(draft.times) < 2:
+        return draft
+    values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
+    rows = values.transpose(0, 2, 1).reshape(-1, len(draft.times))
+    steps = _steps(rows, draft.times)
+    if len(steps) == 1:
+        draft.times = draft.times - steps[0]
+        return draft
+    starts = [_starts(draft.times[np.flatnonzero(~np.isnan(row))], steps) for row in rows]
+    times = np.unique(np.concatenate(starts))
+    moved = np.full((len(rows), len(times)), np.nan)
+    for n, (row, own) in enumerate(zip(rows, starts, strict=True)):
+        moved[n, np.searchsorted(times, own)] = row[~np.isnan(row)]
+    shaped = moved.reshape(values.shape[0], values.shape[2], len(times)).transpose(0, 2, 1)
+    draft.values = np.ascontiguousarray(shaped if draft.values.ndim == 3 else shaped[:, :, 0])
+    draft.times = times
+    return draft
+
+
+def _steps(rows: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The steps of a table: differences within series that are frequent, and the most frequent of them at least."""
+    if not np.isnan(rows).any():
+        lengths, counts = np.unique(np.diff(times), return_counts=True)
+    else:
+        found = [np.diff(times[~np.isnan(row)]) for row in rows]
+        lengths, counts = np.unique(np.concatenate(found), return_counts=True)
+    if not len(lengths):
+        return np.diff(times)[:1]
+    often = counts >= _FREQUENT * counts.sum()
+    usual = lengths[counts.argmax()]
+    # A gap is no step: only what divides the usual one, or is divided by it no more than eightfold and often.
+    fit = often & (
+        ((lengths <= usual) & (usual % np.maximum(lengths, 1) == 0))
+        | ((lengths > usual) & (counts >= 0.2 * counts.max()))
+    )
+    return np.asarray(lengths[fit])
+
+
+def _starts(ends: NDArray[np.int64], steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(ends) < 2:
+        return np.asarray(ends - steps.min())
+    gaps = np.diff(ends)
+    own = np.concatenate([[gaps[0]], gaps])
+    following = np.concatenate([gaps, [gaps[-1]]])
+    length = np.where(np.isin(own, steps), own, np.where(np.isin(following, steps), following, steps.min()))
+    return np.asarray(ends - length)
+
+
+def fold_channels(draft: Draft, table: Canonical) -> Draft:
+    """Series of pairs of identifier and channel, as channels of one series for each identifier."""
+    if not table.coded or draft.ids is None:
+        return draft
+    pair_of = {code: pair for pair, code in table.pairs.items()}
+    pairs = [pair_of[int(name)] for name in draft.ids]
+    ids = sorted({name for name, _ in pairs})
+    channels = sorted({channel for _, channel in pairs})
+    row_of, place_of = {name: n for n, name in enumerate(ids)}, {channel: n for n, channel in enumerate(channels)}
+    values = np.full((len(ids), draft.values.shape[1], len(channels)), np.nan)
+    first = [-1] * len(ids)
+    for n, (name, channel) in enumerate(pairs):
+        values[row_of[name], :, place_of[channel]] = draft.values[n]
+        first[row_of[name]] = n if first[row_of[name]] < 0 else first[row_of[name]]
+    draft.values = values if len(channels) > 1 else np.ascontiguousarray(values[:, :, 0])
+    draft.ids = ids
+    draft.channels = tuple(channel or "value" for channel in channels)
+    draft.subjects = None if draft.subjects is None else [draft.subjects[n] for n in first]
+    draft.attributes = {name: column[first] for name, column in draft.attributes.items()}
+    draft.sensitive = {name: column[first] for name, column in draft.sensitive.items()}
+    return draft
+
+
+def share_growing(draft: Draft) -> float:
+    """The share of series whose readings never fall and more than double the smallest in all: meter registers."""
+    values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
+    rows = values.transpose(0, 2, 1).reshape(-1, values.shape[1])
+    n_growing = n_long = 0
+    for row in rows:
+        present = row[~np.isnan(row)]
+        if len(present) < 10 or present[-1] == present[0]:
+            continue
+        n_long += 1
+        n_growing += bool(np.all(np.diff(present) >= 0))
+    return n_growing / n_long if n_long else 0.0
+
+
+def differences(draft: Draft) -> tuple[Draft, int]:
+    """What a register counted from each of its readings to the next; where it falls back, missing, and how often."""
+    values: NDArray[Any] = draft.values
+    shape = values.shape
+    rows = (values if values.ndim == 3 else values[:, :, None]).transpose(0, 2, 1).reshape(-1, shape[1])
+    out = np.full_like(rows, np.nan)
+    n_back = 0
+    for n, row in enumerate(rows):
+        places = np.flatnonzero(~np.isnan(row))
+        steps = np.diff(row[places])
+        n_back += int((steps < 0).sum())
+        out[n, places[:-1]] = np.where(steps < 0, np.nan, steps)
+    used = out.reshape(shape[0], -1, shape[1]).transpose(0, 2, 1)
+    draft.values = np.ascontiguousarray(used if values.ndim == 3 else used[:, :, 0])
+    return draft.keep_instants(np.arange(shape[1]) < shape[1] - 1), n_back

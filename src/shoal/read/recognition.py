@@ -1,0 +1,493 @@
+"""From any source to a table in canonical form: open it, look at a sample, and say what was understood."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from shoal.errors import InputError, ParameterError
+from shoal.read.align import Resample, Rules
+from shoal.read.canonical import Canonical
+from shoal.read.columns import Column, Layout, Plan, Request, find_column, make_plan
+from shoal.read.definitions import DefinedTable, read_defined, read_green_button
+from shoal.read.documents import read_json, read_xml
+from shoal.read.draft import Draft
+from shoal.read.files import digests, find_files, open_found
+from shoal.read.guesses import Guess, TimeGuess, Wishes, guess
+from shoal.read.headings import unit_of
+from shoal.read.intervals import fold_channels, settle_interval, to_starts
+from shoal.read.lake import is_lake
+from shoal.read.locations import SourceFile, shown
+from shoal.read.nested import rows_of_json, rows_of_xml
+from shoal.read.pivot import read_long
+from shoal.read.profiles import NumberForm, Profile, number_form, profile, texts_of
+from shoal.read.quantities import guess_quantity
+from shoal.read.sheets import read_sheet
+from shoal.read.sources import open_table
+from shoal.read.stamps import WORDS, StampForm, find_form
+from shoal.read.tables import Table
+from shoal.read.textfiles import Rows, StreamedText, TextForm, as_table, find_table, is_plain_file, look_at
+from shoal.read.timetext import parse_times
+from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, TextGuess, Understanding
+from shoal.read.zones import offset_name
+
+_SAMPLE_ROWS = 4000
+_SAMPLE_CELLS = 1_000_000
+_MOST_COLUMNS = 3000
+"""Columns up to which each is looked at; a wider table is read as its names say."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What the caller says about how a table is written; None leaves it to what is found."""
+
+    decimal: str | None = None
+    time_format: str | None = None
+    interval: str = "auto"
+    null: tuple[str, ...] | None = None
+    channel: str | None = None
+    register: str = "auto"
+
+    @property
+    def is_given(self) -> bool:
+        """Whether anything is said that only a table that was looked at can follow."""
+        return self != Writing(register=self.register)
+
+
+def parse_writing(*, decimal: Any, time_format: Any, interval: Any, null: Any, channel: Any, register: Any) -> Writing:
+    """Check the settings of that name."""
+    if decimal not in (None, ".", ","):
+        raise ParameterError("decimal: give '.' or ','.")
+    if time_format is not None and (not isinstance(time_format, str) or "%" not in time_format):
+        raise ParameterError("time_format: give a pattern such as '%d/%m/%Y %H:%M'.")
+    if interval not in ("auto", "start", "end"):
+        raise ParameterError("interval: give 'auto', 'start' or 'end'.")
+    if register not in ("auto", "keep", "difference"):
+        raise ParameterError("register: give 'keep' or 'difference'.")
+    if channel is not None and (not isinstance(channel, str) or not channel):
+        raise ParameterError("channel: give the name of one column.")
+    words = null.split(",") if isinstance(null, str) else null
+    if words is not None and not all(isinstance(word, str) for word in words):
+        raise ParameterError("null: give words that mean missing, such as 'NA,Null,-'.")
+    return Writing(decimal, time_format, interval, None if words is None else tuple(words), channel, register)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first rows of a table, as stripped text."""
+
+    columns: list[pl.Series]
+    is_whole: bool
+
+
+def take_sample(table: Table) -> Sample:
+    """The first rows of a table."""
+    n_columns = len(table.names)
+    n_wanted = max(50, min(_SAMPLE_ROWS, _SAMPLE_CELLS // max(1, n_columns)))
+    parts: list[list[Any]] = [[] for _ in range(n_columns)]
+    n_rows, is_whole = 0, True
+    for batch in table.batches(range(n_columns)):
+        room = n_wanted - n_rows
+        if room <= 0:
+            is_whole = False
+            break
+        is_whole = is_whole and len(batch[0]) <= room
+        for held, array in zip(parts, batch, strict=True):
+            held.append(texts_of(array.slice(0, room)))
+        n_rows += len(batch[0])
+    columns = [pl.concat(held) if held else pl.Series([], dtype=pl.String) for held in parts]
+    return Sample(columns, is_whole)
+
+
+def recognise(
+    table: Table, request: Request, writing: Writing, timezone: str | None, only_id: str
+) -> Recognised | None:
+    """What a table is; None where it has no time that can be read, or nothing that looks like a reading."""
+    if isinstance(table, DefinedTable):
+        return _defined(table, request, timezone, only_id)
+    if len(table.names) > _MOST_COLUMNS:
+        return None
+    sample = take_sample(table)
+    if not sample.columns or not len(sample.columns[0]):
+        return None
+    separator = getattr(getattr(table, "form", None), "separator", "" if not table.untyped else ",")
+    numbers = number_form(sample.columns, separator, writing.decimal)
+    columns = profile(sample.columns, table.names, numbers, writing.time_format or "")
+    wishes = Wishes(
+        id=_place(table, request.id),
+        time=_place(table, request.time),
+        value=None if request.value is None else tuple(find_column(table.names, v).position for v in request.value),
+        channel=_place(table, writing.channel),
+        other=frozenset(find_column(table.names, name).position for name in request.static),
+    )
+    found = guess(columns, numbers, wishes)
+    if found is None:
+        return None
+    if wishes.value is not None and any(columns[p].kind not in ("number", "empty") for p in wishes.value):
+        return None
+    _ask_whole_column(table, found, columns, sample)
+    used = [p for block in found.blocks for p in block.positions] + list(found.values)
+    words = {word for p in used for word in columns[p].nulls}
+    if writing.null is not None:
+        words = {word.strip().lower() for word in writing.null}
+    found.numbers = replace(numbers, nulls=tuple(sorted(words)))
+    if writing.interval != "auto" and not found.blocks:
+        found.time.interval = writing.interval
+        found.time.interval_evidence = "the caller says so"
+    if found.id is None and found.only_id is None and (place := getattr(table, "file_column", None)) is not None:
+        found.id = place
+        found.roles[place] = (Part.ID, "each file is a series")
+    if found.id is None and found.only_id is None:
+        found.only_id = _id_in_path(columns)
+    static = [find_column(table.names, name).position for name in request.static]
+    if static and found.shape is Shape.COLUMN_PER_SERIES:
+        raise ParameterError(
+            "subject, quasi, sensitive and other need a row per series or a long table; "
+            "this table has a row per instant."
+        )
+    zone = timezone or found.zone
+    canonical = Canonical(table, found, zone=zone, only_id=only_id, static=static)
+    return Recognised(canonical, table, columns, zone, zone_given=timezone is not None)
+
+
+def _place(table: Table, name: str | None) -> int | None:
+    return None if name is None else find_column(table.names, name).position
+
+
+def _id_in_path(columns: Sequence[Profile]) -> str | None:
+    """The number in an address such as /9912345678901/electricity/1, where that is all there is."""
+    for column in columns:
+        if column.kind == "word" and column.is_constant and column.share_filled == 1:
+            found = re.findall(r"(?<![0-9A-Za-z])\d{8,}(?![0-9A-Za-z])", column.texts[0])
+            if len(found) == 1 and "/" in column.texts[0]:
+                return str(found[0])
+    return None
+
+
+def _ask_whole_column(table: Table, found: Guess, columns: Sequence[Profile], sample: Sample) -> None:
+    """Where the sample does not tell day from month, the whole column may."""
+    place = found.time.stamp
+    if sample.is_whole or place is None or not columns[place].doubt:
+        return
+    distinct = pl.concat([texts_of(batch).unique() for (batch,) in table.batches([place])]).unique()
+    form = find_form(distinct.filter((distinct.str.len_chars() > 0).fill_null(False)))
+    if form is not None:
+        found.time.form = form[0]
+        found.doubts = [doubt for doubt in found.doubts if doubt != columns[place].doubt]
+        found.doubts += [form[1]] if form[1] else []
+
+
+def _defined(table: DefinedTable, request: Request, timezone: str | None, only_id: str) -> Recognised:
+    if request.names:
+        raise ParameterError(f"{table.definition} says what its fields are: leave id, time, value and the roles out.")
+    several = pl.Series(pl.from_arrow(table.table.column(1))).n_unique() > 1 or table.table.column(1)[0].as_py() != ""
+    time = TimeGuess(stamp=2, form=StampForm("ymd"), interval="start", interval_evidence=f"{table.definition} says so")
+    found = Guess(Shape.LONG, time, NumberForm(), id=0, channel=(1,) if several else (), values=(3,), unit=table.unit)
+    found.roles = {
+        p: (part, f"{table.definition} says so")
+        for p, part in enumerate((Part.ID, Part.CHANNEL, Part.TIME, Part.VALUE))
+    }
+    canonical = Canonical(table, found, zone=timezone, only_id=only_id)
+    columns = profile([texts_of(table.table.column(p)) for p in range(4)], table.names, found.numbers, "")
+    return Recognised(canonical, table, columns, timezone, zone_given=timezone is not None)
+
+
+@dataclass(eq=False)
+class Recognised:
+    """A table that was understood: its canonical form, and what is told about it."""
+
+    table: Canonical
+    source: Table
+    columns: list[Profile]
+    zone: str | None
+    zone_given: bool
+
+    @property
+    def guess(self) -> Guess:
+        """What its columns are."""
+        return self.table.guess
+
+    def name_of(self, position: int | None, otherwise: str) -> str:
+        """The name of a column for messages."""
+        return (self.source.names[position] if position is not None else "") or otherwise
+
+    def understanding(self, step: int | None = None) -> Understanding:
+        """The account of it."""
+        found = self.guess
+        form = getattr(self.source, "form", None)
+        n_columns = len(found.values) or sum(len(block.positions) for block in found.blocks)
+        text = None
+        if self.source.untyped and form is not None:
+            text = TextGuess(
+                form.encoding,
+                form.separator,
+                found.numbers.decimal,
+                found.numbers.thousands,
+                form.names is not None,
+                form.n_before,
+                form.n_skipped,
+            )
+        guesses = tuple(
+            ColumnGuess(self.source.names[p], p, role, why)
+            for p, (role, why) in sorted(found.roles.items())
+            if p < len(self.source.names)
+        )
+        quantity = guess_quantity(found.unit or "") or next(
+            (q for p in found.values[:1] if (q := guess_quantity(self.source.names[p]))), None
+        )
+        return Understanding(
+            shape=found.shape,
+            columns=guesses,
+            n_value_columns=n_columns,
+            clock=ClockGuess(
+                self._form_in_words(),
+                self.zone,
+                "the caller says so" if self.zone_given else found.zone_evidence,
+                step or (found.blocks[0].step if found.blocks else found.time.slot_step or None),
+                {"auto": "printed"}.get(found.time.interval, found.time.interval),
+                found.time.interval_evidence,
+            ),
+            text=text,
+            null_words=found.numbers.nulls,
+            unit=found.unit or next((u for p in found.values[:1] if (u := unit_of(self.source.names[p]))), None),
+            quantity=None if quantity is None else str(quantity),
+            channels=found.channels,
+            n_sections=getattr(form, "n_sections", 1),
+            doubts=tuple(found.doubts),
+        )
+
+    def _form_in_words(self) -> str:
+        time = self.guess.time
+        if time.day_code is not None:
+            return "day number and interval"
+        words = WORDS.get(time.form.name, "") if time.form is not None else ""
+        if time.slot is not None or any(block.elapsed for block in self.guess.blocks):
+            return f"{words}, intervals counted from midnight"
+        return f"{words}, time of day in another column" if time.clock is not None else words
+
+    def plan(self, request: Request) -> Plan:
+        """Where everything is in the canonical table."""
+        names, found = self.table.names, self.guess
+        n_values = len(names) - 2 - len(request.static)
+        static = {name: Column(name, 2 + n_values + n) for n, name in enumerate(request.static)}
+        return Plan(
+            Layout.LONG,
+            Column(self.name_of(found.id, "id"), 0),
+            Column(self.name_of(next(iter(found.time.keys), None), "time"), 1),
+            tuple(Column(names[2 + n], 2 + n) for n in range(n_values)),
+            None if request.subject is None else static[request.subject],
+            tuple(static[name] for name in request.quasi),
+            tuple(static[name] for name in request.sensitive),
+            tuple(static[name] for name in request.other),
+            guessed=False,
+        )
+
+    def settings(self) -> dict[str, str]:
+        """What was found, for the account of reading."""
+        found = self.guess
+        told = {
+            "shape": str(found.shape),
+            "decimal": found.numbers.decimal,
+            "time_format": self._form_in_words(),
+            "interval": {"auto": "printed"}.get(found.time.interval, found.time.interval),
+        }
+        if found.numbers.nulls:
+            told["null"] = ",".join(found.numbers.nulls)
+        return told
+
+
+def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Plan, Draft]:
+    """Read a table that was understood."""
+    table, plan = way.table, way.plan(request)
+    settle_interval(table, way.zone)
+    if table.ends and isinstance(rules.align, Resample):
+        table.shift = 1  # an end belongs to the bucket before it
+    draft = read_long(table, plan, rules, way.zone)
+    for trouble in table.verify():
+        raise trouble
+    if table.ends and not isinstance(rules.align, Resample):
+        draft = to_starts(draft)
+    if table.aware and way.zone is None and len(table.offsets) == 1:
+        draft.timezone = offset_name(next(iter(table.offsets)))
+    draft = fold_channels(draft, table)
+    if table.n_not_readings:
+        draft.count(not_readings=table.n_not_readings)
+    return plan, draft
+
+
+def choose(
+    table: Table, request: Request, layout: Layout, writing: Writing, timezone: str | None, only_id: str
+) -> Plan | Recognised:
+    """The plain way to read a table where its names and entries allow it, otherwise what is recognised in it."""
+    plan, error = None, None
+    if not isinstance(table, DefinedTable) and not writing.is_given:
+        try:
+            plan = make_plan(table.names, request, layout)
+        except InputError as refused:
+            error = refused
+        if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
+            return plan
+    if layout is Layout.WIDE:
+        raise error or ParameterError(
+            "layout='wide' reads names and numbers as they are: leave the other settings out."
+        )
+    for name in request.names:
+        find_column(table.names, name)
+    found = recognise(table, request, writing, timezone, only_id)
+    if found is not None:
+        return found
+    if plan is not None:
+        return plan
+    raise error or InputError(
+        "The table has no column with times and readings that can be told by what it holds. Name id=, time= and value=."
+    )
+
+
+def _is_plain(table: Table, plan: Plan) -> bool:
+    """Whether a table can be read as its names say: ISO times or integers, numbers with a decimal point."""
+    if plan.layout is Layout.WIDE and plan.id is not None:
+        labels = parse_times(pa.array([column.name for column in plan.values], pa.string()))
+        return (
+            not plan.guessed
+            or not labels.wrong.any()
+            or len(plan.values) < 20
+            or bool(labels.wrong.all() and _no_stamps(table))
+        )
+    columns = [plan.time, *plan.values] if plan.time is not None else list(plan.values)
+    for batch in table.batches([column.position for column in columns if column is not None]):
+        time, *values = (array.slice(0, _SAMPLE_ROWS) for array in batch)
+        if _is_text(time):
+            texts = parse_times(time)
+            if 2 * int(texts.wrong.sum()) > len(texts.wrong):
+                return False
+        for array in values[:50]:
+            if _is_text(array):
+                cells = texts_of(array)
+                filled = cells.filter((cells.str.len_chars() > 0).fill_null(False))
+                n_numbers = len(filled) - filled.cast(pl.Float64, strict=False).null_count()
+                words = filled.str.to_lowercase().is_in(["na", "nan", "null"]).sum()
+                if len(filled) and 2 * (n_numbers + words) < len(filled):
+                    return False
+                if plan.layout is Layout.WIDE and n_numbers + words < len(filled):
+                    return False
+        return True
+    return True
+
+
+def _no_stamps(table: Table) -> bool:
+    """Whether no column of a sample holds dates."""
+    if len(table.names) > _MOST_COLUMNS:
+        return True
+    sample = take_sample(table)
+    return all(find_form(c.drop_nulls().unique().head(50)) is None for c in sample.columns[:20] if len(c))
+
+
+def _is_text(array: Any) -> bool:
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+
+
+def stem_of(source: Any) -> str:
+    """What a series is called that has no name but the file's."""
+    if isinstance(source, str | os.PathLike):
+        name = PurePath(os.fspath(source)).name.split("?")[0]
+        return (
+            re.sub(r"(?i)(\.(csv|tsv|txt|dat|json|ndjson|jsonl|xml|xlsx|xlsm|xls|parquet|pq|zip|gz))+$", "", name)
+            or "series"
+        )
+    return "series"
+
+
+class FilesTable(Table):
+    """Tables of the same columns, one after another, and the stem of each file as a further column."""
+
+    def __init__(self, tables: Sequence[Table], stems: Sequence[str], form: Any, sha256: tuple[str, ...]) -> None:
+        names = tables[0].names
+        for position, table in enumerate(tables):
+            if table.names != names:
+                raise InputError(
+                    f"File {position + 1} of {len(tables)} has other columns than the first ({len(table.names)} "
+                    f"against {len(names)}). Read files with the same columns together."
+                )
+        self._tables, self._stems, self.form = list(tables), list(stems), form
+        self.file_column = len(names) if len(tables) > 1 else None
+        super().__init__((*names, "file") if len(tables) > 1 else names, kind="file", sha256=sha256, untyped=True)
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Rows of every file in order."""
+        for table, stem in zip(self._tables, self._stems, strict=True):
+            own = [c for c in columns if c != self.file_column]
+            for batch in table.batches(own or [0]):
+                held = iter(batch)
+                n_rows = len(batch[0])
+                yield [
+                    pa.array([stem] * n_rows, pa.large_string()) if c == self.file_column else next(held)
+                    for c in columns
+                ]
+
+    def close(self) -> None:
+        """Close every table."""
+        for table in self._tables:
+            table.close()
+
+
+def open_any(source: Any, sql: str | None, sheet: str | None = None) -> Table:
+    """Open a source whatever it is written in; a plain table as `open_table` does."""
+    if sql is not None or not isinstance(source, str | os.PathLike):
+        return open_table(source, sql, sheet)
+    path = os.fspath(source)
+    if not isinstance(path, str) or path.lower().startswith(("postgres", "sqlite")) or is_lake(path):
+        return open_table(source, sql, sheet)
+    kind, files = find_files(path) if _names_files(path) else ("", [])
+    if not files:
+        return open_table(source, sql, sheet)
+    is_plain = kind == "parquet" or (kind == "text" and all(is_plain_file(file) for file in files))
+    if is_plain or (kind != "xlsx" and sheet is not None):
+        return open_found(kind, files, path, sheet)
+    parts = [_open_file(file, kind, sheet, shown(path)) for file in files]
+    tables = [table for table, _ in parts]
+    if any(table is None for table in tables):
+        return open_found(kind, files, path, sheet)
+    sha256 = digests(files)
+    if isinstance(tables[0], DefinedTable):
+        return _joined([table for table in tables if isinstance(table, DefinedTable)], sha256)
+    return FilesTable([t for t in tables if t is not None], [file.stem for file in files], parts[0][1], sha256)
+
+
+def _names_files(path: str) -> bool:
+    """Whether this is a path or an address that `locate` takes; what else it may be is told elsewhere."""
+    from shoal.read.locations import is_address
+
+    return is_address(path) or not ("://" in path or "password=" in path.lower() or ("@" in path and ":" in path))
+
+
+def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tuple[Table | None, TextForm | None]:
+    if kind == "json":
+        return as_table(rows_of_json(read_json(file))), None
+    if kind == "xml":
+        root = read_xml(file)
+        return read_green_button(root, file.stem) or as_table(rows_of_xml(root)), None
+    if kind == "xlsx":
+        cells = [[cell or "" for cell in row] for row in read_sheet(file, sheet).iter_rows()]
+        return read_defined(cells) or _table_of(find_table(cells)), None
+    form, rows, lines = look_at(file, name)
+    if rows is None:
+        return (StreamedText(file, form, name) if form.width else None), form
+    return read_defined(lines) or _table_of(rows), form
+
+
+def _table_of(rows: Rows) -> Table | None:
+    return as_table(rows) if rows.cells else None
+
+
+def _joined(tables: list[DefinedTable], sha256: tuple[str, ...]) -> DefinedTable:
+    first = tables[0]
+    first.table = pa.concat_tables([table.table for table in tables])
+    first.sha256 = sha256
+    return first

@@ -1,0 +1,322 @@
+"""Times as files write them: one form is found for a column, and every cell is read by it.
+
+    ymd       2024-05-31 14:30[:15[.5]]           dmy, mdy   31/05/2024 14:30, 5/31/24 2:30 PM
+    named     31 May 2024 14:30, 31-Mai-24        words      May 31 2024 2:30PM
+    compact   20240531, 202405311430[15]          epoch      seconds or milliseconds since 1970
+    time      14:30, 2:30 PM, 24:00               hhmm       30, 100, ..., 2400
+
+Every form but the last three may end in Z, UTC or an offset. A day is told from a month by a number above 12, else by
+which reading makes the days follow each other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal.read.durations import DAY, HOUR, SECOND
+
+MINUTE = 60 * SECOND
+
+_CLOCK = (
+    r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2}))?(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
+    r" *(?P<half>[AaPp]\.?[Mm]\.?)?"
+)
+_OFFSET = r" *(?P<offset>[Zz]|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?"
+_GLUE = r"(?:[Tt]| *[ ,;_] *| - |:)"
+_WEEKDAY = r"(?:[^\W\d_]{2,10}[.,]* +)?"
+_DATES = {
+    "ymd": r"(?P<a>\d{4})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{1,2})\.?",
+    "dmy": r"(?P<c>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
+    "mdy": r"(?P<b>\d{1,2})[-/.](?P<c>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
+    "named": r"(?P<c>\d{1,2})(?:st|nd|rd|th|\.)?[-/ ]*(?P<b>[^\W\d_]{3,10})\.?[-/ ,]*(?P<a>\d{4}|\d{2})",
+    "words": r"(?P<b>[^\W\d_]{3,10})\.? +(?P<c>\d{1,2})(?:st|nd|rd|th)?,? +(?P<a>\d{4})",
+}
+_FORMS = {
+    name: rf"^{_WEEKDAY if name != 'words' else ''}{date}(?:{_GLUE}{_CLOCK}{_OFFSET})?$"
+    for name, date in _DATES.items()
+}
+_FORMS["compact"] = (
+    r"^(?P<a>(?:19|20)\d{2})(?P<b>\d{2})(?P<c>\d{2})"
+    r"(?:[T ]?(?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?(?P<half>)(?P<fraction>)"
+    r"(?P<offset>Z|[+-]\d{2}:?\d{2})?)?$"
+)
+# No point here: 12.30 is rather a reading.
+_FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
+_RANGE = (
+    r"^(?P<start>.*\d(?: *[AaPp]\.?[Mm]\.?| *[A-Z]{1,4})?)"
+    r"(?: +(?:-|–|—|to|bis|until|till?|tot|à|au?|hasta) +| *[–—] *|/)"
+    r"(?P<end>\d.*|[^\W\d_]{3,9} .*\d.*)$"
+)
+_CLOCK_RANGE = r"^(?P<start>\d{1,2}[:.h]\d{2}(?: *[AaPp]\.?[Mm]\.?)?) *(?:-|–|—|to) *(?P<end>\d{1,2}[:.h]\d{2}.*)$"
+
+_MONTHS = {
+    letters: month
+    for month, words in enumerate(
+        (
+            "jan ene gen", "feb fev", "mar mrt maa mae", "apr avr abr", "may mai mei maj mag", "jun juin giu",
+            "jul juil lug", "aug aou ago", "sep set", "oct okt ott out", "nov", "dec dez dic des",
+        ),
+        start=1,
+    )
+    for letters in words.split()
+}  # fmt: skip
+
+WORDS = {
+    "ymd": "year-month-day",
+    "dmy": "day-month-year",
+    "mdy": "month-day-year",
+    "named": "day, name of the month, year",
+    "words": "name of the month, day, year",
+    "compact": "digits without marks",
+    "epoch": "seconds since 1970",
+    "epoch_ms": "milliseconds since 1970",
+    "time": "time of day",
+    "hhmm": "time of day as a number",
+    "given": "as --time-format says",
+}
+
+
+def month_of(word: str) -> int:
+    """The number of a month by its name or its first letters in several languages; 0 for none.
+
+    Examples
+    --------
+    >>> [month_of(word) for word in ("May", "août", "Juli", "juin", "Oktober", "table")]
+    [5, 8, 7, 6, 10, 0]
+    """
+    plain = "".join(c for c in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(c))
+    return _MONTHS.get(plain[:4], _MONTHS.get(plain[:3], 0))
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """What texts say: microseconds as printed, the offset printed beside them in minutes, and which are no time."""
+
+    printed: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    has_offset: NDArray[np.bool_]
+    valid: NDArray[np.bool_]
+    has_time: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StampForm:
+    """How a column writes times.
+
+    Parameters
+    ----------
+    name
+        A key of `WORDS`.
+    is_range
+        Whether a cell holds the start and the end of an interval.
+    pattern
+        With name "given": as `strptime` takes it.
+    """
+
+    name: str
+    is_range: bool = False
+    pattern: str = ""
+
+    def read(self, texts: pl.Series) -> Stamps:
+        """Read texts without blanks at their ends."""
+        if self.is_range:
+            texts = _parts(texts, "start")
+        if self.name in ("epoch", "epoch_ms"):
+            return _epoch(texts, SECOND if self.name == "epoch" else 1000)
+        if self.name == "given":
+            return _given(texts, self.pattern)
+        if self.name == "hhmm":
+            return _hhmm(texts)
+        return _calendar(texts, self.name)
+
+    def read_end(self, texts: pl.Series) -> Stamps:
+        """The ends of ranges; of those without a date, the time of day alone."""
+        ends = _parts(texts, "end")
+        whole = StampForm(self.name).read(ends)
+        return whole if whole.valid.any() else StampForm("time").read(ends)
+
+
+def _parts(texts: pl.Series, part: str) -> pl.Series:
+    whole = texts.str.extract_groups(_RANGE).struct.field(part)
+    return texts.str.extract_groups(_CLOCK_RANGE).struct.field(part).fill_null(whole).str.strip_chars()
+
+
+def _numbers(texts: pl.Series, default: int) -> NDArray[np.int64]:
+    return np.array(texts.cast(pl.Int64, strict=False).fill_null(default).to_numpy(), dtype=np.int64)
+
+
+def _stamps(printed: NDArray[np.int64], valid: NDArray[np.bool_], has_time: NDArray[np.bool_]) -> Stamps:
+    none = np.zeros(len(printed), dtype=np.int64)
+    return Stamps(np.where(valid, printed, 0), none, np.zeros(len(printed), dtype=bool), valid, has_time)
+
+
+def _calendar(texts: pl.Series, name: str) -> Stamps:
+    parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
+    shaped = parts["hour"].is_not_null().to_numpy()
+    hour, minute, second = (_numbers(parts[part], 0) for part in ("hour", "minute", "second"))
+    fraction = _numbers(parts["fraction"].str.pad_end(6, "0").str.slice(0, 6), 0)
+    half = parts["half"].str.slice(0, 1).str.to_lowercase()
+    has_half = (parts["half"].str.len_chars().fill_null(0) > 0).to_numpy()
+    afternoon = (half == "p").fill_null(False).to_numpy()
+    sane = ~has_half | ((hour >= 1) & (hour <= 12))
+    hour = np.where(has_half, hour % 12 + 12 * afternoon, hour)
+    # 24:00 is how many meters write the midnight that ends a day.
+    sane &= ((hour < 24) | ((hour == 24) & (minute + second + fraction == 0))) & (minute < 60) & (second < 60)
+    sane &= ~shaped | has_half | parts["minute"].is_not_null().to_numpy()
+    clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
+    if name == "time":
+        return _stamps(clock, shaped & sane, shaped)
+    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 0)
+    if name in ("named", "words"):
+        distinct = parts["b"].unique().drop_nulls().to_list()
+        months = {word: month_of(word) for word in distinct}
+        month = _numbers(parts["b"].replace_strict(months, default=0, return_dtype=pl.Int64), 0)
+    else:
+        month = _numbers(parts["b"], 0)
+    short = (parts["a"].str.len_chars().fill_null(0) == 2).to_numpy()
+    year = np.where(short, year + np.where(year < 70, 2000, 1900), year)
+    valid = sane & (year >= 1800) & (year <= 2200) & (month >= 1) & (month <= 12)
+    first = np.where(valid, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    length = ((first + 1).astype("datetime64[D]") - first.astype("datetime64[D]")).astype(np.int64)
+    valid &= (day >= 1) & (day <= length)
+    days = first.astype("datetime64[D]").astype(np.int64) + day - 1
+    offset, has_offset = np.zeros(len(days), dtype=np.int64), np.zeros(len(days), dtype=bool)
+    if parts["offset"].str.len_chars().fill_null(0).max():
+        digits = parts["offset"].str.replace(":", "", literal=True)
+        total = _numbers(digits.str.slice(1, 2), 0) * 60 + _numbers(digits.str.slice(3, 2), 0)
+        offset = np.where(digits.str.starts_with("-").fill_null(False).to_numpy(), -total, total)
+        has_offset = (digits.str.len_chars().fill_null(0) > 0).to_numpy()
+        valid &= np.abs(offset) <= 18 * 60
+    return Stamps(np.where(valid, days * DAY + clock, 0), offset, has_offset, valid, shaped)
+
+
+def _epoch(texts: pl.Series, unit: int) -> Stamps:
+    numbers = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    valid = np.isfinite(numbers) & (np.abs(numbers) < 1e15 / unit * 1e3)
+    instants = np.round(np.where(valid, numbers, 0) * unit).astype(np.int64)
+    none = np.zeros(len(instants), dtype=np.int64)
+    return Stamps(instants, none, np.ones(len(instants), dtype=bool), valid, valid)
+
+
+def _hhmm(texts: pl.Series) -> Stamps:
+    numbers = _numbers(texts, -1)
+    hour, minute = np.divmod(numbers, 100)
+    valid = (numbers >= 0) & (minute < 60) & ((hour < 24) | (numbers == 2400))
+    return _stamps(hour * HOUR + minute * MINUTE, valid, valid)
+
+
+def _given(texts: pl.Series, pattern: str) -> Stamps:
+    aware = "%z" in pattern or "%:z" in pattern
+    try:
+        found = texts.str.to_datetime(pattern, strict=False, time_unit="us", time_zone="UTC" if aware else None)
+    except pl.exceptions.PolarsError:
+        found = texts.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
+    valid = found.is_not_null().to_numpy()
+    instants = np.array(found.cast(pl.Int64).fill_null(0).to_numpy(), dtype=np.int64)
+    has_time = np.full(len(instants), any(mark in pattern for mark in ("%H", "%I", "%T", "%R", "%k")))
+    return Stamps(instants, np.zeros(len(instants), dtype=np.int64), np.full(len(instants), aware), valid, has_time)
+
+
+ENOUGH = 0.9
+"""The share of its cells that must be times for a column to be one; the others are counted and told."""
+
+
+def share_with(texts: pl.Series, pattern: str) -> float:
+    """The share of texts in which a pattern is found."""
+    return int(texts.str.contains(pattern).sum()) / max(1, len(texts))
+
+
+def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
+    """The form of a column of different texts, stripped and not empty, and a doubt about it; None where it has none."""
+    if not len(texts):
+        return None
+    some = texts.head(400)
+    if share_with(some, r"\d") < ENOUGH:
+        return None
+    if share_with(some, r"^\d+(?:\.0)?$") >= ENOUGH:
+        return _digits(texts)
+    two = r"\d{1,2}[:.h]\d{2}.*\d{1,2}[:.h]\d{2}|\d{4}-\d\d-\d\d.*/\d{4}-\d\d-\d\d"
+    if share_with(some, two) >= ENOUGH:
+        starts = _parts(some, "start")
+        if starts.null_count() <= (1 - ENOUGH) * len(some) and (found := find_form(starts.drop_nulls().unique())):
+            return StampForm(found[0].name, is_range=True), found[1]
+    for name in ("time", "ymd", "named", "words"):
+        if StampForm(name).read(some).valid.mean() >= ENOUGH:
+            return StampForm(name), ""
+    return _day_or_month(texts)
+
+
+def _digits(texts: pl.Series) -> tuple[StampForm, str] | None:
+    """Whole numbers: a date written without marks, or seconds since 1970."""
+    lengths = texts.str.len_chars()
+    if lengths.min() == lengths.max() and lengths[0] in (8, 12, 14):
+        found = StampForm("compact").read(texts)
+        if found.valid.all() and np.all(found.printed < 2**60):
+            return StampForm("compact"), ""
+    numbers = texts.cast(pl.Float64, strict=False)
+    low, high = numbers.min(), numbers.max()
+    if isinstance(low, float) and isinstance(high, float) and len(texts) > 1:
+        for name, unit in (("epoch", 1.0), ("epoch_ms", 1000.0)):
+            # 1995 to 2035, and milliseconds rarely finer than a second.
+            coarse = unit == 1.0 or 2 * int((numbers % unit == 0).sum()) > len(texts)
+            if low / unit >= 7.9e8 and high / unit <= 2.05e9 and coarse:
+                return StampForm(name), ""
+    return None
+
+
+def _day_or_month(texts: pl.Series) -> tuple[StampForm, str] | None:
+    day_first, month_first = StampForm("dmy").read(texts), StampForm("mdy").read(texts)
+    shares = day_first.valid.mean(), month_first.valid.mean()
+    if max(shares) < ENOUGH:
+        return None
+    if min(shares) < max(shares):
+        return StampForm("dmy" if shares[0] > shares[1] else "mdy"), ""
+    steps = [_n_next_days(stamps.printed) for stamps in (day_first, month_first)]
+    if steps[0] != steps[1]:
+        return StampForm("dmy" if steps[0] > steps[1] else "mdy"), ""
+    if texts.str.contains(r"(?i)[ap]\.?m\.?$").any():
+        return StampForm("mdy"), ""
+    doubt = "Nothing in the dates tells day from month; the day is taken to come first. --time-format decides it."
+    return StampForm("dmy"), doubt if not np.array_equal(day_first.printed, month_first.printed) else ""
+
+
+def _n_next_days(printed: NDArray[np.int64]) -> int:
+    """How many different days follow the one before."""
+    days = np.unique(printed // DAY)
+    return int((np.diff(days) == 1).sum())
+
+
+_LABEL = re.compile(
+    r"(?P<before>.*?)(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::\d{2})?(?: *(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?P<after>\D.*)?$"
+)
+
+
+def time_of_label(label: str) -> tuple[str, int] | None:
+    """The time of day in the name of a column and what stands before it, such as ("", 30 minutes) for [00:30].
+
+    Examples
+    --------
+    >>> [time_of_label(label)[1] // MINUTE for label in ("[00:30]", "12:00 AM", "kWh 24:00", "00:30-01:00")]
+    [30, 0, 1440, 30]
+    """
+    found = _LABEL.match(label.strip())
+    if found is None:
+        return None
+    hour, minute = int(found["hour"]), int(found["minute"])
+    if found["half"]:
+        hour = hour % 12 + 12 * (found["half"].lower() == "p")
+    if (
+        minute > 59
+        or hour > 24
+        or (hour == 24 and minute)
+        or re.search(r"\d", found["before"].split()[-1] if found["before"].split() else "")
+    ):
+        return None
+    return found["before"].strip(" [("), (hour * 60 + minute) * MINUTE
