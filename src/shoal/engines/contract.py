@@ -119,7 +119,8 @@ class Reading:
             )
         if unknown := [f"{name}=" for name in settings if name in OPTIONS and not OPTIONS[name].on_engines]:
             raise ParameterError(
-                f"An engine reads Parquet as it is and knows no {', '.join(unknown)}. Leave it out, or leave out engine=."
+                f"An engine reads Parquet as it is and knows no {', '.join(unknown)}. Leave it out, or read without "
+                "an engine."
             )
         return PanelShards.of(read_series(self, source, **settings), shard_size)
 

@@ -116,8 +116,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     time_format
         How times are written, such as "%d/%m/%Y %H:%M". Found by itself.
     dst
-        What the hour is that the clock shows twice in autumn: "infer" tells by the order of the rows of a series, "first"
-        and "second" take it for summer or winter time, "fail" refuses it.
+        What the hour is that the clock shows twice in autumn: "infer" tells by the order of the rows of a series,
+        "first" and "second" take it for summer or winter time, "fail" refuses it.
     interval
         Whether a time is the "start" or the "end" of its interval. "auto" goes by what the table shows; ends become
         starts.
