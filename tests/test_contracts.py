@@ -14,7 +14,7 @@ from shoal.errors import ParameterError, ShoalError
 from shoal.guarantees import build_guarantee
 from shoal.guarantees.crowds import published_classes
 from shoal.model import Profiles
-from shoal.process import catalogue
+from shoal.process.catalogue import catalogue
 
 K = 3
 

@@ -300,7 +300,13 @@ def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters,
         "Sums scaled up for lack of readings: 1 (each had at least 0.75 of them). "
         "Series dropped because of gaps: 1."
     )
-    assert f"input             {said}\n" in capsys.readouterr().out
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in lines[:4]] == ["read", "dropped", "changed", "release"]
+    dropped = "Steps taken as missing for lack of readings: 1. Series dropped because of gaps: 1."
+    assert lines[1][1] == dropped
+    assert lines[2][1] == said.replace("Steps taken as missing for lack of readings: 1. ", "").removesuffix(
+        " Series dropped because of gaps: 1."
+    )
     reading = json.loads((meters / "out" / "release.json").read_text())["input"]["reading"]
     assert {name: n for name, n in reading.items() if type(n) is int} == {
         "repeated": 3,
@@ -317,7 +323,7 @@ def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters,
 
 def test_nothing_is_said_where_nothing_was_done(meters, capsys):
     assert anonymize("-o", "out") == 0
-    assert "input " not in capsys.readouterr().out
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[:2]] == ["read", "release"]
     page = (meters / "out" / "report.html").read_text()
     for words in (
         "Exact repeats",

@@ -15,7 +15,7 @@ SHOWN = {
     "sequence": SERIES | {"pseudonyms"},
     "insecure": SERIES | {"pseudonyms"},
     "accepted": SERIES | {"accepted"},
-    "filled": SERIES | {"input"},
+    "filled": SERIES | {"dropped", "changed"},
     "labels of others": SERIES | {"metric"},
     "gaps": SERIES | {"withheld"},
     "nlk": SERIES | {"not released"},

@@ -19,7 +19,7 @@ _HOW = {
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List every method, guarantee, attack and measure with its parameters."""
-    from shoal.process import catalogue
+    from shoal.process.catalogue import catalogue
 
     entries = catalogue()
     if as_json:

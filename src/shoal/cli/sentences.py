@@ -55,7 +55,8 @@ def _has_groups(told: Told) -> bool:
 
 
 ROWS: tuple[Row, ...] = (
-    Row("input", lambda t: bool(_account(t)), lambda t: _account(t)),
+    Row("dropped", lambda t: bool(_account(t, "dropped")), lambda t: _account(t, "dropped")),
+    Row("changed", lambda t: bool(_account(t, "changed")), lambda t: _account(t, "changed")),
     Row(
         "pseudonyms",
         lambda t: bool(t.certificate.get("pseudonyms_note")),
@@ -140,10 +141,14 @@ def release_rows(told: Told) -> list[tuple[str, str]]:
     """The short table of a release."""
     verdicts = [(guarantee["name"], _verdict(guarantee["verdict"])) for guarantee in told.certificate["guarantees"]]
     said = [(row.name, row.says(told)) for row in ROWS if row.when(told)]
-    before = [row for row in said if row[0] == "input"]
+    before = [row for row in said if row[0] in _OF_INPUT]
     *gained, cost = [figure["sentence"] for figure in told.certificate.get("kept", ())] or [""]
     kept = [*(("kept", text) for text in gained), *([("cost", cost)] if cost else [])]
-    return [("release", str(told.path)), *before, *verdicts, *said[len(before) :], *kept]
+    return [*before, ("release", str(told.path)), *verdicts, *said[len(before) :], *kept]
+
+
+_OF_INPUT = ("dropped", "changed")
+"""What was done to the input: said beside what was read."""
 
 
 def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,10 +172,10 @@ def warn_of_suppression(release: Release) -> None:
         print(f"shoal: {warning}", file=sys.stderr)
 
 
-def _account(told: Told) -> str:
+def _account(told: Told, part: str) -> str:
     from shoal.model import account_of
 
-    return " ".join(account_of(told.certificate["input"]["reading"]))
+    return " ".join(account_of(told.certificate["input"]["reading"], part))
 
 
 def _verdict(verdict: dict[str, Any]) -> str:

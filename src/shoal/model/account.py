@@ -10,28 +10,34 @@ _SOURCES = {"name": "by the name of the column", "setting": "as the publisher sa
 _MOST = 10**15  # a certificate is read from anywhere; a longer number is no count
 
 
-def account_of(reading: Mapping[str, Any]) -> list[str]:
+def account_of(reading: Mapping[str, Any], part: str | None = None) -> list[str]:
     """Sentences about a certificate's `input.reading`, each only where it is true; none where nothing was changed.
+
+    `part` is "dropped" for what was left out, "changed" for what was filled, merged and gathered, or None for all.
 
     Examples
     --------
     >>> account_of({"align": "exact", "duplicates": "fail", "repeated": 2})
     ['Exact repeats taken once: 2.']
+    >>> account_of({"align": "exact", "repeated": 2, "dropped_series": 1}, "dropped")
+    ['Series dropped because of gaps: 1.']
     """
     n = {name: value for name, value in reading.items() if type(value) is int and 0 < value < _MOST}
     said = []
     if "repeated" in n:
-        said.append(f"Exact repeats taken once: {n['repeated']:,}.")
+        said.append(("changed", f"Exact repeats taken once: {n['repeated']:,}."))
     if "merged" in n:
         how = _DUPLICATES.get(str(reading.get("duplicates"))[:20], "one counts")
-        said.append(f"Readings merged with a different one of the same series and instant: {n['merged']:,} ({how}).")
+        merged = f"Readings merged with a different one of the same series and instant: {n['merged']:,} ({how})."
+        said.append(("changed", merged))
     said += _gathered(reading, n)
     what = "Weeks" if reading.get("split") == "week" else "Days"
     said += [f"{what} {why}: {n[name]:,}." for name, why in _SPLIT if name in n]
     if "interpolated" in n:
-        said.append(f"Readings interpolated inside short gaps: {n['interpolated']:,}.")
-    said += [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]
-    return said
+        said.append(("changed", f"Readings interpolated inside short gaps: {n['interpolated']:,}."))
+    dropped = [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]
+    said += [("dropped", sentence) for sentence in dropped]
+    return [sentence for kind, sentence in said if part in (None, kind)]
 
 
 _SPLIT = (
@@ -42,7 +48,7 @@ _SPLIT = (
 _DROPPED = (("dropped_series", "series"), ("dropped_instants", "instants"))
 
 
-def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[str]:
+def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[tuple[str, str]]:
     """About buckets, which are steps of the panel."""
     word, _, rest = str(reading.get("align"))[:60].partition(":")
     if word != "resample":
@@ -50,16 +56,16 @@ def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[str]:
     step, _, by = rest.partition(":")
     source = _SOURCES.get(str(reading.get("quantity_from"))[:20])
     what = f"{str(reading.get('quantity'))[:60]}, {source}" if source else "their quantity is unknown"
-    said = [f"Readings gathered into steps of {step} by {by} ({what})."]
+    said = [("changed", f"Readings gathered into steps of {step} by {by} ({what}).")]
     share = str(reading.get("complete"))[:20]
     if share == "any":
-        said.append("Each step with a reading was taken as it is; gaps inside it were not looked for.")
+        said.append(("changed", "Each step with a reading was taken as it is; gaps inside it were not looked for."))
     if "incomplete" in n:
-        said.append(f"Steps taken as missing for lack of readings: {n['incomplete']:,}.")
+        said.append(("dropped", f"Steps taken as missing for lack of readings: {n['incomplete']:,}."))
     if "scaled" in n:
-        said.append(f"Sums scaled up for lack of readings: {n['scaled']:,} (each had at least {share} of them).")
+        scaled = f"Sums scaled up for lack of readings: {n['scaled']:,} (each had at least {share} of them)."
+        said.append(("changed", scaled))
     if "partial" in n:
-        said.append(
-            f"Steps taken as they are that lack readings: {n['partial']:,} (each has at least {share} of them)."
-        )
+        partial = f"Steps taken as they are that lack readings: {n['partial']:,} (each has at least {share} of them)."
+        said.append(("changed", partial))
     return said

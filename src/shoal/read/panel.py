@@ -124,7 +124,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     null
         Words that mean a missing reading, such as "NA,Null,-". Found by themselves.
     register
-        "difference" turns the readings of a register, which only grow, into what was used between them; "keep" does not.
+        "difference" turns the readings of a register, which only grow, into what was used between them; "keep" leaves
+        them.
     split
         "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
         weekend and month as attributes; by the local clock. Days without the usual instants, as those on which the
