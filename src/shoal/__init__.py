@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
     from shoal.process import publish
+    from shoal.process.look import look
     from shoal.read import read_events, read_panel
     from shoal.release import load_release, verify
 
@@ -72,6 +73,7 @@ _HOMES = {
     "Transformation": "shoal.methods",
     "Verdict": "shoal.model",
     "load_release": "shoal.release",
+    "look": "shoal.process.look",
     "publish": "shoal.process",
     "read_events": "shoal.read",
     "read_panel": "shoal.read",
@@ -118,6 +120,7 @@ __all__ = [
     "features",
     "guarantees",
     "load_release",
+    "look",
     "methods",
     "publish",
     "queries",

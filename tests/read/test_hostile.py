@@ -49,8 +49,8 @@ BAD = {
     "zero bytes late": (lambda: rows_and_one_more(b"a\0b,1,2,x\n"), "zero bytes in the middle"),
     "a million columns": (lambda: b"id," + b",".join(b"%d" % i for i in range(10**6)) + b"\na\n", "more than 200000"),
     "a header longer than a block": (lambda: b"id," + b"x" * (17 << 20), "The first line of a file is longer than 16"),
-    "no line breaks": (lambda: HEADER + b"a," * (9 << 20), "longer than 16 MiB|another number of"),
-    "open quote at the top": (lambda: quote_in_a_column_nobody_reads(0.0), "longer than 16 MiB: perhaps a quotation"),
+    "no line breaks": (lambda: HEADER + b"a," * (9 << 20), "longer than 4 MiB|another number of"),
+    "open quote at the top": (lambda: quote_in_a_column_nobody_reads(0.0), "longer than 4 MiB: perhaps a quotation"),
     "open quote near the end": (
         lambda: quote_in_a_column_nobody_reads(0.5, 20_000_000),
         "quotation mark in a file is never",

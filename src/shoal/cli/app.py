@@ -20,6 +20,7 @@ from shoal.cli.grow import grow
 from shoal.cli.label import label
 from shoal.cli.learn import learn
 from shoal.cli.ledger import ledger
+from shoal.cli.look import look
 from shoal.cli.methods import methods
 from shoal.cli.options import MethodCommand
 from shoal.cli.policy import policy
@@ -45,6 +46,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command()(look)
 app.command()(demo)
 app.command()(simulate)
 app.command(cls=MethodCommand)(anonymize)

@@ -6,12 +6,26 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
 def print_json(content: Any) -> None:
     """One JSON document on standard output."""
     print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file, over nothing."""
+    from shoal.errors import ReleaseError
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ReleaseError(f"{str(path)!r} exists. Choose another name or remove it.") from None
+    except OSError as error:
+        raise ReleaseError(f"Cannot write {str(path)!r}: {error.strerror}.") from None
 
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:

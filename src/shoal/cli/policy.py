@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.output import print_json
+from shoal.cli import reading
+from shoal.cli.output import print_json, write_new
 
 policy = typer.Typer(
     name="policy",
@@ -19,24 +20,29 @@ policy = typer.Typer(
 
 @policy.command()
 def init(
-    source: Annotated[Path, typer.Argument(help="The table: a CSV or Parquet file.")],
-    id: Annotated[str | None, typer.Option("--id", help="Column that names the series.")] = None,
-    time: Annotated[str | None, typer.Option(help="Column with the timestamp.")] = None,
-    layout: Annotated[
-        str, typer.Option(help="wide where a table with a row per instant has a column per subject.")
-    ] = "auto",
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(help="The table; whatever shoal look reads.")],
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
+    layout: reading.Layout = "auto",
+    timezone: reading.Timezone = None,
+    sheet: reading.Sheet = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The policy file to write. Default: standard output.")
     ] = None,
 ) -> None:
-    """Look at a table's columns and propose a policy with a role for each; correct it before use."""
-    from shoal.process.policy import propose_policy, write_policy
+    """Look at a table and write what was found as a policy; read it before use."""
+    from shoal.process.look import look
 
-    text = propose_policy(source, id=id, time=time, layout=layout)
+    found = look(source, **reading.settings_of(ctx))
+    found.require_subjects()
+    text = found.policy
     if out is None:
         print(text, end="")
         return
-    write_policy(out, text)
+    write_new(out, text)
     print(f"{out}  read every line before you use it, then: shoal run {out}")
 
 

@@ -7,7 +7,7 @@ around it (the median over six hours before and after):
     autumn   twice if at least 1.8 times the rows are there, once if between 0.8 and 1.2 times
 
 A zone explains the times if at least one change shows and none speaks against it. Many zones have the same changes; the
-one named stands for all of them. Times that name the end of an interval show the changes one step later.
+one named stands for all of them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ class ClockChanges:
     """Autumns in which the hour comes twice."""
     n_once: int
     """Autumns in which the hour comes once, so that one of the two is lost."""
-    at_end: bool
-    """Whether the changes show one step late, as where times name the end of an interval."""
 
 
 def find_clock_changes(instants: Instants, step: int | None) -> ClockChanges | None:
@@ -50,18 +48,11 @@ def find_clock_changes(instants: Instants, step: int | None) -> ClockChanges | N
     rows = np.zeros(len(grid), dtype=np.int64)
     places, late = np.divmod(instants.times - first, step)
     np.add.at(rows, places[late == 0], instants.rows[late == 0])
-    found = [
-        changes
-        for late in (0, step)
-        for name in CHANGING
-        if (changes := _changes(name, grid - late, rows, step, at_end=late > 0)) is not None
-    ]
+    found = [changes for name in CHANGING if (changes := _changes(name, grid, rows, step)) is not None]
     return max(found, key=lambda each: each.n_skipped + each.n_twice, default=None)
 
 
-def _changes(
-    name: str, grid: NDArray[np.int64], rows: NDArray[np.int64], step: int, *, at_end: bool
-) -> ClockChanges | None:
+def _changes(name: str, grid: NDArray[np.int64], rows: NDArray[np.int64], step: int) -> ClockChanges | None:
     _, twice, never = Zone(name).to_utc(grid)
     counts = {"skipped": 0, "twice": 0, "once": 0}
     for start, end in _runs(never):
@@ -77,7 +68,7 @@ def _changes(
         counts["once"] += bool(0.8 <= share <= 1.2)
     if not counts["skipped"] and not counts["twice"]:
         return None
-    return ClockChanges(name, counts["skipped"], counts["twice"], counts["once"], at_end)
+    return ClockChanges(name, counts["skipped"], counts["twice"], counts["once"])
 
 
 def _runs(which: NDArray[np.bool_]) -> list[tuple[int, int]]:

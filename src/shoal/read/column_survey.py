@@ -110,6 +110,16 @@ class ColumnSurvey:
             seen.sum() > 20 and 2 * self._varies.sum() > seen.sum()
         )
 
+    def _join(self, owner: NDArray[np.int64]) -> None:
+        self._grow(len(owner))
+        codes, varies = np.full(int(owner.max()) + 1, -1, dtype=np.int64), self._varies[: len(owner)]
+        seen = np.flatnonzero(self._codes[: len(owner)] >= 0)
+        codes[owner[seen]] = self._codes[seen]
+        joined = np.zeros(len(codes), dtype=bool)
+        joined[owner[varies]] = True
+        joined[owner[seen[codes[owner[seen]] != self._codes[seen]]]] = True
+        self._codes, self._varies = codes, joined
+
     def _grow(self, n_series: int) -> None:
         more = n_series - len(self._codes)
         if more > 0:
@@ -126,8 +136,10 @@ class ColumnSurvey:
             places = pc.index_in(entries, value_set=self._known)
         return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def finish(self) -> ColumnCounts:
-        """The counts."""
+    def finish(self, owner: NDArray[np.int64] | None = None) -> ColumnCounts:
+        """The counts; by the owner of each series where several belong together."""
+        if owner is not None and len(owner):
+            self._join(owner)
         seen = self._codes >= 0
         n_series, n_varying = int(seen.sum()), int(self._varies.sum())
         if self._given_up or not n_series:

@@ -37,8 +37,8 @@ _PICTURED = 100_000
 """Series whose coverage is counted; of more, the first."""
 
 _ENOUGH, _GROWS, _FALLS = 20, 10, 0.001
-_BUCKET_BITS = 47
-"""A float without its 47 last bits: sign, exponent and 5 bits, so 32 buckets from each power of two to the next."""
+_BUCKET_BITS = 45
+"""A float without its 45 last bits: sign, exponent and 7 bits, so 128 buckets from each power of two to the next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,17 +157,21 @@ class Survey:
         per_series = (last - first) // self.step + 1
         return max(0, per_series * self.n_series - self.n_readings)
 
-    def quantile(self, share: float) -> float:
-        """A reading that about this share of all are at most; exact to 3 %."""
-        keys = np.arange(len(self.sizes), dtype=np.uint64)
-        lower = (keys << np.uint64(_BUCKET_BITS)).view(np.float64)
+    def buckets(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Sizes of readings in ascending order, exact to 1 %, and how many readings have each."""
         known = np.flatnonzero(self.sizes)
-        order = known[np.argsort(lower[known], kind="stable")]
-        reached = np.cumsum(self.sizes[order])
+        lower = (known.astype(np.uint64) << np.uint64(_BUCKET_BITS)).view(np.float64)
+        order = np.argsort(lower, kind="stable")
+        return lower[order], self.sizes[known[order]]
+
+    def quantile(self, share: float) -> float:
+        """A reading that about this share of all are at most; exact to 1 %."""
+        values, counts = self.buckets()
+        reached = np.cumsum(counts)
         if not len(reached):
             return float("nan")
         at = int(np.searchsorted(reached, share * reached[-1]))
-        return float(lower[order[min(at, len(order) - 1)]])
+        return float(values[min(at, len(values) - 1)])
 
 
 class SurveyCounter:
@@ -385,12 +389,14 @@ def _most_frequent(lengths: NDArray[np.int64]) -> int:
     return int(found[counts.argmax()])
 
 
-def mean_day(
-    survey: Survey, local: NDArray[np.int64], n_slots: int = 48
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The mean reading at each time of day, and how many readings it is of; `local` is what the clock shows."""
-    slots = local % DAY * n_slots // DAY
+def mean_day(survey: Survey, local: NDArray[np.int64], n_slots: int, crowd: int) -> list[float | None]:
+    """The mean reading at each time of day, over all instants with a crowd of readings; None where there is none.
+
+    `local` is what the clock shows at each instant.
+    """
     at = survey.instants
-    counts = np.bincount(slots, weights=at.readings, minlength=n_slots).astype(np.int64)
-    sums = np.bincount(slots, weights=at.sums, minlength=n_slots)
-    return np.divide(sums, counts, out=np.full(n_slots, np.nan), where=counts > 0), counts
+    enough = at.readings >= crowd
+    slots = (local % DAY * n_slots // DAY)[enough]
+    counts = np.bincount(slots, weights=at.readings[enough], minlength=n_slots).tolist()
+    sums = np.bincount(slots, weights=at.sums[enough], minlength=n_slots).tolist()
+    return [total / count if count else None for total, count in zip(sums, counts, strict=True)]

@@ -29,7 +29,8 @@ _GLANCE = 1 << 17
 _TAIL = 1 << 12
 _LOOKED_AT = 400
 """Rows from which the shape of a table is found."""
-_BLOCK = 1 << 24
+_BLOCK = 1 << 22
+"""Bytes read at once; a row must fit into them. Some 40 blocks are held at a time."""
 
 _STAMP = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d)|\d{1,2}:\d{2}|\d{1,2}[-/. ]*[^\W\d_]{3,9}[-/., ]+\d{2,4}|"

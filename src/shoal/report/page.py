@@ -41,15 +41,16 @@ def render(certificate: Mapping[str, Any]) -> str:
     True
     """
     facts = _facts(certificate)
-    page = _template().render(facts, script=_plotly())
+    page = template("page.html.j2").render(facts, script=_plotly())
     if len(page.encode()) > MAX_BYTES:
         # Figures never get this far, but another version of the plotting script might.
-        page = _template().render(facts, script="")
+        page = template("page.html.j2").render(facts, script="")
     return page
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A template of this room, with text escaped and the words of the house as filters."""
     environment = Environment(
         loader=PackageLoader("shoal.report"),
         autoescape=True,
@@ -65,7 +66,7 @@ def _template() -> Template:
         plural=words.plural,
         title_of=words.title,
     )
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 @cache

@@ -1,7 +1,6 @@
 """The policy file: what the data are, who may want to know, what must hold, and what to try."""
 
 from shoal.process.policy.loading import load_policy, parse_policy
-from shoal.process.policy.proposing import propose_policy, write_policy
 from shoal.process.policy.schema import (
     Adversary,
     Data,
@@ -26,6 +25,4 @@ __all__ = [
     "load_policy",
     "parse_policy",
     "policy_schema",
-    "propose_policy",
-    "write_policy",
 ]

@@ -1,0 +1,51 @@
+"""`shoal look`: everything about a table at once, without changing it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shoal.cli import reading
+from shoal.cli.output import print_table, steps, write_new
+
+
+def look(
+    ctx: typer.Context,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="TABLE", help="File, folder or pattern, or an address; as for shoal anonymize."),
+    ] = None,
+    id: reading.Id = None,
+    time: reading.Time = None,
+    value: reading.Value = None,
+    subject: reading.Subject = None,
+    layout: reading.Layout = "auto",
+    timezone: reading.Timezone = None,
+    sql: reading.Sql = None,
+    sheet: reading.Sheet = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures; keep it to yourself.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Say what a table is, what is wrong with it, and which command publishes it.
+
+    Nothing is written unless --html is given. No reading and no identifier is shown.
+    """
+    from shoal.process.look import look as look_at
+
+    with steps() as progress:
+        progress.start("looking")
+        found = look_at(source, **reading.settings_of(ctx))
+    if html is not None:
+        write_new(html, found.to_html())
+    if as_json:
+        print(found.to_json())
+        return
+    problems = [(f"{number}.", text) for number, text in enumerate(found.problems, 1)]
+    print_table([*found.rows, *problems])
+    print(f"\n{found.command}\n\n{found.policy}", end="")
+    if html is not None:
+        print(f"\n{html}  a page with pictures; keep it to yourself")

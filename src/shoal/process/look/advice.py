@@ -1,0 +1,286 @@
+"""How a table is best read, and what stands in the way: settings of `read_panel`, and problems with their flags.
+
+Nothing is chosen that would change a reading without saying so: each setting beyond names of columns belongs to a
+problem that tells what it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.process.look.findings import Findings, identifies
+from shoal.read.durations import DAY, HOUR, write_duration
+from shoal.read.numbers import MISSING_WORDS
+from shoal.read.understanding import Part, Shape
+
+K = 10
+"""The crowd that the ready command asks for, where there are enough subjects."""
+
+_KEPT = 0.8
+"""Share of the series that must be left after filling and dropping; if fewer would be, gaps are kept."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something the publisher must know before reading, and the option that settles it."""
+
+    name: str
+    sentence: str
+    flag: str | None = None
+    """As the command line has it; None where no option does."""
+
+    def as_dict(self) -> dict[str, str | None]:
+        """For `--json`."""
+        return {"name": self.name, "sentence": self.sentence, "flag": self.flag}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Settings that read the table, the largest sensible k, and the problems, most important first."""
+
+    settings: dict[str, Any]
+    k: int
+    problems: tuple[Problem, ...]
+
+
+def advise(found: Findings, said: dict[str, Any]) -> Advice:
+    """What to do with a table; what the caller said stays."""
+    settings = _columns(found) | said
+    problems: list[Problem] = []
+    for part in (_unlike, _subjects, _words, _registers, _interval, _clock, _long_days, _conflicts, _instants, _gaps):
+        problems += part(found, settings)
+    left = _subjects_left(found, settings)
+    k = K if left >= 2 * K else max(2, left // 2)
+    if left < 2 * K:
+        few = "no crowd to hide in" if left < 4 else f"k can be {k} at most"
+        problems.insert(
+            int(bool(found.unlike)),
+            Problem("few subjects", f"{_plural(left, 'subject')} can be published together: {few}.", f"--k {k}"),
+        )
+    problems += [*_doubts(found), *_people(found), *_odd_series(found)]
+    return Advice(settings, k, tuple(problems))
+
+
+def _columns(found: Findings) -> dict[str, Any]:
+    """The columns by name, where naming them reads the table as it was understood; all others find themselves."""
+    understanding = found.understanding
+    if understanding.shape is Shape.COLUMN_PER_SERIES and found.by_name:
+        time = understanding.column(Part.TIME)
+        return {} if time is None or found.unlike else {"time": time.name, "layout": "wide"}
+    if understanding.shape is not Shape.LONG or not found.nameable:
+        return {}
+    names = {role: [c.name for c in understanding.columns if c.role is role] for role in (Part.ID, Part.TIME)}
+    values = [column.name for column in understanding.columns if column.role is Part.VALUE]
+    return {"id": names[Part.ID][0], "time": names[Part.TIME][0], "value": values}
+
+
+def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    """Columns that may be no subjects: only the publisher knows, so that nothing is set."""
+    if not found.unlike or "layout" in settings:
+        return []
+    n = found.understanding.n_value_columns
+    return [
+        Problem(
+            "sensors of one place?",
+            f"{n} columns have readings, and {found.unlike}. They may be sensors of one place rather than subjects; "
+            "then a guarantee would count sensors as a crowd. Take them for subjects only if they are.",
+            "--layout wide",
+        )
+    ]
+
+
+def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    subject = found.subject
+    if subject is None:
+        return []
+    settings["subject"] = subject.name
+    if not subject.n_shared:
+        return []
+    sentence = (
+        f"{found.n_meters:,} meters belong to {found.n_subjects:,} subjects: {subject.n_shared:,} of them, by column "
+        f"{subject.name!r}, have several. k must count subjects."
+    )
+    return [Problem("accounts with several meters", sentence, f"--subject {subject.name}")]
+
+
+def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    """Words beyond those that reading takes for missing by itself, and text that is neither word nor number."""
+    problems = [Problem("unreadable", trouble) for trouble in found.troubles]
+    odd = [word for word in found.null_words if word.lower() not in MISSING_WORDS]
+    if odd and found.words:
+        settings.setdefault("null", ",".join(found.null_words))
+        n = sum(n for word, n in found.words.items() if word in odd)
+        sentence = f"Words in place of readings that mean missing: {', '.join(odd)}, {_plural(n, 'time')}."
+        problems.append(Problem("words for missing", sentence, f"--null {settings['null']}"))
+    if n := found.words.get("", 0):
+        sentence = f"{_plural(n, 'cell')} with text where a reading should be. Say which words mean missing."
+        problems.append(Problem("text among readings", sentence, "--null WORD"))
+    return problems
+
+
+def _interval(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    interval, why = found.interval
+    if interval != "end" or found.understanding.shape is not Shape.LONG:
+        return []
+    settings.setdefault("interval", "end")
+    return [Problem("ends of intervals", f"Times name the end of an interval: {why}.", "--interval end")]
+
+
+def _registers(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    survey = found.survey
+    n, live = int(survey.registers.sum()), int((~survey.empty & ~survey.zero).sum())
+    if not n or 2 * n < live:
+        return []
+    sentence = f"{n:,} of {survey.n_series:,} series only grow: they are readings of a register, not what was used."
+    settings.setdefault("register", "difference")
+    return [Problem("registers", sentence, "--register difference")]
+
+
+def _clock(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    changes = found.changes
+    if changes is None:
+        return []
+    shown = []
+    if changes.n_skipped:
+        shown.append("an hour is missing in spring")
+    if changes.n_twice:
+        shown.append("an hour comes twice in autumn")
+    if changes.n_once:
+        shown.append("an hour that should come twice in autumn comes once")
+    settings.setdefault("timezone", changes.zone)
+    sentence = (
+        f"Times are those of a local clock with summer time: {' and '.join(shown)}, as in {changes.zone} and other "
+        "zones with these changes."
+    )
+    problems = [Problem("local clock", sentence, f"--timezone {changes.zone}")]
+    if found.n_undecided and changes.n_twice + changes.n_once:
+        settings.setdefault("dst", "first")
+        sentence = (
+            "In the hour that comes twice, some series have more or fewer than two rows for a time; where their order "
+            "does not tell, the first hour is meant."
+        )
+        problems.append(Problem("autumn hour", sentence, "--dst first"))
+    return problems
+
+
+def _long_days(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    n = found.n_beyond
+    if not n or "timezone" in settings:
+        return []
+    sentence = f"{_plural(n, 'reading')} of a 25th hour: the days are those of a local clock that goes back in autumn."
+    if (zone := found.long_days) is None:
+        return [Problem("local days", f"{sentence} Name its zone.", "--timezone ZONE")]
+    settings["timezone"] = zone
+    sentence += f" {zone} has such a day in the table, as do other zones."
+    return [Problem("local days", sentence, f"--timezone {zone}")]
+
+
+def _conflicts(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    n = found.n_conflicting
+    if not n:
+        return []
+    settings["duplicates"] = "first"
+    more = f" Rows that repeat another exactly count once: {found.n_repeated:,}." if found.n_repeated else ""
+    sentence = f"Rows with the series and time of another and a different reading: {n:,}.{more}"
+    return [Problem("duplicates that differ", sentence, "--duplicates first")]
+
+
+def _instants(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    survey = found.survey
+    n, step = found.n_irregular, found.length(survey.step)
+    if not n or step is None:
+        return []
+    settings["align"] = f"resample:{step}"
+    n_own = int((survey.series.steps != survey.step).sum() - (survey.series.steps == 0).sum())
+    other = f" {_plural(n_own, 'series', 'series')} have another step." if n_own > 0 else ""
+    sentence = (
+        f"The times of the table are not evenly spaced: most readings of a series are {step} apart, "
+        f"{survey.n_steps - survey.n_regular:,} of {survey.n_steps:,} differences are not.{other}"
+    )
+    return [Problem("uneven times", sentence, f"--align resample:{step}")]
+
+
+def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    survey, n = found.survey, found.n_absent
+    if found.n_pairs_absent:
+        settings["missing"] = "keep"
+        lack = _plural(found.n_pairs_absent, "channel")
+        sentence = f"{lack} of some meters {'is' if found.n_pairs_absent == 1 else 'are'} not in the table."
+        return [Problem("channels that lack", f"{sentence} {n:,} readings are missing beyond.", "--missing keep")]
+    if not n or survey.step is None:
+        return []
+    longest = _fillable(survey.step, on_clock=found.on_clock)
+    short = write_duration(longest) if found.on_clock else str(longest // survey.step)
+    unfilled = found.by_meter(~survey.unfilled(longest))
+    left = int(unfilled.sum())
+    if left >= _KEPT * found.n_meters:
+        way = f"interpolate:{short}" + (",drop-series" if left < found.n_meters or "align" in settings else "")
+        what = f"gaps up to {short} can be filled, which leaves {left:,} of {found.n_meters:,} meters complete"
+    else:
+        way = "keep"
+        what = f"filling gaps up to {short} would leave {left:,} of {found.n_meters:,} meters, so they are kept"
+    settings["missing"] = way
+    sentence = (
+        f"{n:,} readings are missing ({_percent(n / (n + survey.n_readings))}), {survey.n_missing:,} of them in rows "
+        f"that have none; {int(found.gappy.sum()):,} series have gaps: {what}."
+    )
+    return [Problem("gaps", sentence, f"--missing {way}")]
+
+
+WAYS_OUT = "drop-series, drop-instants, {interpolate: 2h} or keep"
+"""What may become of gaps."""
+
+
+def _fillable(step: int, *, on_clock: bool) -> int:
+    """The longest gap that a straight line may stand for: two hours, or two instants where the step is longer."""
+    return max(2 * HOUR, 2 * step) if on_clock and step < DAY else 2 * step
+
+
+def _subjects_left(found: Findings, settings: dict[str, Any]) -> int:
+    """About how many subjects remain once series with gaps are dropped."""
+    if "drop-series" not in settings.get("missing", "") or found.survey.step is None:
+        return found.n_subjects
+    whole = found.by_meter(~found.survey.unfilled(_fillable(found.survey.step, on_clock=found.on_clock)))
+    return max(0, found.n_subjects - int((~whole).sum()))
+
+
+def _doubts(found: Findings) -> list[Problem]:
+    return [Problem("not settled", doubt) for doubt in found.understanding.doubts]
+
+
+def _people(found: Findings) -> list[Problem]:
+    told = [
+        f"{column.name!r} ({why})"
+        for column in found.columns
+        if (why := identifies(column)) is not None and (found.subject is None or column.name != found.subject.name)
+    ]
+    if not told:
+        return []
+    many = "Columns that identify people" if len(told) > 1 else "A column that identifies people"
+    return [Problem("people", f"{many}: {', '.join(told)}. They are never read unless you name them.")]
+
+
+def _odd_series(found: Findings) -> list[Problem]:
+    survey, problems = found.survey, []
+    if n := int(found.by_meter(survey.empty).sum()):
+        problems.append(Problem("empty meters", f"{_plural(n, 'meter')} without any reading."))
+    if n := int(found.by_meter(survey.zero | survey.empty).sum()) - n:
+        problems.append(Problem("meters of zeros", f"{_plural(n, 'meter')} with zeros alone; they are kept."))
+    if n := int((survey.series.negatives > 0).sum()):
+        total = int(survey.series.negatives.sum())
+        problems.append(
+            Problem(
+                "negative readings",
+                f"{_plural(total, 'negative reading')} in {n} series, as from feeding in; they are kept.",
+            )
+        )
+    return problems
+
+
+def _plural(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"

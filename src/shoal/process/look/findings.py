@@ -1,0 +1,324 @@
+"""What a look found, as figures that may be shown: counts, names of columns and rounded quantiles, no reading, no name.
+
+Quantiles and the mean day are of at least 10 series, and have two digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.read.align import count_irregular
+from shoal.read.clock_changes import ClockChanges
+from shoal.read.column_survey import ColumnCounts, called_like_people
+from shoal.read.durations import DAY, HOUR, write_duration
+from shoal.read.survey import N_BINS, Survey, mean_day
+from shoal.read.understanding import Part, Shape, Understanding
+from shoal.read.zones import CHANGING, find_zone
+
+CROWD = 10
+"""Series that a quantile or a mean must be of to be shown."""
+
+_LINES = 120
+"""Lines of the picture of coverage: of more series, each line is the mean of some that are alike."""
+
+_SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+_BARS = 32
+
+_ACCOUNT_WORDS = "account customer client household home dwelling premise premises property subject person owner"
+_ACCOUNTS = frozenset(_ACCOUNT_WORDS.split())
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A table as it was understood, and as it was counted.
+
+    Parameters
+    ----------
+    understanding
+        What the table is taken for.
+    survey
+        The counts of its series: one for each meter and channel.
+    meters
+        The meter of each series, numbered from 0.
+    columns
+        The counts of further columns.
+    changes
+        The clock that times without a zone follow.
+    zone
+        The zone of the times; None for times without one, and for whole numbers.
+    on_clock
+        Whether times are timestamps.
+    unlike
+        What speaks against taking columns for subjects, in words.
+    words
+        Words that stand in place of readings, and how often; "" for all that do not mean missing as a rule.
+    troubles
+        What would stop a reading, in sentences.
+    by_name
+        Whether the names of the columns were enough to tell what they are.
+    nameable
+        Whether naming id, time and value reads the table in the same way.
+    n_pairs_absent
+        Channels that some meters have and others do not.
+    n_beyond
+        Readings of intervals that a day of 24 hours does not have.
+    """
+
+    understanding: Understanding
+    survey: Survey
+    meters: NDArray[np.int64]
+    columns: tuple[ColumnCounts, ...]
+    changes: ClockChanges | None
+    zone: str | None
+    on_clock: bool
+    unlike: str = ""
+    words: Mapping[str, int] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
+    by_name: bool = False
+    nameable: bool = False
+    n_pairs_absent: int = 0
+    n_beyond: int = 0
+
+    @property
+    def n_meters(self) -> int:
+        """How many different meters there are."""
+        return int(self.meters.max()) + 1 if len(self.meters) else 0
+
+    def by_meter(self, which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which meters have only such series."""
+        n_all = np.bincount(self.meters, minlength=self.n_meters)
+        return np.asarray(np.bincount(self.meters[which], minlength=self.n_meters) == n_all)
+
+    @property
+    def subject(self) -> ColumnCounts | None:
+        """The column with the person behind several meters, by its name and its counts."""
+        named = self.understanding.column(Part.SUBJECT)
+        for column in self.columns:
+            if named is not None and column.name == named.name:
+                return column if column.static else None
+        if named is not None:
+            return None
+        fit = [column for column in self.columns if _like_accounts(column)]
+        return max(fit, key=lambda column: column.n_shared, default=None)
+
+    @property
+    def n_subjects(self) -> int:
+        """Subjects, as far as the columns tell."""
+        subject = self.subject
+        return self.n_meters if subject is None else subject.n_entries + self.n_meters - subject.n_series
+
+    @property
+    def n_autumn(self) -> int:
+        """Rows that are the second of two hours which a clock shows alike."""
+        repeated, conflicting = self._in_autumn()
+        return repeated + conflicting
+
+    def _in_autumn(self) -> tuple[int, int]:
+        at = self.survey.instants
+        if self.changes is None or not self.changes.n_twice or self.survey.step is None:
+            return 0, 0
+        twice = find_zone(self.changes.zone).to_utc(at.times)[1]
+        return int(at.repeated[twice].sum()), int(at.conflicting[twice].sum())
+
+    @property
+    def n_repeated(self) -> int:
+        """Rows that repeat another exactly, and are no second hour."""
+        return self.survey.n_repeated - self._in_autumn()[0]
+
+    @property
+    def n_conflicting(self) -> int:
+        """Rows that contradict another, and are no second hour."""
+        return self.survey.n_conflicting - self._in_autumn()[1]
+
+    @property
+    def n_absent(self) -> int:
+        """Readings that lack between the first and the last time of the table; hours that do not exist are none."""
+        survey = self.survey
+        if survey.step is None:
+            return survey.n_missing
+        times = self.instants
+        per_series = int((times[-1] - times[0]) // survey.step) + 1
+        return max(0, per_series * survey.n_series - survey.n_readings - self.n_autumn)
+
+    @property
+    def long_days(self) -> str | None:
+        """A zone whose clock goes back on a day of the table; there are readings of a 25th hour."""
+        if not self.n_beyond or not self.on_clock:
+            return None
+        days = np.unique(self.survey.instants.times // DAY) * DAY
+        for name in CHANGING:
+            zone = find_zone(name)
+            if (zone.start_of_day(days + DAY) - zone.start_of_day(days) > DAY).any():
+                return name
+        return None
+
+    @property
+    def gappy(self) -> NDArray[np.bool_]:
+        """Which series lack readings; the hour that a clock skips in spring is none."""
+        survey = self.survey
+        if self.changes is None or survey.step is None:
+            return survey.gappy
+        first, last = survey.ends
+        skipped = self.changes.n_skipped * HOUR // survey.step
+        inside = survey.series.absent > skipped
+        return np.asarray(inside | (survey.series.first > first) | (survey.series.last < last) | survey.empty)
+
+    @property
+    def instants(self) -> NDArray[np.int64]:
+        """The different times: as a zone places them where a changing clock was found."""
+        at = self.survey.instants
+        if self.changes is None or not at.exact or self.survey.step is None:
+            return at.times
+        times, twice, never = find_zone(self.changes.zone).to_utc(at.times)
+        return np.unique(np.concatenate([times[~never], times[twice] + HOUR]))
+
+    @property
+    def null_words(self) -> list[str]:
+        """Words that mean missing, as far as they were met."""
+        return sorted({*self.understanding.null_words, *(word for word in self.words if word)}, key=str.lower)
+
+    @property
+    def n_undecided(self) -> int:
+        """Instants of an hour that comes twice at which not every series has two rows."""
+        at = self.survey.instants
+        if self.changes is None or not at.exact:
+            return 0
+        twice = find_zone(self.changes.zone).to_utc(at.times)[1]
+        return int((at.rows[twice] != 2 * self.survey.n_series).sum())
+
+    @property
+    def interval(self) -> tuple[str, str]:
+        """Whether times start or end intervals, and why; by the first and last time where nothing else tells."""
+        clock, step = self.understanding.clock, self.survey.step
+        told = clock.interval != "printed" or self.zone is not None or clock.zone == "UTC"
+        if told or not self.on_clock or step is None or step >= DAY:
+            return clock.interval, clock.interval_evidence
+        first, last = self.local[[0, -1]] % DAY
+        if first == step and last != DAY - step:
+            return "end", "the first time of the table is one step after midnight"
+        if first == 0:
+            return "start", "the first time of the table is midnight"
+        return clock.interval, clock.interval_evidence or "nothing tells; times are taken as printed"
+
+    @property
+    def n_irregular(self) -> int:
+        """Steps between the times of the table that differ from the usual one."""
+        zone = self.changes.zone if self.changes is not None else self.zone
+        if not self.survey.instants.exact:
+            return len(self.survey.instants.times)
+        return count_irregular(self.instants, on_clock=self.on_clock, zone=None if zone is None else find_zone(zone))
+
+    def length(self, step: int | None) -> str | None:
+        """A step as people write it."""
+        if step is None:
+            return None
+        return write_duration(step) if self.on_clock else str(step)
+
+    @property
+    def local(self) -> NDArray[np.int64]:
+        """What the clock shows at each time of the table."""
+        times = self.survey.instants.times
+        return times if self.zone is None else find_zone(self.zone).to_local(times)
+
+
+def _like_accounts(column: ColumnCounts) -> bool:
+    """Whether a column names the people behind meters: called so, one each, and few meters for any of them."""
+    words = set(column.name.lower().replace("-", "_").replace(" ", "_").split("_"))
+    words |= {word.removesuffix(end) for word in words for end in ("id", "no", "nr", "number")}
+    few = column.n_shared > 0 and 4 * column.n_entries >= column.n_series
+    return column.static and few and bool(words & _ACCOUNTS)
+
+
+def identifies(column: ColumnCounts) -> str | None:
+    """Why a column is taken to identify people; None where nothing says so."""
+    if (kind := called_like_people(column.name)) is not None:
+        return f"called like {kind}"
+    if column.shape is not None:
+        return f"entries look like {column.shape}"
+    return None
+
+
+def span(found: Findings) -> dict[str, Any]:
+    """First and last day, and how long."""
+    local = found.local
+    first, last = int(local[0]), int(local[-1])
+    if not found.on_clock:
+        return {"instants": len(local)}
+    days = [str(np.datetime64(time, "us").astype("datetime64[D]")) for time in (first, last)]
+    return {"from": days[0], "to": days[1], "days": (last - first) // DAY + 1}
+
+
+def pictures(found: Findings) -> dict[str, Any]:
+    """What the page draws."""
+    drawn: dict[str, Any] = {"coverage": _coverage(found)}
+    survey = found.survey
+    enough = int((survey.series.readings > 0).sum()) >= CROWD
+    registers = bool(survey.registers.sum() * 2 > survey.n_series)
+    if not enough or registers or len(found.understanding.channels) > 1:
+        return drawn
+    drawn["quantiles"] = {f"{100 * share:g} %": _two_digits(survey.quantile(share)) for share in _SHARES}
+    drawn["distribution"] = _bars(survey)
+    if found.on_clock and survey.step is not None and survey.step <= 6 * HOUR:
+        n_slots = int(min(96, max(4, DAY // survey.step)))
+        curve = mean_day(survey, found.local, n_slots, CROWD)
+        drawn["mean_day"] = [None if value is None else _two_digits(value) for value in curve]
+    return drawn
+
+
+def _coverage(found: Findings) -> list[list[float]]:
+    """The share of readings that are there, in each stretch of time; the fullest series first."""
+    counts = found.survey.coverage.astype(np.float64)
+    n_bins = min(N_BINS, len(found.survey.instants.times))
+    if found.survey.instants.exact and n_bins < N_BINS:
+        counts = counts[:, np.unique(np.arange(n_bins) * N_BINS // max(1, n_bins))]
+    full = np.maximum(1.0, np.quantile(counts, 0.95, axis=0)) if len(counts) else np.ones(counts.shape[1])
+    shares = np.minimum(1.0, counts / full)
+    order = np.argsort(-shares.sum(axis=1), kind="stable")
+    lines = np.array_split(shares[order], min(_LINES, max(1, len(order))))
+    return [np.round(line.mean(axis=0), 2).tolist() for line in lines if len(line)]
+
+
+def _bars(survey: Survey) -> dict[str, Any]:
+    """How many readings lie in each of some steps between the 1 % and the 99 % quantile, as shares of two digits."""
+    low, high = survey.quantile(0.01), survey.quantile(0.99)
+    if not high > low:
+        return {}
+    ends = np.linspace(low, high, _BARS + 1)
+    values, counts = survey.buckets()
+    places = np.clip(np.searchsorted(ends, values, side="right") - 1, -1, _BARS)
+    inside = (places >= 0) & (places < _BARS)
+    bars = np.bincount(places[inside], weights=counts[inside], minlength=_BARS)
+    return {"low": _two_digits(low), "high": _two_digits(high), "shares": [_two_digits(b) for b in bars / bars.sum()]}
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.2g}")
+
+
+def channel_names(understanding: Understanding) -> Sequence[str]:
+    """Names of channels; those of a table with a column per series are identifiers, and are not told."""
+    return () if understanding.shape is Shape.COLUMN_PER_SERIES else understanding.channels
+
+
+def column_parts(found: Findings) -> list[tuple[str, str, str]]:
+    """What each column is taken for, and why: by the sample, and by the counts of all rows where there are any."""
+    counts = {column.name: column for column in found.columns}
+    parts = []
+    for column in found.understanding.columns:
+        role, evidence, counted = str(column.role), column.evidence, counts.get(column.name)
+        if counted is not None and counted.n_series:
+            if found.subject is not None and found.subject.name == column.name:
+                role, evidence = "subject", f"one entry for each meter, {counted.n_entries:,} in all"
+            elif counted.static and counted.n_entries == 1:
+                role, evidence = "constant", "one entry in all rows"
+            elif counted.static:
+                role, evidence = "static", f"one entry for each meter, {counted.n_entries:,} in all"
+            elif role in ("static", "constant"):
+                role, evidence = "other", "changes within a meter"
+        parts.append((column.name, role, evidence))
+    return parts

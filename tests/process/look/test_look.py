@@ -1,0 +1,192 @@
+"""A look counts what is in a messy table, shows nothing of it, and prints a command and a policy that work."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from process.look import messy
+from shoal.cli.app import run
+from shoal.process.policy import parse_policy
+from shoal.read.zones import Zone
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("messy")
+    messy.messy_table().write_csv(path / "messy.csv")
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    return shoal.look(str(folder / "messy.csv"))
+
+
+def test_everything_in_a_messy_table_is_counted(found):
+    counts = found.to_dict()["counts"]
+    assert counts["meters"] == messy.N_ACCOUNTS + messy.N_TWO_METERS
+    assert counts["subjects"] == messy.N_ACCOUNTS
+    assert counts["repeated"] == messy.N_REPEATS
+    assert counts["conflicting"] == messy.N_CONFLICTS
+    assert counts["autumn"] == 2 * counts["meters"]
+    assert counts["zero_meters"] == messy.N_ZERO
+    assert counts["missing_rows"] == messy.N_MISSING
+    assert counts["absent"] == 3 * messy.N_SHORT_GAPS + 300 * messy.N_LONG_GAPS + messy.N_MISSING
+    assert (counts["registers"], counts["negative_readings"], counts["empty_meters"]) == (0, 0, 0)
+    assert found.to_dict()["zone"] == messy.ZONE
+    assert found.to_dict()["step"] == "30min"
+
+
+def test_what_columns_are_is_told_with_roles_for_the_further_ones(found):
+    rows = dict(found.rows)
+    assert rows["column 'meter'"].startswith("id: ")
+    assert rows["column 'account'"] == f"subject: one entry for each meter, {messy.N_ACCOUNTS} in all"
+    assert rows["column 'tariff'"] == "static: one entry for each meter, 3 in all"
+    roles = {column["name"]: column["role"] for column in found.to_dict()["columns"]}
+    assert roles == {"tariff": "quasi-identifier", "postcode": "identifier"}
+
+
+def test_problems_come_with_their_options(found):
+    flags = [problem["flag"] for problem in found.to_dict()["problems"]]
+    assert flags[:4] == [
+        "--subject account",
+        f"--timezone {messy.ZONE}",
+        "--duplicates first",
+        "--missing interpolate:2h,drop-series",
+    ]
+    said = " ".join(found.problems)
+    assert "'postcode' (called like postcodes)" in said
+    assert f"{messy.N_ZERO} meters with zeros alone" in said
+
+
+def test_nothing_of_the_table_is_shown(found, folder):
+    table = pl.read_csv(folder / "messy.csv", infer_schema=False)
+    shown = "\n".join([repr(found), found.to_json(), found.to_html(), found._repr_html_()])
+    for column in ("account", "meter", "postcode", "tariff", "reading_time"):
+        assert not [entry for entry in table[column].unique().to_list() if entry in shown], column
+    # Figures that are shown have two digits; readings have three.
+    pictured = json.dumps(found.to_dict()["pictures"])
+    assert not re.search(r"[1-9]\d{2,}|0\.0*[1-9]\d{2,}|[1-9]\.\d{2,}", pictured)
+
+
+def test_the_command_it_prints_gives_a_release_that_verifies(found, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["look", "messy.csv"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    command = next(line for line in printed if line.startswith("shoal anonymize"))
+    assert run(shlex.split(command)[1:]) == 0
+    lines = [line.split(maxsplit=1)[0] for line in capsys.readouterr().out.splitlines()]
+    assert lines[:4] == ["read", "dropped", "changed", "release"]
+    assert run(["verify", "release", "--accept-unjudged"]) == 0
+    certificate = json.loads((folder / "release" / "release.json").read_text())
+    reading = certificate["input"]["reading"]
+    assert (reading["repeated"], reading["merged"]) == (messy.N_REPEATS, messy.N_CONFLICTS)
+    assert reading["interpolated"] == 3 * messy.N_SHORT_GAPS + messy.N_MISSING
+    assert reading["dropped_series"] == messy.N_LONG_GAPS
+    assert certificate["counts"]["smallest_group"] == 10
+
+
+def test_the_policy_reads_the_table_as_the_command_does(found):
+    policy = parse_policy(found.policy)
+    panel = shoal.read_panel(policy.data.path, **policy.settings)
+    assert panel.n_series == messy.N_ACCOUNTS + messy.N_TWO_METERS - messy.N_LONG_GAPS
+    assert panel.n_missing == 0
+    assert panel.timezone == messy.ZONE
+    command = shoal.read_panel(found.source, **found.settings)
+    np.testing.assert_array_equal(panel.values, command.values)
+
+
+def test_a_page_needs_nobody(found, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(["look", "messy.csv", "--html", "page.html", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["command"].startswith("shoal anonymize messy.csv")
+    page = (folder / "page.html").read_text()
+    assert page.count("<svg") == 3
+    assert "default-src 'none'" in page
+    assert not re.search(r"(?:src|href)=|https?://|<script", page)
+    assert run(["look", "messy.csv", "--html", "page.html"]) == 2
+    assert "exists. Choose another name" in capsys.readouterr().err
+
+
+def frame(n_meters, values):
+    """Hourly readings of two weeks; `values` takes the meter and the places of the instants."""
+    times = np.datetime64("2024-01-01", "us") + np.arange(336) * np.timedelta64(1, "h")
+    parts = [
+        pl.DataFrame({"id": f"m{meter}", "time": times, "kwh": values(meter, np.arange(336))})
+        for meter in range(n_meters)
+    ]
+    return pl.concat(parts)
+
+
+def test_registers_are_differenced():
+    found = shoal.look(frame(12, lambda meter, at: 100.0 + meter + 0.25 * at))
+    assert found.settings["register"] == "difference"
+    assert "12 of 12 series only grow" in found.problems[0] + found.problems[1]
+    assert set(found.to_dict()["pictures"]) == {"coverage"}
+
+
+def test_few_meters_show_no_readings_and_are_no_crowd():
+    found = shoal.look(frame(3, lambda meter, at: meter + at % 24 / 10))
+    assert set(found.to_dict()["pictures"]) == {"coverage"}
+    assert found.problems[0].startswith("3 subjects can be published together: no crowd to hide in.")
+    assert "not shown: fewer than ten meters" in found.to_html()
+
+
+def test_columns_of_different_kinds_are_asked_about(tmp_path):
+    path = tmp_path / "room.csv"
+    rows = "\n".join(f"2026-01-01 {hour:02d}:00,{600 + hour}.5,20.{hour},21.{hour}" for hour in range(24))
+    path.write_text(f"time,co2_1,temp_1,temp_2\n{rows}\n")
+    found = shoal.look(str(path))
+    assert found.advice.problems[0].name == "sensors of one place?"
+    assert found.advice.problems[0].flag == "--layout wide"
+    assert "layout" not in found.settings
+
+
+def test_a_column_per_meter_is_counted_and_not_listed():
+    table = frame(40, lambda meter, at: 1.0 + (meter + at) % 5).with_columns(id="meter_" + pl.col("id").str.slice(1))
+    wide = table.pivot(on="id", index="time", values="kwh")
+    found = shoal.look(wide)
+    assert found.to_dict()["counts"]["meters"] == 40
+    assert found.settings == {"time": "time", "layout": "wide"}
+    assert "meter_1" not in found.to_json()
+    assert shoal.read_panel(wide, **found.settings).n_series == 40
+
+
+def test_a_row_per_meter_and_day_is_understood(tmp_path):
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 10), eager=True)
+    slots = {f"{n // 2:02d}:{n % 2 * 30:02d}": [0.1 + n / 50] * (30 * len(days)) for n in range(48)}
+    ids = [f"M{n:03d}" for n in range(30) for _ in days]
+    path = tmp_path / "days.csv"
+    pl.DataFrame({"meter": ids, "date": list(days) * 30} | slots).write_csv(path)
+    found = shoal.look(str(path))
+    counts = found.to_dict()["counts"]
+    assert (counts["meters"], counts["readings"], counts["absent"]) == (30, 30 * 480, 0)
+    assert found.to_dict()["step"] == "30min"
+    assert shoal.read_panel(str(path), **found.settings).values.shape == (30, 480)
+
+
+def test_whole_numbers_as_times_have_no_clock():
+    table = pl.DataFrame(
+        {"id": np.repeat(np.arange(25), 20), "time": np.tile(np.arange(20), 25), "value": np.ones(500)}
+    )
+    found = shoal.look(table)
+    assert found.to_dict()["step"] == "1"
+    assert "mean_day" not in found.to_dict()["pictures"]
+    assert parse_policy(found.policy).adversary.knows == {"points": 5}
+
+
+def test_hours_in_utc_are_not_taken_for_a_local_clock():
+    utc = np.arange(np.datetime64("2023-03-01", "us"), np.datetime64("2023-11-20", "us"), np.timedelta64(1, "h"))
+    local = Zone("Europe/Berlin").to_local(utc.astype(np.int64)).view("datetime64[us]")
+    for times, zone in ((utc, None), (local, "Europe/Berlin")):
+        ids, values = np.repeat(np.arange(22), len(utc)), np.tile(np.arange(len(utc)) % 7 + 0.5, 22)
+        found = shoal.look(pl.DataFrame({"id": ids, "time": np.tile(times, 22), "value": values}))
+        assert found.settings.get("timezone") == zone
+        assert shoal.read_panel(
+            pl.DataFrame({"id": ids, "time": np.tile(times, 22), "value": values}), **found.settings
+        ).n_instants == len(utc)
