@@ -11,20 +11,13 @@ from shoal.cli import reading
 from shoal.cli.output import print_table, steps, write_new
 
 
+@reading.reads(without=reading.NOT_LOOKED_AT)
 def look(
     ctx: typer.Context,
     source: Annotated[
         str | None,
         typer.Argument(metavar="TABLE", help="File, folder or pattern, or an address; as for shoal anonymize."),
     ] = None,
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    layout: reading.Layout = "auto",
-    timezone: reading.Timezone = None,
-    sql: reading.Sql = None,
-    sheet: reading.Sheet = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a page with pictures; keep it to yourself.")
     ] = None,

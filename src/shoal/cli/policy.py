@@ -19,16 +19,10 @@ policy = typer.Typer(
 
 
 @policy.command()
+@reading.reads(without=reading.NOT_LOOKED_AT)
 def init(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="The table; whatever shoal look reads.")],
-    id: reading.Id = None,
-    time: reading.Time = None,
-    value: reading.Value = None,
-    subject: reading.Subject = None,
-    layout: reading.Layout = "auto",
-    timezone: reading.Timezone = None,
-    sheet: reading.Sheet = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The policy file to write. Default: standard output.")
     ] = None,

@@ -15,6 +15,12 @@ from shoal.read.options import OPTIONS, given_options, option_text
 
 _AFTERWARDS = ("as_json",)
 
+NOT_LOOKED_AT = (
+    *("missing", "align", "duplicates", "complete", "quantity", "dst", "split"),
+    *("quasi", "sensitive", "other"),
+)
+"""Options that say what to do with a table, not what it is."""
+
 
 Policy = Annotated[
     Path | None, typer.Option("--policy", metavar="FILE", help="Read the table as the data of this policy are read.")
