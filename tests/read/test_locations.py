@@ -9,6 +9,7 @@ import pytest
 
 from read.support import SECRETS, refused
 from shoal.read import locations
+from shoal.read.files import read_header
 from shoal.read.locations import kind_of_bytes, locate
 
 ID = SECRETS[0]
@@ -29,6 +30,11 @@ def test_files_of_a_folder_come_in_order_without_what_lies_beside_them(tmp_path)
     assert [file.stem for file in found] == ["a", "b"]
     assert [file.head() for file in found] == [TEXT, TEXT]
     assert [file.path is None for file in found] == [True, False]
+
+
+def test_the_header_of_a_packed_file_is_read_by_its_path(tmp_path):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(TEXT))
+    assert read_header(tmp_path / "a.csv.gz") == (["time", "value"], ",", 1)
 
 
 def test_members_of_a_zip_are_files_and_can_be_read_again(tmp_path):

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import io
+import logging
 import ssl
 import subprocess
 import threading
@@ -27,7 +28,6 @@ BUCKET = "meter-data"
 def store():
     """A local S3 server; the credentials of the environment are made for it."""
     moto = pytest.importorskip("moto.server", reason="moto is not installed")
-    logging = pytest.importorskip("logging")
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

@@ -17,7 +17,7 @@ import pyarrow.parquet
 
 from shoal.errors import InputError
 from shoal.read.damage import TextCounts
-from shoal.read.locations import SourceFile, kind_of_bytes, local_file, locate, shown
+from shoal.read.locations import SourceFile, kind_of_bytes, locate, shown
 from shoal.read.tables import Table, plain, rows_per_batch
 
 _SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -233,7 +233,7 @@ class CsvTable(FileTable):
 
 def read_header(file: SourceFile | Path) -> tuple[list[str], str, int]:
     """The names of the columns of a CSV, its separator, and how many lines the header takes."""
-    file = local_file(file) if isinstance(file, Path) else file
+    file = locate(file)[0] if isinstance(file, Path) else file
     with _open_text(file) as stream:
         first = stream.readline(_CSV_BLOCK)
         if not first.strip():
