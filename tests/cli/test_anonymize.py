@@ -29,7 +29,12 @@ def test_anonymize_then_verify(meters, capsys):
     assert "holds: 10, required 10" in shown
     assert "out/report.html" in shown
     assert run(["verify", "out"]) == 0
-    assert sorted(p.name for p in (meters / "out").iterdir()) == ["data.parquet", "release.json", "report.html"]
+    assert sorted(p.name for p in (meters / "out").iterdir()) == [
+        "data.parquet",
+        "datapackage.json",
+        "release.json",
+        "report.html",
+    ]
 
 
 def test_an_edited_value_exits_1_and_names_the_position(meters, capsys):

@@ -42,7 +42,12 @@ def test_anonymize_verify_and_query(anonymize, tmp_path, capsys, publish, form):
     assert "l-diversity" in shown
     assert "events in 12 snapshots" in shown
     apart = {f"sensitive.{form}"} if publish == "bucketised" else set()
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {f"data.{form}", "release.json", "report.html"} | apart
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        f"data.{form}",
+        "datapackage.json",
+        "release.json",
+        "report.html",
+    } | apart
     assert run(["verify", "out"]) == 0
     capsys.readouterr()
     assert run(["query", "out", "--json"]) == 0

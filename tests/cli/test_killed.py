@@ -13,7 +13,7 @@ from shoal import verify
 from shoal.cli.app import run
 
 TRIES = 1000 if os.environ.get("SHOAL_SOAK") == "1" else 8  # as `make soak` sets it
-FILES = ["data.parquet", "release.json", "report.html"]
+FILES = ["data.parquet", "datapackage.json", "release.json", "report.html"]
 
 
 @pytest.fixture(scope="module")

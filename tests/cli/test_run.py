@@ -115,7 +115,7 @@ def test_the_same_policy_data_and_seed_give_the_same_bytes(folder, capsys):
     first, second = (
         {path.name: path.read_bytes() for path in sorted((folder / out).iterdir())} for out in ("one", "two")
     )
-    assert set(first) == {"data.parquet", "release.json", "report.html"}
+    assert set(first) == {"data.parquet", "datapackage.json", "release.json", "report.html"}
     assert first == second
 
 

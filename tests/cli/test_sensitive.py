@@ -80,6 +80,7 @@ def test_without_l_the_column_stays_behind(table, capsys):
     assert "sensitive" not in capsys.readouterr().out
     assert sorted(path.name for path in Path("out").iterdir()) == [
         "data.parquet",
+        "datapackage.json",
         "patterns.parquet",
         "release.json",
         "report.html",

@@ -15,7 +15,12 @@ def day_panel(rng, n=60, **changes):
 
 def test_publish_writes_a_release_with_report_and_figures(tmp_path, rng):
     release = publish(Microaggregation(k=5).anonymize(day_panel(rng)), tmp_path / "out")
-    assert sorted(p.name for p in release.path.iterdir()) == ["data.parquet", "release.json", "report.html"]
+    assert sorted(p.name for p in release.path.iterdir()) == [
+        "data.parquet",
+        "datapackage.json",
+        "release.json",
+        "report.html",
+    ]
     assert (
         release.certificate["method"]["summary"]
         == "Replace every series by the mean, or another aggregate, of at least k similar ones."

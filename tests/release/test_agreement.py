@@ -94,7 +94,7 @@ class TestCertificate:
     def test_it_has_the_expiry_and_the_hash_of_the_text(self, tmp_path):
         certificate = load_release(hand_over(tmp_path, WHO)).certificate
         assert certificate["agreement"] == {"file": "AGREEMENT.md", "expires": "2027-06-30"}
-        assert set(certificate["files"]) == {"data.parquet", "AGREEMENT.md"}
+        assert set(certificate["files"]) == {"data.parquet", "datapackage.json", "AGREEMENT.md"}
 
     def test_without_an_agreement_nothing_is_said_of_one(self, out):
         assert "agreement" not in json.loads((out / "release.json").read_text())

@@ -127,6 +127,7 @@ def test_the_certificate_names_the_columns_and_counts_what_stays(tmp_path, out):
     assert sorted(p.name for p in out.iterdir()) == [
         "attributes.parquet",
         "data.parquet",
+        "datapackage.json",
         "patterns.parquet",
         "release.json",
     ]

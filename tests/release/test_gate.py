@@ -33,7 +33,7 @@ def failing(*arguments):
 
 
 def test_a_release_has_its_files_and_verifies(out):
-    assert sorted(p.name for p in out.iterdir()) == ["data.parquet", "release.json", "report.html"]
+    assert sorted(p.name for p in out.iterdir()) == ["data.parquet", "datapackage.json", "release.json", "report.html"]
     assert verify(out).holds
 
 

@@ -272,4 +272,10 @@ def test_a_release_in_parts_is_loaded_where_it_fits(made, monkeypatch):
 
 def test_parts_are_listed_in_the_certificate(made):
     names = list(json.loads((made / "release.json").read_text())["files"])
-    assert names == ["data-00000.parquet", "data-00001.parquet", "data-00002.parquet", "report.html"]
+    assert names == [
+        "data-00000.parquet",
+        "data-00001.parquet",
+        "data-00002.parquet",
+        "datapackage.json",
+        "report.html",
+    ]

@@ -65,7 +65,7 @@ def test_a_folder_of_days_becomes_a_folder_of_releases_that_hold_together(capsys
     }  # fmt: skip
     assert sorted(path.name for path in Path("out").iterdir()) == ["0", "3", "6"]
     for path in Path("out").iterdir():
-        assert {p.name for p in path.iterdir()} == {"data.csv", "release.json", "report.html"}
+        assert {p.name for p in path.iterdir()} == {"data.csv", "datapackage.json", "release.json", "report.html"}
         assert verify(path).holds
         assert [part["name"] for part in load_release(path).certificate["guarantees"]] == [
             "k-anonymity",

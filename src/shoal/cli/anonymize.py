@@ -44,6 +44,14 @@ def anonymize(
         float, typer.Option(help="Share of the events, or series, that may be left out; above it nothing is written.")
     ] = 0.25,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
+    shape: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            help="Write the values also as: wide (a column per series), row-per-series, day-rows (a row per series and "
+            "day), or same (as the table came). long: only the long table.",
+        ),
+    ] = "long",
     pseudonyms: Annotated[
         str, typer.Option(help="random, or keyed (needs --private): anyone can join releases made with one key.")
     ] = "random",
@@ -95,6 +103,7 @@ def anonymize(
             require=[_guarantee(text) for text in require or ()],
             suppression_limit=suppression_limit,
             format=format,
+            shape=shape,
             pseudonyms=pseudonyms,
             private=private,
             overwrite=overwrite,

@@ -179,8 +179,9 @@ class Microaggregation(Method):
             object.__setattr__(self, "features", features)
         if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
             object.__setattr__(self, "within", ShownGroups.load(self.within))
-        columns = self.publish.split(",") if isinstance(self.publish, str) else self.publish
-        object.__setattr__(self, "publish", tuple(dict.fromkeys(name.strip() for name in columns if name.strip())))
+        if isinstance(self.publish, str):
+            named = tuple(name.strip() for name in self.publish.split(",") if name.strip())
+            object.__setattr__(self, "publish", named)
         if self.publish and (self.merge_small or self.form == "profiles"):
             other = "merge_small joins groups across it" if self.merge_small else "profiles have no table of attributes"
             raise ParameterError(f"publish needs form='values' and groups that do not cross an attribute; {other}.")

@@ -116,6 +116,7 @@ def _search_and_publish(
     options = ReleaseOptions(
         require=plan.require,
         format=release.format,
+        shape=release.shape,
         pseudonyms=release.pseudonyms,
         private=private,
         overwrite=release.overwrite,

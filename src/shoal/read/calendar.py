@@ -77,7 +77,7 @@ def split_draft(draft: Draft, split: Split | None) -> Draft:
         account=dict(draft.account),
         told=(*draft.told, _said(split, n_parts, int((~whole & turned).sum()), int((~whole & ~turned).sum()))),
     )
-    empty = np.isnan(values.reshape(len(values), -1)).all(axis=1)
+    empty = np.asarray(np.isnan(values.reshape(len(values), -1)).all(axis=1))
     found.count(parts_clock_changed=int((~whole & turned).sum()), parts_cut_off=int((~whole & ~turned).sum()))
     found.count(parts_empty=int(empty.sum()))
     if empty.all():

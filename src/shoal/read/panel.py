@@ -218,6 +218,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
+    if plan.layout is Layout.WIDE:
+        settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
     origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told)
     return draft.panel(plan.roles(), origin)
 

@@ -22,13 +22,14 @@ from shoal.model.roles import Roles
 from shoal.read.options import OPTIONS
 from shoal.read.zones import time_texts
 from shoal.release import certificate as cert
+from shoal.release.datapackage import PACKAGE_FILE, package_bytes
 from shoal.release.publishers_word import rough
 
 # Libraries whose version can change a published value.
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
 
 # What was asked of reading, whatever the data were; everything else in `Origin.reading` is counted or found in them.
-_SETTINGS = (*OPTIONS, "quantity_from")
+_SETTINGS = (*OPTIONS, "quantity_from", "shape")
 
 
 def certify(
@@ -108,7 +109,10 @@ def certified_figures(
 def write_certificate(
     draft: cert.Certificate, folder: Path, page: Callable[[Mapping[str, Any]], str] | None
 ) -> cert.Certificate:
-    """Write the report, if there is one, and then the certificate with its seal."""
+    """Write the description of the tables, the report, if there is one, and then the certificate with its seal."""
+    package = folder / PACKAGE_FILE
+    package.write_bytes(package_bytes(draft))
+    draft = draft.model_copy(update={"files": draft.files | {package.name: cert.digest_file(package)}})
     if page is not None:
         report = folder / "report.html"
         report.write_text(page(draft.as_dict()), encoding="utf-8")

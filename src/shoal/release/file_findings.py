@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from shoal.errors import ReleaseError
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, digest_file
+from shoal.release.datapackage import PACKAGE_FILE, package_bytes
 from shoal.release.lint.file_metadata import beside_rows
 from shoal.release.part_names import files_in, part_name, part_numbers, table_of
+from shoal.release.shapes import SHAPES
 
 _MOST_NAMED = 3
 
@@ -23,10 +25,12 @@ def file_findings(folder: Path, certificate: Certificate) -> list[str]:
     kind = "csv" if any(table_of(n) == "data" and n.endswith(".csv") for n in certificate.files) else "parquet"
     tables = [f"{table}.{kind}" for table in tables_of(certificate)]
     numbers: list[int | None] = [*part_numbers(certificate.files)] or [None]
-    known = {"report.html", AGREEMENT_FILE, *(part_name(t, n) for n in numbers for t in tables)}
+    known = {"report.html", PACKAGE_FILE, AGREEMENT_FILE, *(part_name(t, n) for n in numbers for t in tables)}
     # Tables are looked at part by part.
     others = [name for name in certificate.files if not name.endswith((".csv", ".parquet"))]
     findings = digest_findings(folder, certificate, others)
+    if PACKAGE_FILE in certificate.files and (folder / PACKAGE_FILE).read_bytes() != package_bytes(certificate):
+        findings.append(f"{PACKAGE_FILE} does not describe the tables of the release")
     if n_odd := sum(name not in known for name in certificate.files):
         findings.append(f"{FILE_NAME} names {n_odd} file(s) that no release of this form has")
     if n_lost := sum(part_name(table, n) not in certificate.files for n in numbers for table in tables):
@@ -67,6 +71,8 @@ def tables_of(certificate: Certificate) -> set[str]:
         tables.add("attributes")
     if certificate.columns.events is not None and certificate.columns.events.publish == "bucketised":
         tables.add("sensitive")
+    if certificate.form == "values":  # perhaps in another shape as well, which must say the same
+        tables |= {table_of(name) for name in certificate.files} & set(SHAPES)
     return tables
 
 

@@ -68,6 +68,7 @@ from shoal.release.publishers_word import (
     refuse_unjudged,
     tells_exact_figures,
 )
+from shoal.release.shapes import Shape, shape_like
 from shoal.release.suppression import readers_figures, refuse_suppression, suppression_of, table_by_value
 from shoal.release.verification import examine, positions
 from shoal.release.written_parts import WritePart, WrittenPart, deal, merge_counts
@@ -164,6 +165,7 @@ def release_candidate(
             guarantees=guarantees,
             began=began,
             in_parts=in_parts,
+            shape=_shape(candidate, options),
         )
         written = _gather(candidate, parts, work)
         files = {name: part for one in written for name, part in one.files.items()}
@@ -335,6 +337,8 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
             "An agreement marks the copy of one recipient, which is made in memory. Leave out the agreement, or the "
             "shards."
         )
+    if options.shape not in ("same", "long") and _each(candidate, _form_and_slices)[0][0] != "values":
+        raise ParameterError(f"--as {options.shape} is for releases of values of series. Leave it out.")
     if options.pseudonyms != "keyed":
         return
     if options.insecure_seed is not None:
@@ -347,6 +351,14 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
             "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "
             "of one series, or fictive series, apart. Use random ones."
         )
+
+
+def _shape(candidate: Proposed, options: ReleaseOptions) -> Shape:
+    """The shape to write values in as well."""
+    if options.shape != "same":
+        return options.shape
+    whole = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
+    return shape_like(whole.origin)
 
 
 def _form_and_slices(number: int, candidate: Candidate | EventsCandidate) -> tuple[str, bool]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from shoal.errors import ParameterError
 from shoal.model import Guarantee
 from shoal.release.agreement import Agreement
 from shoal.release.files import FileFormat
 from shoal.release.lint import check_accepted
+from shoal.release.shapes import AsShape
 from shoal.release.suppression import LIMIT, check_suppression_limit
 
 
@@ -40,6 +41,9 @@ class ReleaseOptions:
         The largest share of the events, or of the series, that the method may leave out; above it nothing is written.
     accept
         Names of findings of the side-channel lint that do not stop the release.
+    shape
+        Write values also in another shape, beside the long table: "wide", a column per series; "row-per-series";
+        "day-rows", a row per series and day; or "same", the shape of the table they were read from.
     agreement
         For whom it is: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
     """
@@ -53,11 +57,14 @@ class ReleaseOptions:
     risk_limit: float | None = None
     suppression_limit: float = LIMIT
     accept: Sequence[str] = ()
+    shape: AsShape = "long"
     agreement: Agreement | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ("parquet", "csv"):
             raise ParameterError("format must be 'parquet' or 'csv'.")
+        if self.shape not in get_args(AsShape):
+            raise ParameterError(f"shape must be one of: {', '.join(get_args(AsShape))}.")
         if self.pseudonyms not in ("random", "keyed"):
             raise ParameterError("pseudonyms must be 'random' or 'keyed'.")
         if self.pseudonyms == "keyed" and self.private is None:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 MOST_PARTS = 100_000
 
-_PART = re.compile(r"(data|patterns|attributes)-(\d{5})\.(parquet|csv)")
+_PART = re.compile(r"(data|patterns|attributes|wide|row-per-series|day-rows)-(\d{5})\.(parquet|csv)")
 
 
 def part_name(table: str, number: int | None) -> str:

@@ -21,7 +21,7 @@ from shoal.engines.local import Local
 from shoal.engines.store import count_repeated, run_on
 from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, SequenceAnonymity, build_guarantee
-from shoal.model import EventTables, Profiles, Published, Verdict
+from shoal.model import EventTables, Panel, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
 from shoal.release.claims import (
@@ -43,6 +43,7 @@ from shoal.release.lint import file_metadata, identifiers
 from shoal.release.lint.linting import RULES
 from shoal.release.loading import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
+from shoal.release.shapes import shape_findings
 
 _MOST_NAMED = 3
 """Parts whose findings are listed."""
@@ -220,6 +221,8 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
         findings += name_findings(published)
     if isinstance(published, EventTables):
         findings += form.findings(published, certificate)
+    if isinstance(published, Panel):
+        findings += shape_findings(path, certificate.files, published)
     verdicts: list[Verdict | None] = []
     for part in certificate.guarantees:
         guarantee = build_guarantee(part.name, part.parameters)

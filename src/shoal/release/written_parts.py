@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.files.durable import sync
-from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee
+from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee, Panel
 from shoal.model.joined import join_candidates
 from shoal.release import certificate as cert
 from shoal.release.certifying import time_part
@@ -28,6 +28,7 @@ from shoal.release.lint import Finding, Written, lint
 from shoal.release.part_names import MOST_PARTS, part_name
 from shoal.release.private import who_is_who
 from shoal.release.pseudonyms import names_of, refuse_repeated
+from shoal.release.shapes import Shape, write_shape
 
 PART_BYTES = 64 * 2**20
 """Bytes of readings in a part, about, before they are compressed."""
@@ -69,6 +70,8 @@ class WritePart:
         When writing began, in seconds of the system's clock.
     in_parts
         Whether there are several parts, which are numbered.
+    shape
+        In which other shape values are written as well.
     """
 
     folder: str
@@ -79,6 +82,7 @@ class WritePart:
     guarantees: Sequence[Guarantee]
     began: float
     in_parts: bool
+    shape: Shape = "long"
 
     def __call__(self, number: int, items: Sequence[tuple[int, Candidate | EventsCandidate]]) -> WrittenPart:
         """The receipt for a part."""
@@ -102,6 +106,9 @@ class WritePart:
         del items
         form = form_of(candidate.published)
         tables = form.write(candidate.published, names, place, self.file_format)
+        if isinstance(candidate.published, Panel):
+            renamed = form.renamed(candidate.published, names)
+            tables += write_shape(renamed, self.shape, place, self.file_format)
         counts = form.counts(candidate.published, candidate.private)
         columns = form.columns(candidate.published, 0)
         times, timezone = candidate.published.times, candidate.published.timezone

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from shoal.closed.settings import ClosedPart
 from shoal.read.options import OPTIONS, ReadOption
+from shoal.release.shapes import AsShape
 
 RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other", "publish"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -180,6 +181,10 @@ class ReleasePart(Part):
     )
     to: str = Field(default="out", description="The folder to write.")
     format: Literal["parquet", "csv"] = Field(default="parquet", description="Of the tables.")
+    shape: AsShape = Field(
+        default="long",
+        description="In which other shape values are written as well: wide, row-per-series, day-rows, or same.",
+    )
     pseudonyms: Literal["random", "keyed"] = Field(
         default="random", description="keyed needs private; anyone can join such releases."
     )
