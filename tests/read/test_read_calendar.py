@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Microaggregation, publish, read_panel
+from shoal import Microaggregation, load_release, publish, read_panel
 from shoal.cli.app import run
 from shoal.engines import Local, Memory
 from shoal.errors import InputError, ParameterError
@@ -98,7 +98,7 @@ def test_days_of_one_person_are_not_a_crowd_and_all_go_into_one_shard(tmp_path):
     frame = table("2024-05-01T00:00", 10 * 48, meters=[f"m{i}" for i in range(12)])
     panel = read_panel(frame, split="day")
     assert (panel.n_series, panel.n_subjects) == (120, 12)
-    candidate = Microaggregation(k=3, publish="weekend").anonymize(panel)
+    candidate = Microaggregation(k=3, attributes="weekend").anonymize(panel)
     assert candidate.check().holds
     release = publish(candidate, tmp_path / "out")
     assert release.certificate["columns"]["withheld"] == 1  # the id; a weekday is no column of the table
@@ -139,3 +139,11 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert "each series is split into 5 days; left out: 1 day cut off or without the usual instants" in out
     assert "Days left out for lack of the usual instants: 1." in out
     assert run(["utility", "t.parquet", "out", "--private", "keep", "--measure", "information-loss"]) == 0
+    assert run(["anonymize", "t.parquet", "--split", "day", "--k", "3", "--attributes", "weekend", "-o", "flag"]) == 0
+    (tmp_path / "p.yaml").write_text(
+        "data: {path: t.parquet, split: day}\nroles: {weekday: publish}\nrequire: {risk: {at_most: 1.0}}\n"
+        "method: {name: microaggregation, k: 3}\nrelease: {to: policy}\n"
+    )
+    assert run(["run", "p.yaml"]) == 0
+    days = {"Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+    assert set(load_release("policy").published.attributes["weekday"]) == days

@@ -25,7 +25,7 @@ TARIFFS = {"tariff": ["a", "b"] * 4, "value": [1, 2] * 4, "solar": [True, False]
 CANDIDATES = {
     "values": lambda: Microaggregation(k=2).anonymize(meters()),
     "channels": lambda: Microaggregation(k=2).anonymize(Panel(np.random.default_rng(2).random((6, 3, 2)))),
-    "attributes": lambda: Microaggregation(k=2, publish=tuple(TARIFFS)).anonymize(meters(attributes=TARIFFS)),
+    "attributes": lambda: Microaggregation(k=2, attributes=tuple(TARIFFS)).anonymize(meters(attributes=TARIFFS)),
     "profiles": lambda: Microaggregation(k=2, form="profiles").anonymize(meters()),
     "envelopes": lambda: KP(k=4, p=2).anonymize(simulate.meters(12, days=1, seed=1)),
     "bucketised": lambda: Reposition(l=2, window=2).anonymize(EVENTS),

@@ -28,7 +28,7 @@ def panel(rng):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_column_is_published_where_groups_do_not_cross_it(panel, tmp_path, kind):
-    candidate = Microaggregation(k=3, publish="tariff").anonymize(panel)
+    candidate = Microaggregation(k=3, attributes="tariff").anonymize(panel)
     for group in np.unique(candidate.private.groups):
         assert len(set(panel.attributes["tariff"][candidate.private.groups == group])) == 1
     release = publish(candidate, tmp_path / "out", format=kind, private=tmp_path / "keep")
@@ -47,14 +47,14 @@ def test_a_column_is_published_where_groups_do_not_cross_it(panel, tmp_path, kin
 
 
 def test_several_columns_and_shards(panel, tmp_path):
-    method = Microaggregation(k=3, publish=("tariff", "rooms"), within="tariff")
+    method = Microaggregation(k=3, attributes=("tariff", "rooms"), within="tariff")
     assert method.apart == ("tariff", "rooms")
     publish(method.anonymize(panel), tmp_path / "both")
     assert verify(tmp_path / "both").holds
     shards = in_shards(panel, Memory(), size=9)
     with pytest.raises(ParameterError, match="must not cross 2 attributes, and shards follow one"):
         method.anonymize(shards)
-    candidate = Microaggregation(k=2, publish="tariff").anonymize(shards)
+    candidate = Microaggregation(k=2, attributes="tariff").anonymize(shards)
     assert candidate.n_shards > 1
     publish(candidate, tmp_path / "shards")
     assert verify(tmp_path / "shards").holds
@@ -63,7 +63,7 @@ def test_several_columns_and_shards(panel, tmp_path):
 
 def test_a_changed_entry_is_found(panel, tmp_path):
     """Sealed anew, so that only the check on the published data itself can find it."""
-    publish(Microaggregation(k=3, publish="tariff").anonymize(panel), tmp_path / "out")
+    publish(Microaggregation(k=3, attributes="tariff").anonymize(panel), tmp_path / "out")
     path = tmp_path / "out" / "attributes.parquet"
     table = pl.read_parquet(path)
     other = {"day": "night", "night": "day"}[table["tariff"][0]]
@@ -86,7 +86,7 @@ def test_equal_values_with_other_attributes_are_no_crowd():
 
 
 def test_the_gate_lets_no_other_attribute_out(panel, tmp_path):
-    candidate = Microaggregation(k=3, publish="tariff").anonymize(panel)
+    candidate = Microaggregation(k=3, attributes="tariff").anonymize(panel)
     unnamed = replace(candidate, recipe=replace(candidate.recipe, parameters={"k": 3}))
     with pytest.raises(GuaranteeNotMetError, match="the recipe names others"):
         publish(unnamed, tmp_path / "out")
@@ -103,36 +103,36 @@ def test_no_method_publishes_attributes_by_itself(panel, cls):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"merge_small": True}, "merge_small joins groups across it"),
+        ({"merge_small": True}, "merge_small joins groups across them"),
         ({"form": "profiles"}, "profiles have no table of attributes"),
     ],
 )
 def test_what_would_cross_it_is_refused(options, why):
     with pytest.raises(ParameterError, match=why):
-        Microaggregation(k=2, publish="tariff", **options)
+        Microaggregation(k=2, attributes="tariff", **options)
 
 
 def test_small_strata_gaps_and_unknown_columns_are_refused(panel):
     with pytest.raises(ParameterError, match="'tariff' and 'rooms' have fewer than k=5 subjects"):
-        Microaggregation(k=5, publish=("tariff", "rooms")).anonymize(panel)
+        Microaggregation(k=5, attributes=("tariff", "rooms")).anonymize(panel)
     with pytest.raises(ParameterError, match="within='postcode' is not among the 2 attributes"):
-        Microaggregation(k=2, publish="postcode").anonymize(panel)
+        Microaggregation(k=2, attributes="postcode").anonymize(panel)
     gaps = Panel(np.ones((4, 1)), attributes={"tariff": np.array(["a", "a", None, None], dtype=object)})
     with pytest.raises(ParameterError, match="2 of 4 series have no entry in it"):
-        Microaggregation(k=2, publish="tariff").anonymize(gaps)
+        Microaggregation(k=2, attributes="tariff").anonymize(gaps)
 
 
 def test_an_identifier_is_not_published_as_an_attribute(tmp_path):
     panel = Panel(np.ones((4, 1)), ids=["ann-smith", "b", "c", "d"], attributes={"by": ["ann-smith"] * 4})
     with pytest.raises(GuaranteeNotMetError, match="Identifiers are in the release"):
-        publish(Microaggregation(k=4, publish="by").anonymize(panel), tmp_path / "out")
+        publish(Microaggregation(k=4, attributes="by").anonymize(panel), tmp_path / "out")
 
 
 def test_on_the_command_line_and_in_a_policy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = [f"m{i},{t},{i % 5 + t / 10},{'ab'[i % 2]}" for i in range(20) for t in range(4)]
     (tmp_path / "t.csv").write_text("\n".join(["id,time,value,tariff", *rows]) + "\n")
-    assert run(["anonymize", "t.csv", "--k", "3", "--publish", "tariff", "-o", "one"]) == 0
+    assert run(["anonymize", "t.csv", "--k", "3", "--attributes", "tariff", "-o", "one"]) == 0
     assert "attributes        tariff (the same for everyone in a group)" in capsys.readouterr().out
     (tmp_path / "p.yaml").write_text(
         "data: {path: t.csv}\nroles: {tariff: publish}\nrequire: {risk: {at_most: 1.0}}\n"
@@ -141,5 +141,7 @@ def test_on_the_command_line_and_in_a_policy(tmp_path, monkeypatch, capsys):
     assert run(["run", "p.yaml"]) == 0
     for folder in ("one", "two"):
         assert set(load_release(folder).published.attributes["tariff"]) == {"a", "b"}
-    assert run(["anonymize", "t.csv", "--method", "kp", "--k", "4", "--p", "2", "--publish", "tariff", "-o", "x"]) == 2
-    assert "kp publishes no attributes" in capsys.readouterr().err
+    assert (
+        run(["anonymize", "t.csv", "--method", "kp", "--k", "4", "--p", "2", "--attributes", "tariff", "-o", "x"]) == 2
+    )
+    assert "Unknown option --attributes for kp" in capsys.readouterr().err

@@ -21,10 +21,6 @@ def anonymize(
     ] = None,
     method: Annotated[str, typer.Option(help="What to do; `shoal methods` lists them.")] = "microaggregation",
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
-    publish: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Publish this static column; groups do not cross it. Repeatable."),
-    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,12 +80,9 @@ def anonymize(
     """
     from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
     from shoal.process import anonymize_source, find_method
-    from shoal.process.keep import publish_columns
 
-    chosen = publish_columns(build(find_method(method), method_options(ctx)), publish or ())
+    chosen = build(find_method(method), method_options(ctx))
     settings = reading.settings_of(ctx)
-    if publish:
-        settings["quasi"] = list(dict.fromkeys([*settings.get("quasi", ()), *publish]))
     where = engines.engine_of(ctx)
     with steps() as progress:
         release = anonymize_source(

@@ -112,7 +112,7 @@ class Microaggregation(Method):
         An attribute, such as a tariff, that groups must not cross; or the groups that analysts were shown of the same
         people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
         for each group, so more loss.
-    publish
+    attributes
         Attributes to publish beside the values, such as a tariff, or several: every series then equals k - 1 others in
         these as well, because groups do not cross them. Each combination needs at least k subjects.
     merge_small
@@ -152,7 +152,7 @@ class Microaggregation(Method):
     form: Form = "values"
     round_to: Rounding | None = None
     within: str | ShownGroups | tuple[ShownGroups, ...] | None = None
-    publish: str | tuple[str, ...] = ()
+    attributes: str | tuple[str, ...] = ()
     merge_small: bool = False
     proposals: int = 50_000
     seed: int = 0
@@ -179,12 +179,14 @@ class Microaggregation(Method):
             object.__setattr__(self, "features", features)
         if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
             object.__setattr__(self, "within", ShownGroups.load(self.within))
-        if isinstance(self.publish, str):
-            named = tuple(name.strip() for name in self.publish.split(",") if name.strip())
-            object.__setattr__(self, "publish", named)
-        if self.publish and (self.merge_small or self.form == "profiles"):
-            other = "merge_small joins groups across it" if self.merge_small else "profiles have no table of attributes"
-            raise ParameterError(f"publish needs form='values' and groups that do not cross an attribute; {other}.")
+        if isinstance(self.attributes, str):
+            named = tuple(name.strip() for name in self.attributes.split(",") if name.strip())
+            object.__setattr__(self, "attributes", named)
+        if self.attributes and (self.merge_small or self.form == "profiles"):
+            other = (
+                "merge_small joins groups across them" if self.merge_small else "profiles have no table of attributes"
+            )
+            raise ParameterError(f"attributes need form='values' and groups that do not cross them; {other}.")
         check_rounding(self.round_to)
         check_threads(self.threads)
         if not 0.0 <= self.gain < float("inf"):
@@ -200,9 +202,9 @@ class Microaggregation(Method):
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.within is not None and self.stratum is None:
             plain["within"] = "groups shown to analysts"
-        plain |= {"publish": list(self.publish)}
-        if not self.publish:
-            del plain["publish"]
+        plain |= {"attributes": list(self.attributes)}
+        if not self.attributes:
+            del plain["attributes"]
         return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
 
     @property
@@ -213,7 +215,7 @@ class Microaggregation(Method):
     @property
     def apart(self) -> tuple[str, ...]:
         """All attributes that groups must not cross."""
-        return tuple(dict.fromkeys([*([] if self.stratum is None else [self.stratum]), *self.publish]))
+        return tuple(dict.fromkeys([*([] if self.stratum is None else [self.stratum]), *self.attributes]))
 
     @property
     def shown_groups(self) -> tuple[ShownGroups, ...]:
@@ -341,7 +343,7 @@ class Microaggregation(Method):
 
     def _attributes(self, panel: Panel) -> dict[str, NDArray[Any]]:
         """The attributes to publish, in plain types and without gaps."""
-        found = {name: plain_column(panel.attributes[name]) for name in self.publish}
+        found = {name: plain_column(panel.attributes[name]) for name in self.attributes}
         for name, column in found.items():
             if n_missing := int(missing_entries(column).sum()):
                 raise ParameterError(

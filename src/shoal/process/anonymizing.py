@@ -16,6 +16,7 @@ from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
 from shoal.process.remembered import remember
 from shoal.read import read_events
+from shoal.read.calendar import CALENDAR
 from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
@@ -55,6 +56,11 @@ def anonymize_source(
         moved = method.anonymize(data, progress=steps.advance)
         steps.start("checking and writing")
         return _remembered(publish(moved, to, **publishing), publishing, settings)
+    # What is published must be read.
+    derived = CALENDAR.get(str(settings.get("split")), ())
+    published = [name for name in getattr(method, "attributes", ()) if name not in derived]
+    if published:
+        settings = {**settings, "quasi": list(dict.fromkeys([*(settings.get("quasi") or ()), *published]))}
     with panel_on(engine, source, settings) as panel:
         tell(steps, panel)
         steps.start("grouping")

@@ -67,12 +67,12 @@ def publish_columns(method: Any, columns: Sequence[str]) -> Any:
     """The same method with these attributes published, which its groups then do not cross."""
     if not columns:
         return method
-    if "publish" not in getattr(method, "__dataclass_fields__", {}):
+    if "attributes" not in getattr(method, "__dataclass_fields__", {}):
         raise ParameterError(
             f"{method.name} publishes no attributes: only groups that do not cross them may. Use microaggregation "
             "alone, or withhold the columns."
         )
-    return replace(method, publish=tuple(dict.fromkeys([*method.publish, *columns])))
+    return replace(method, attributes=tuple(dict.fromkeys([*method.attributes, *columns])))
 
 
 def kept_by(method: Any) -> Kept | None:

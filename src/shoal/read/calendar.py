@@ -24,6 +24,9 @@ from shoal.read.zones import find_zone
 
 Split = Literal["day", "week"]
 
+CALENDAR = {"day": ("weekday", "weekend", "month"), "week": ("month",)}
+"""Attributes that splitting adds: they are no columns of the table."""
+
 _MONDAY = 4 * DAY  # 1970-01-05
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _LENGTHS = {"day": DAY, "week": 7 * DAY}

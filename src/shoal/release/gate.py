@@ -398,7 +398,7 @@ def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Seque
     if isinstance(candidate, EventsCandidate) or not isinstance(candidate.published, Panel):
         return None
     attributes = candidate.published.attributes
-    if set(attributes) != set(candidate.recipe.parameters.get("publish", ())):
+    if set(attributes) != set(candidate.recipe.parameters.get("attributes", ())):
         return f"{len(attributes)} attribute(s) would be published, and the recipe names others."
     blind = [g.name for g in guarantees if not isinstance(g, KAnonymity) and not g.needs_originals]
     return f"Attributes would be published, which {blind[0]} does not look at." if attributes and blind else None
@@ -457,7 +457,7 @@ def _n_withheld(candidate: Proposed, written: WrittenPart) -> int:
 
 def _n_derived(candidate: Proposed, roles: Roles) -> int:
     """Published attributes that are no columns of the input, such as the weekday: they are not there to be withheld."""
-    published = candidate.recipe.parameters.get("publish", ())
+    published = candidate.recipe.parameters.get("attributes", ())
     return sum(name not in roles for name in published) if roles else 0
 
 

@@ -102,8 +102,8 @@ class IncrementalMicroaggregation:
                 "A growing panel does not stay within groups that analysts were shown, which this metric or `within` "
                 "asks for. Learn the metric from public series, or publish the panel as one release."
             )
-        if method.publish:
-            raise ParameterError("A growing panel publishes no attributes beside its values. Leave out publish.")
+        if method.attributes:
+            raise ParameterError("A growing panel publishes no attributes beside its values. Leave out attributes.")
         if isinstance(spare, bool) or not isinstance(spare, int | np.integer) or spare < 0:
             raise ParameterError("spare must be a whole number of at least 0.")
         self._method, self._spare, self._join = method, int(spare), bool(join)

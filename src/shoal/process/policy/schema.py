@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from shoal.closed.settings import ClosedPart
+from shoal.read.calendar import CALENDAR
 from shoal.read.options import OPTIONS, ReadOption
 from shoal.release.shapes import AsShape
 
@@ -237,8 +238,11 @@ class Policy(Part):
     def settings(self) -> dict[str, Any]:
         """The settings of `read_panel`, roles included."""
         given: dict[str, Any] = self.data.model_dump(exclude={"path"})
+        derived = CALENDAR.get(str(given["split"]), ())
         columns = {
-            setting: tuple(name for name, role in self.roles.items() if ROLE_SETTINGS.get(role) == setting)
+            setting: tuple(
+                name for name, role in self.roles.items() if ROLE_SETTINGS.get(role) == setting and name not in derived
+            )
             for setting in ROLE_SETTINGS.values()
         }
         return given | columns
