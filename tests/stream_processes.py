@@ -11,6 +11,10 @@ from pathlib import Path
 PRELOAD = ["scipy.optimize", "shoal.process", "numba.np.arraymath", "numba.cpython.unicode"]
 
 
+SOAK = os.environ.get("SHOAL_SOAK") == "1"  # as `make soak` sets it
+KILL_EVERY = 1 if SOAK else 3
+"""Of the steps at which a process can be killed, the tests take one in so many."""
+
 PATIENCE = 120
 """Seconds after which a process is taken to hang."""
 

@@ -1,7 +1,6 @@
 """A killed `shoal stream` goes on as if nothing had happened: nothing lost, nothing twice, the same bytes."""
 
 import json
-import os
 import random
 import threading
 import time
@@ -11,9 +10,8 @@ from itertools import count
 import polars as pl
 import pytest
 
-from stream_processes import PATIENCE, contents, events, finish, start
+from stream_processes import PATIENCE, SOAK, contents, events, finish, start
 
-SOAK = os.environ.get("SHOAL_SOAK") == "1"  # as `make soak` sets it
 TRIES = 1000 if SOAK else 8
 OPTIONS = ["--l", 3, "--window", 4, "--seed", 5, "--sensitive", "diagnosis", "--quasi", "age", "--quasi", "region"]
 ARRIVALS = ["--id", "id", "--lateness", 2]

@@ -8,6 +8,7 @@ import pytest
 
 from growing_processes import N_DAYS, OPTIONS, contents, ended, start, write_days
 from shoal import verify
+from stream_processes import KILL_EVERY
 
 
 def publish_here(folder, source, name):
@@ -61,7 +62,7 @@ def test_a_kill_at_any_step_of_a_release_loses_nothing_and_publishes_nothing_twi
         assert publish_here(tmp_path, days, "x") == 0
         assert contents(tmp_path / "out-x") == expected
         assert state_of(tmp_path, "x") == state
-        kill_at += 1
+        kill_at += KILL_EVERY
     # Some were killed before the release was announced, some after, or the test has shown nothing.
     assert {N_DAYS - 1, N_DAYS} == set(found)
     assert kill_at > 12
