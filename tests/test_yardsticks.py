@@ -20,6 +20,8 @@ from shoal.features.sax import letters, parse, text
 from shoal.queries import WindowCount, random_windows
 from shoal.utility import PatternLoss, QueryError, ValueLoss
 
+pytestmark = pytest.mark.soak
+
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
 

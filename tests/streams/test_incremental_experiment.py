@@ -15,6 +15,7 @@ from shoal.streams import IncrementalMicroaggregation
 EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments" / "growing_panel.py"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("days", [3, 9])
 def test_the_experiment_writes_its_page(tmp_path, days):
     options = ["--data", str(tmp_path / "absent"), "--series", "60", "--days", str(days), "--k", "3"]

@@ -16,9 +16,10 @@ from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
 from shoal.studio.project import Project
 from shoal.studio.security import CONTENT_POLICY
+from stream_processes import SOAK
 from studio.conftest import open_link, person
 
-EXAMPLES = 3
+EXAMPLES = 5 if SOAK else 1
 """For each operation, right and wrong, about something and about nothing, and each of the three who send them."""
 EXISTING = {"task": "lunch", "table": "days.csv", "release": "out", "link": 2}
 
