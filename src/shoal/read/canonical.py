@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
@@ -25,6 +26,8 @@ from shoal.read.tables import Table, rows_per_batch
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
 
+_MANY_TEXTS = 2_000_000
+"""Different texts of times that are remembered."""
 _DAY_ONE = int(np.datetime64("2009-01-01", "us").astype(np.int64))
 
 
@@ -62,6 +65,7 @@ class Canonical(Table):
         self.n_beyond = 0
         self.n_wrong: dict[str, int] = {}
         self.n_read = 0
+        self._stamp_readers: dict[int, StampReader] = {}
         self.offsets: set[int] = set()
         """Minutes ahead of UTC that were printed beside times."""
         self._offset_at: dict[int, int] = {}
@@ -89,7 +93,7 @@ class Canonical(Table):
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Canonical rows."""
         self.n_not_readings = self.n_beyond = self.n_read = 0
-        self.n_wrong = {}
+        self.n_wrong, self._stamp_readers = {}, {}
         positions = self._positions()
         for batch in self._source.batches(positions):
             held = dict(zip(positions, batch, strict=True))
@@ -150,7 +154,8 @@ class Canonical(Table):
     def _ids(self, held: dict[int, Any], n_rows: int) -> pl.Series:
         if self.guess.id is None:
             return pl.Series([self._only_id] * n_rows, dtype=pl.String)
-        return texts_of(held[self.guess.id])
+        distinct, codes = _encoded(held[self.guess.id])
+        return texts_of(distinct).gather(codes)
 
     def _channels(self, held: dict[int, Any], n_rows: int) -> pl.Series | None:
         if not self.guess.channel:
@@ -165,6 +170,8 @@ class Canonical(Table):
         array = held[position]
         if pa.types.is_floating(array.type) or pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
             numbers = np.array(pl.Series(pl.from_arrow(array)).cast(pl.Float64).fill_null(np.nan).to_numpy())
+        elif (plain := self._plain_numbers(array)) is not None:
+            numbers = plain
         else:
             texts = texts_of(array)
             form: NumberForm = self.guess.numbers
@@ -177,7 +184,30 @@ class Canonical(Table):
             raise InputError(f"{n_infinite} values are infinite. Mark them as missing or remove them.")
         return numbers
 
+    def _plain_numbers(self, array: Any) -> NDArray[np.float64] | None:
+        """The numbers of a batch in which all texts are some without further ado, as in most; None otherwise."""
+        form: NumberForm = self.guess.numbers
+        if form.decimal != "." or form.thousands:
+            return None
+        texts = pl.Series(pl.from_arrow(array))
+        numbers = texts.cast(pl.Float64, strict=False)
+        if numbers.null_count() > texts.null_count():
+            return None
+        return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
+
     def _matrix(self, held: dict[int, Any], positions: Sequence[int]) -> NDArray[np.float64]:
+        """The readings of many columns, all at once if nothing is wrong with them: each reading has its cost."""
+        arrays = [held[p] for p in positions]
+        if len({array.type for array in arrays}) == 1 and _is_text(arrays[0]):
+            together = pa.concat_arrays(arrays)
+            numbers = self._plain_numbers(together)
+            if numbers is None:
+                texts, form = texts_of(together), self.guess.numbers
+                numbers = form.read(texts)
+                if form.wrong(texts, numbers).any():
+                    numbers = None
+            if numbers is not None and not np.isinf(numbers).any():
+                return np.ascontiguousarray(numbers.reshape(len(arrays), -1).T)
         return np.column_stack([self._numbers(held, p) for p in positions])
 
     def _stamps(self, held: dict[int, Any]) -> Stamps:
@@ -186,11 +216,11 @@ class Canonical(Table):
             return _day_codes(texts_of(held[time.day_code]))
         assert time.stamp is not None
         assert time.form is not None
-        stamps = read_stamps(held[time.stamp], time.form)
+        stamps = self._read_stamps(held, time.stamp, time.form)
         if time.clock is None:
             return stamps
         assert time.clock_form is not None
-        clock = read_stamps(held[time.clock], time.clock_form)
+        clock = self._read_stamps(held, time.clock, time.clock_form)
         return Stamps(
             stamps.printed // DAY * DAY + clock.printed,
             stamps.offset,
@@ -198,6 +228,10 @@ class Canonical(Table):
             stamps.valid & clock.valid,
             clock.has_time,
         )
+
+    def _read_stamps(self, held: dict[int, Any], position: int, form: StampForm) -> Stamps:
+        reader = self._stamp_readers.setdefault(position, StampReader(form))
+        return reader.read(held[position])
 
     def _times(self, stamps: Stamps, held: dict[int, Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], bool]:
         """Instants, which rows have one, and whether they are in UTC."""
@@ -271,18 +305,21 @@ class Canonical(Table):
             never[places] = self._zone.to_utc(times[places])[2]
             drop |= never
         self.n_not_readings += int(drop.sum())
-        keep = np.flatnonzero(~drop)
-        if not len(keep):
-            return None
-        kept = row[keep]
-        ids = ids.gather(kept if ids_by_row else keep)
-        if channel is not None:
-            channel = channel.gather(kept if by_row else keep)
-        times, valid = times[keep] - self.shift, valid[keep]
-        array = pa.array(times, pa.int64(), mask=~valid).cast(pa.timestamp("us", "UTC" if aware else None))
+        further = [held[p] for p in self._static]
+        if drop.any() or self.guess.shape is not Shape.LONG:
+            keep = np.flatnonzero(~drop)
+            if not len(keep):
+                return None
+            kept = row[keep]
+            ids = ids.gather(kept if ids_by_row else keep)
+            if channel is not None:
+                channel = channel.gather(kept if by_row else keep)
+            times, valid, values = times[keep], valid[keep], [numbers[keep] for numbers in values]
+            further = [pl.Series(pl.from_arrow(array)).gather(kept).to_arrow() for array in further]
+        array = pa.array(times - self.shift, pa.int64(), mask=None if valid.all() else ~valid)
+        array = array.cast(pa.timestamp("us", "UTC" if aware else None))
         names: Any = self._codes(ids, channel) if self.coded else ids.to_arrow().cast(pa.large_string())
-        static = [pl.Series(pl.from_arrow(held[p])).gather(kept).to_arrow() for p in self._static]
-        return [names, array, *(pa.array(numbers[keep]) for numbers in values), *static]
+        return [names, array, *map(pa.array, values), *further]
 
     def _codes(self, ids: pl.Series, channel: pl.Series | None) -> Any:
         """A number for each pair of identifier and channel."""
@@ -334,27 +371,49 @@ class Canonical(Table):
 _BEYOND = np.iinfo(np.int64).max
 
 
-def read_stamps(array: Any, form: StampForm) -> Stamps:
-    """Read a column; each different text once."""
-    texts = texts_of(array)
-    distinct = texts.unique(maintain_order=True)
-    if 2 * len(distinct) > len(texts):
-        return form.read(texts)
-    codes = (
-        texts.to_frame("text")
-        .join(
-            pl.DataFrame({"text": distinct, "code": np.arange(len(distinct))}),
-            on="text",
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )["code"]
-        .to_numpy()
-    )
-    found = form.read(distinct)
+class StampReader:
+    """Reads a column of times batch by batch; each different text once, since all series have the same times."""
+
+    def __init__(self, form: StampForm) -> None:
+        self._form = form
+        self._known: Any = None
+        self._stamps: Stamps | None = None
+
+    def read(self, array: Any) -> Stamps:
+        """The times of a batch."""
+        distinct, codes = _encoded(array)
+        if self._stamps is None or len(self._known) > _MANY_TEXTS or distinct.type != self._known.type:
+            self._known, self._stamps = distinct, self._form.read(texts_of(distinct))
+        else:
+            new = distinct.filter(pc.invert(pc.is_in(distinct, value_set=self._known)))
+            if len(new):
+                self._known = pa.concat_arrays([self._known, new])
+                self._stamps = _joined(self._stamps, self._form.read(texts_of(new)))
+            codes = pc.index_in(distinct, value_set=self._known).to_numpy(zero_copy_only=False)[codes]
+        found = self._stamps
+        return Stamps(
+            *(part[codes] for part in (found.printed, found.offset, found.has_offset, found.valid, found.has_time))
+        )
+
+
+def _joined(one: Stamps, other: Stamps) -> Stamps:
     return Stamps(
-        *(part[codes] for part in (found.printed, found.offset, found.has_offset, found.valid, found.has_time))
+        np.concatenate([one.printed, other.printed]),
+        np.concatenate([one.offset, other.offset]),
+        np.concatenate([one.has_offset, other.has_offset]),
+        np.concatenate([one.valid, other.valid]),
+        np.concatenate([one.has_time, other.has_time]),
     )
+
+
+def _is_text(array: Any) -> bool:
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
+
+
+def _encoded(array: Any) -> tuple[Any, NDArray[np.int64]]:
+    """The different entries of a column, a missing one among them, and which of them each row has."""
+    encoded = array.dictionary_encode("encode")
+    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
 
 
 def _day_codes(texts: pl.Series) -> Stamps:

@@ -241,6 +241,8 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
         return None
     if share_with(some, r"^\d+(?:\.0)?$") >= ENOUGH:
         return _digits(texts)
+    if share_with(some, r"^[+-]?\d*[.,]\d+$") >= ENOUGH and share_with(some, r"^\d{4}\.\d{2}$") < ENOUGH:
+        return None  # numbers with decimals, as most columns of a wide table
     two = r"\d{1,2}[:.h]\d{2}.*\d{1,2}[:.h]\d{2}|\d{4}-\d\d-\d\d.*/\d{4}-\d\d-\d\d"
     if share_with(some, two) >= ENOUGH:
         starts = _parts(some, "start")

@@ -169,7 +169,7 @@ class ByTime(Source):
         assert plan.time is not None
         n = len(plan.values)
         for times, *arrays in self._table.batches([c.position for c in (plan.time, *plan.values)]):
-            values = np.concatenate([self._numbers.read(array) for array in arrays])
+            values = _read_all(self._numbers, arrays)
             yield Rows(np.repeat(np.arange(n), len(times)), np.tile(self.clock.read(times), n), [values])
 
     def unlike(self, sizes: NDArray[np.float64]) -> str:
@@ -194,11 +194,18 @@ class BySeries(Source):
         first, n = 0, len(names)
         for batch in self._table.batches([column.position for column in (*self._plan.values, *self._more)]):
             n_rows = len(batch[0])
-            values = np.column_stack([self._numbers.read(array) for array in batch[:n]]).ravel()
+            values = np.ascontiguousarray(_read_all(self._numbers, batch[:n]).reshape(n, -1).T).ravel()
             meters = np.arange(first, first + n_rows)
             first += n_rows
             further = [array.take(pa.array(np.repeat(np.arange(n_rows), n))) for array in batch[n:]]
             yield Rows(np.repeat(meters, n), np.tile(times, n_rows), [values], further)
+
+
+def _read_all(numbers: NumberColumn, arrays: Sequence[Any]) -> NDArray[np.float64]:
+    """Columns one after another; those of one type at once, since each reading has its cost."""
+    if len({array.type for array in arrays}) == 1:
+        return numbers.read(pa.concat_arrays(arrays))
+    return np.concatenate([numbers.read(array) for array in arrays])
 
 
 def count(source: Source, understanding: Understanding) -> Findings:

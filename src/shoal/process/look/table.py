@@ -50,8 +50,9 @@ def look(source: Any = None, **settings: Any) -> Look:
         if isinstance(way, Recognised):
             understanding, rows = _recognised(way, request)
         else:
-            seen = recognise(table, replace(request, quasi=(), sensitive=(), other=()), writing, timezone, "series")
-            understanding, rows = _planned(table, way, seen, timezone)
+            # Of a wide table the names say it all, and hundreds of columns take their time.
+            seen = recognise(table, request, writing, timezone, "series") if way.layout is Layout.LONG else None
+            understanding, rows = _planned(table, way, seen)
         found = count(rows, understanding)
     return Look(source if isinstance(source, str) else None, found, _said(settings))
 
@@ -92,7 +93,7 @@ def _is_nameable(way: Recognised) -> bool:
     return all(used) and all(names.count(name) == 1 for name in used)
 
 
-def _planned(table: Table, plan: Plan, seen: Recognised | None, timezone: str | None) -> tuple[Understanding, Source]:
+def _planned(table: Table, plan: Plan, seen: Recognised | None) -> tuple[Understanding, Source]:
     """Rows of a table that is read as the names of its columns say."""
     used = {column.position for column in (plan.id, plan.time, *plan.values) if column is not None}
     further = [Column(name, place) for place, name in enumerate(table.names) if place not in used and name]
