@@ -41,6 +41,13 @@ def test_identifiers_are_in_no_setting_of_the_reader():
     assert "postcode" not in json.dumps(settings)
 
 
+def test_a_field_may_be_called_like_a_method_of_its_class():
+    assert parse_policy("").settings["register"] == "keep"
+    assert parse_policy("data: {register: difference}").settings["register"] == "difference"
+    with pytest.raises(ParameterError, match="Is register meant"):
+        parse_policy("data: {registr: keep}")
+
+
 def test_words_mean_what_they_say():
     policy = parse_policy(
         "require: {utility: {interest-loss: {start: 11:00, end: 14:00, at_most: 2}}}\n"

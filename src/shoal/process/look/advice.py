@@ -221,9 +221,10 @@ def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         way = "keep"
         what = f"filling gaps up to {short} would leave {left:,} of {found.n_meters:,} meters, so they are kept"
     settings["missing"] = way
+    in_rows = f", {survey.n_missing:,} of them in rows that have none" if survey.n_missing else ""
     sentence = (
-        f"{n:,} readings are missing ({_percent(n / (n + survey.n_readings))}), {survey.n_missing:,} of them in rows "
-        f"that have none; {int(found.gappy.sum()):,} series have gaps: {what}."
+        f"{n:,} readings are missing ({_percent(n / (n + survey.n_readings))}){in_rows}. "
+        f"{int(found.gappy.sum()):,} of {survey.n_series:,} series have gaps: {what}."
     )
     return [Problem("gaps", sentence, f"--missing {way}")]
 

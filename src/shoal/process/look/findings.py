@@ -311,6 +311,8 @@ def column_parts(found: Findings) -> list[tuple[str, str, str]]:
     parts = []
     for column in found.understanding.columns:
         role, evidence, counted = str(column.role), column.evidence, counts.get(column.name)
+        if column.role is Part.ID:
+            evidence = f"{'its name, ' if evidence.startswith('its name') else ''}{found.n_meters:,} different entries"
         if counted is not None and counted.n_series:
             if found.subject is not None and found.subject.name == column.name:
                 role, evidence = "subject", f"one entry for each meter, {counted.n_entries:,} in all"

@@ -84,9 +84,9 @@ class Look:
             "interval": ": ".join(found.interval) if found.on_clock else "",
             "unit": ", ".join(filter(None, (known.unit, known.quantity))),
             "numbers": _numbers(found),
-            "missing": f"{survey.n_missing:,} rows; words for it: {', '.join(found.null_words) or 'none'}",
-            "repeats": f"{found.n_repeated:,} rows repeat another, {found.n_conflicting:,} contradict one",
-            "gaps": f"{found.n_absent:,} readings, in {int(found.gappy.sum()):,} of {survey.n_series:,} series",
+            "missing": _missing(found),
+            "repeats": _repeats(found),
+            "gaps": _gaps(found),
         }
         return [(name, value) for name, value in values.items() if value]
 
@@ -182,6 +182,23 @@ def _clock(found: Findings) -> str:
         ]
         told.append(f"local clock as in {changes.zone} ({', '.join(shown)})")
     return "; ".join(filter(None, told))
+
+
+def _missing(found: Findings) -> str:
+    n, words = found.survey.n_missing, found.null_words
+    told = f", words for it: {', '.join(words)}" if words else ""
+    return f"{n:,} rows without a reading{told}" if n else "none"
+
+
+def _repeats(found: Findings) -> str:
+    if not found.n_repeated + found.n_conflicting:
+        return "none"
+    return f"{found.n_repeated:,} rows repeat another, {found.n_conflicting:,} contradict one"
+
+
+def _gaps(found: Findings) -> str:
+    n = found.n_absent
+    return f"{n:,} readings, in {int(found.gappy.sum()):,} of {found.survey.n_series:,} series" if n else "none"
 
 
 def _numbers(found: Findings) -> str:

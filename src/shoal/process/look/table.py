@@ -36,9 +36,9 @@ def look(source: Any = None, **settings: Any) -> Look:
     Examples
     --------
     >>> import polars as pl
-    >>> table = pl.DataFrame({"id": ["a", "a", "b", "b"], "time": [0, 1, 0, 1], "kwh": [1.0, 2.0, 3.0, 4.0]})
+    >>> table = pl.DataFrame({"id": ["a", "a", "b", "b"], "time": [0, 1, 0, 1], "value": [1.0, 2.0, 3.0, 4.0]})
     >>> look(table).settings
-    {'id': 'id', 'time': 'time', 'value': ['kwh']}
+    {'id': 'id', 'time': 'time', 'value': ['value']}
     """
     request = parse_request(**{name: settings.get(name) or _none(name) for name in _COLUMNS})
     writing = parse_writing(**{name: settings.get(name, usual) for name, usual in _WRITING.items()})

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from shoal.errors import ParameterError
@@ -174,7 +175,7 @@ def _at(name: str, line: int, lines: list[str]) -> str:
 
 def _nearest(path: Path_) -> str:
     """What was meant, or what is there."""
-    fields = list(_model_at(path[:-1]).model_fields)
+    fields = list(_fields(_model_at(path[:-1])))
     close = difflib.get_close_matches(str(path[-1]), fields, n=1)
     if close:
         return f"Is {close[0]} meant?"
@@ -186,17 +187,22 @@ def _meaning(path: Path_) -> str:
     if not path:
         return ""
     for end in range(len(path), 0, -1):
-        field = _model_at(path[: end - 1]).model_fields.get(str(path[end - 1]))
+        field = _fields(_model_at(path[: end - 1])).get(str(path[end - 1]))
         if field is not None:
             return f"It means: {field.description}"
     return ""
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a part by the names a policy has for them."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _model_at(path: Path_) -> type[BaseModel]:
     """The part of the schema a place belongs to; the last one known where it leads into free fields."""
     model: type[BaseModel] = Policy
     for part in path:
-        field = model.model_fields.get(str(part))
+        field = _fields(model).get(str(part))
         if field is None:
             return model
         kinds = [field.annotation, *get_args(field.annotation)]

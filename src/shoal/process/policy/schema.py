@@ -41,11 +41,13 @@ def _kind_of(option: ReadOption) -> Any:
 
 def _reading() -> type[_Table]:
     """A table with the options of reading, but for the roles."""
-    told: dict[str, Any] = {
-        name: (_kind_of(one), Field(default=one.default, description=one.in_policy or one.meaning))
-        for name, one in OPTIONS.items()
-        if not one.is_role
-    }
+    told: dict[str, Any] = {}
+    for name, one in OPTIONS.items():
+        if not one.is_role:
+            # `register` is a method of every class of this kind: such a field goes by its alias.
+            taken = hasattr(_Table, name)
+            field = Field(default=one.default, description=one.in_policy or one.meaning, alias=name if taken else None)
+            told[f"{name}_" if taken else name] = (_kind_of(one), field)
     return create_model("Reading", __base__=_Table, **told)
 
 
