@@ -18,6 +18,7 @@ GATHERED = {"align": "resample:1h:sum", "quantity": "energy", "quantity_from": "
         ("interpolated", "Readings interpolated inside short gaps: 1,200."),
         ("dropped_series", "Series dropped because of gaps: 1,200."),
         ("dropped_instants", "Instants dropped because of gaps: 1,200."),
+        ("parts_cut_off", "Days left out for lack of the usual instants: 1,200."),
     ],
 )
 def test_each_count_is_said_where_there_is_one(name, words):
@@ -37,3 +38,10 @@ def test_the_quantity_is_said_with_where_it_is_from():
     assert "(energy, as the publisher says)" in account_of(GATHERED | {"quantity_from": "setting"})[0]
     assert "(their quantity is unknown)" in account_of(GATHERED | {"quantity_from": "nothing"})[0]
     assert "gaps inside it were not looked for" in account_of(GATHERED | {"complete": "any"})[1]
+
+
+def test_what_was_dropped_is_told_apart_from_what_was_changed():
+    reading = {"repeated": 2, "interpolated": 3, "dropped_series": 4, "parts_cut_off": 5}
+    dropped, changed = account_of(reading, "dropped"), account_of(reading, "changed")
+    assert [line.split()[0] for line in dropped] == ["Days", "Series"]
+    assert sorted([*dropped, *changed]) == sorted(account_of(reading))

@@ -3,9 +3,12 @@
 import re
 import subprocess
 
+import numpy as np
+import polars as pl
 import pytest
 
 from report.samples import certificate_of
+from shoal import look
 from shoal.report import render
 from studio.running import CHROMIUM, browser
 
@@ -85,6 +88,25 @@ def test_nothing_is_wider_than_the_screen(chromium, request, which, n_plots):
         assert found["client"] <= width
         assert found["scroll"] <= found["client"], found
         assert found["wide"] == [], width
+
+
+def test_a_look_at_a_table_fits_a_phone_and_a_dark_screen(chromium, tmp_path):
+    times = np.datetime64("2024-01-01", "us") + np.arange(96) * np.timedelta64(1, "h")
+    ids = np.repeat([f"m{n}" for n in range(24)], 96)
+    values = np.tile(1.5 + np.sin(np.arange(96) / 4), 24) + np.repeat(np.arange(24), 96) / 10
+    table = pl.DataFrame(
+        {"id": ids, "time": np.tile(times, 24), "value": values, "a_rather_long_name_of_a_column": "x"}
+    )
+    path = tmp_path / "look.html"
+    path.write_text(look(table[:-30]).to_html(), encoding="utf-8")
+    opened = chromium.new_page(viewport={"width": 320, "height": 800}, color_scheme="dark")
+    opened.goto(path.as_uri())
+    assert opened.locator("figure svg").count() == 3
+    for width in (320, 768):
+        opened.set_viewport_size({"width": width, "height": 800})
+        found = opened.evaluate(RULER)
+        assert found["scroll"] <= found["client"] <= width, found
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 25, 27)"
 
 
 def asked_by_page(folder, path):

@@ -32,7 +32,7 @@ def account_of(reading: Mapping[str, Any], part: str | None = None) -> list[str]
         said.append(("changed", merged))
     said += _gathered(reading, n)
     what = "Weeks" if reading.get("split") == "week" else "Days"
-    said += [f"{what} {why}: {n[name]:,}." for name, why in _SPLIT if name in n]
+    said += [("dropped", f"{what} {why}: {n[name]:,}.") for name, why in _SPLIT if name in n]
     if "interpolated" in n:
         said.append(("changed", f"Readings interpolated inside short gaps: {n['interpolated']:,}."))
     dropped = [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]

@@ -7,6 +7,7 @@ value     float64, NaN where missing; several where a row has several quantities
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from shoal.errors import InputError
 from shoal.model.names import text_of
 from shoal.read.durations import DAY
 from shoal.read.guesses import Guess
-from shoal.read.profiles import NumberForm, texts_of
+from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
 from shoal.read.stamps import MINUTE, StampForm, Stamps
 from shoal.read.tables import Table, rows_per_batch
 from shoal.read.understanding import Shape
@@ -66,6 +67,8 @@ class Canonical(Table):
         self.n_wrong: dict[str, int] = {}
         self.n_read = 0
         self._stamp_readers: dict[int, StampReader] = {}
+        self.words: Counter[str] = Counter()
+        """Words in place of numbers that mean missing, and how often they came."""
         self.offsets: set[int] = set()
         """Minutes ahead of UTC that were printed beside times."""
         self._offset_at: dict[int, int] = {}
@@ -93,7 +96,7 @@ class Canonical(Table):
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Canonical rows."""
         self.n_not_readings = self.n_beyond = self.n_read = 0
-        self.n_wrong, self._stamp_readers = {}, {}
+        self.n_wrong, self._stamp_readers, self.words = {}, {}, Counter()
         positions = self._positions()
         for batch in self._source.batches(positions):
             held = dict(zip(positions, batch, strict=True))
@@ -176,6 +179,7 @@ class Canonical(Table):
             texts = texts_of(array)
             form: NumberForm = self.guess.numbers
             numbers = form.read(texts)
+            self._see_words(texts, numbers)
             if np.isnan(numbers).any() and (n_wrong := int(form.wrong(texts, numbers).sum())):
                 name = self._source.names[position] if self.guess.shape is Shape.LONG else f"number {position + 1}"
                 self.n_wrong[name] = self.n_wrong.get(name, 0) + n_wrong
@@ -183,6 +187,12 @@ class Canonical(Table):
         if n_infinite:
             raise InputError(f"{n_infinite} values are infinite. Mark them as missing or remove them.")
         return numbers
+
+    def _see_words(self, texts: pl.Series, numbers: NDArray[np.float64]) -> None:
+        """Count words in place of numbers, those that mean missing wherever they stand."""
+        gone = texts.filter(pl.Series(np.isnan(numbers))).drop_nulls()
+        for word, n in gone.filter(gone.str.to_lowercase().is_in(list(USUAL_NULLS))).value_counts().iter_rows():
+            self.words[word] += n
 
     def _plain_numbers(self, array: Any) -> NDArray[np.float64] | None:
         """The numbers of a batch in which all texts are some without further ado, as in most; None otherwise."""
@@ -206,6 +216,8 @@ class Canonical(Table):
                 numbers = form.read(texts)
                 if form.wrong(texts, numbers).any():
                     numbers = None
+                else:
+                    self._see_words(texts, numbers)
             if numbers is not None and not np.isinf(numbers).any():
                 return np.ascontiguousarray(numbers.reshape(len(arrays), -1).T)
         return np.column_stack([self._numbers(held, p) for p in positions])
@@ -392,7 +404,11 @@ class StampReader:
             codes = pc.index_in(distinct, value_set=self._known).to_numpy(zero_copy_only=False)[codes]
         found = self._stamps
         return Stamps(
-            *(part[codes] for part in (found.printed, found.offset, found.has_offset, found.valid, found.has_time))
+            found.printed[codes],
+            found.offset[codes],
+            found.has_offset[codes],
+            found.valid[codes],
+            found.has_time[codes],
         )
 
 

@@ -119,12 +119,12 @@ class Survey:
     @property
     def empty(self) -> NDArray[np.bool_]:
         """Which series have no reading."""
-        return self.series.readings == 0
+        return np.asarray(self.series.readings == 0)
 
     @property
     def zero(self) -> NDArray[np.bool_]:
         """Which series have readings, all of them 0."""
-        return ~self.empty & (self.series.zeros == self.series.readings)
+        return np.asarray(~self.empty & (self.series.zeros == self.series.readings))
 
     @property
     def registers(self) -> NDArray[np.bool_]:
@@ -273,14 +273,14 @@ class _Tally:
         at.rows[:] += np.bincount(self._places(times), minlength=n)
         at.repeated[:] += np.bincount(self._places(settled.repeated_at), minlength=n)
         at.conflicting[:] += np.bincount(self._places(settled.merged_at), minlength=n)
-        series, times, (values,) = settled.series, settled.instants, settled.readings
-        self._add_steps(_Runs.of(series), times)
+        who, times, (values,) = settled.series, settled.instants, settled.readings
+        self._add_steps(_Runs.of(who), times)
         there = ~np.isnan(values)
         if not there.all():
-            series, times, values = series[there], times[there], values[there]
-        if not len(series):
+            who, times, values = who[there], times[there], values[there]
+        if not len(who):
             return
-        places, runs = self._places(times), _Runs.of(series)
+        places, runs = self._places(times), _Runs.of(who)
         at.readings[:] += np.bincount(places, minlength=n)
         at.sums[:] += np.bincount(places, weights=values, minlength=n)
         self._sizes += np.bincount(values.view(np.uint64) >> np.uint64(_BUCKET_BITS), minlength=len(self._sizes))
@@ -293,8 +293,8 @@ class _Tally:
     def _places(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         known = self._instants.times
         if self._grid:
-            return (times - known[0]) // self._grid
-        return np.searchsorted(known, times, side="right") - 1
+            return np.asarray((times - known[0]) // self._grid)
+        return np.asarray(np.searchsorted(known, times, side="right") - 1)
 
     def _add_steps(self, runs: _Runs, times: NDArray[np.int64]) -> None:
         """Steps between the rows of a series, whether or not their readings are missing."""

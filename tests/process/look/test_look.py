@@ -46,6 +46,7 @@ def test_what_columns_are_is_told_with_roles_for_the_further_ones(found):
     rows = dict(found.rows)
     assert rows["column 'meter'"].startswith("id: ")
     assert rows["column 'account'"] == f"subject: one entry for each meter, {messy.N_ACCOUNTS} in all"
+    assert rows["missing"] == f"{messy.N_MISSING} rows without a reading, words for it: NA"
     assert rows["column 'tariff'"] == "static: one entry for each meter, 3 in all"
     roles = {column["name"]: column["role"] for column in found.to_dict()["columns"]}
     assert roles == {"tariff": "quasi-identifier", "postcode": "identifier"}
@@ -128,6 +129,20 @@ def test_registers_are_differenced():
     assert found.settings["register"] == "difference"
     assert "12 of 12 series only grow" in found.problems[0] + found.problems[1]
     assert set(found.to_dict()["pictures"]) == {"coverage"}
+
+
+@pytest.mark.parametrize("name", ["value", "energy"])
+def test_words_for_missing_that_come_late_are_found(tmp_path, name):
+    table = frame(22, lambda meter, at: 1.0 + meter + at % 24).rename({"kwh": name}).cast({name: pl.String})
+    late = table.with_row_index().with_columns(
+        pl.when(pl.col("index").is_in([7000, 7001])).then(pl.lit("n/a")).otherwise(pl.col(name)).alias(name)
+    )
+    late.drop("index").write_csv(tmp_path / "late.csv")
+    found = shoal.look(str(tmp_path / "late.csv"))
+    assert found.settings["null"] == "n/a"
+    assert "n/a, 2 times" in " ".join(found.problems)
+    panel = shoal.read_panel(str(tmp_path / "late.csv"), **found.settings)
+    assert panel.origin.reading["interpolated"] == 2
 
 
 def test_few_meters_show_no_readings_and_are_no_crowd():

@@ -107,10 +107,11 @@ def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
 def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     """Words beyond those that reading takes for missing by itself, and text that is neither word nor number."""
     problems = [Problem("unreadable", trouble) for trouble in found.troubles]
-    odd = [word for word in found.null_words if word.lower() not in MISSING_WORDS]
-    if odd and found.words:
+    known = {*MISSING_WORDS, *found.understanding.null_words}
+    odd = sorted(word for word in found.words if word and word.lower() not in known)
+    if odd:
         settings.setdefault("null", ",".join(found.null_words))
-        n = sum(n for word, n in found.words.items() if word in odd)
+        n = sum(found.words[word] for word in odd)
         sentence = f"Words in place of readings that mean missing: {', '.join(odd)}, {_plural(n, 'time')}."
         problems.append(Problem("words for missing", sentence, f"--null {settings['null']}"))
     if n := found.words.get("", 0):

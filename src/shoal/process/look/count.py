@@ -129,14 +129,17 @@ class LongSource(Source):
         del self._words[" "]  # an empty cell is no word
 
     def words(self) -> Counter[str]:
-        """As they were met in text; what the canonical form read is in the understanding."""
-        return self._words
+        """As they were met."""
+        return self._table.words if isinstance(self._table, Canonical) else self._words
 
     def troubles(self) -> list[str]:
         """What the canonical form found."""
-        if not isinstance(self._table, Canonical) or self._table.n_beyond:
+        table = self._table
+        if not isinstance(table, Canonical) or table.n_beyond:
             return []
-        return [str(trouble) for trouble in self._table.verify()]
+        known = {"na", "nan", "null", *table.guess.numbers.nulls}
+        n_words = sum(n for word, n in table.words.items() if word.lower() not in known)
+        return [] if sum(table.n_wrong.values()) <= n_words else [str(trouble) for trouble in table.verify()]
 
     @property
     def n_beyond(self) -> int:
@@ -225,8 +228,8 @@ def count(source: Source, understanding: Understanding) -> Findings:
                 )
             for channel, values in enumerate(rows.values):
                 counter.add(rows.meters * n_channels + channel, rows.times, values)
-            for survey, array in zip(surveys, rows.further, strict=True):
-                survey.add(rows.meters, array)
+            for column, array in zip(surveys, rows.further, strict=True):
+                column.add(rows.meters, array)
         survey = counter.finish()
     if not survey.n_rows:
         raise empty()
@@ -237,7 +240,7 @@ def count(source: Source, understanding: Understanding) -> Findings:
         understanding,
         survey,
         meters,
-        tuple(column.finish(meters if source.n_channels else None) for column in surveys),
+        tuple(each.finish(meters if source.n_channels else None) for each in surveys),
         find_clock_changes(survey.instants, survey.step) if naive else None,
         None if clock.zone is None else clock.zone.name,
         clock.on_clock,

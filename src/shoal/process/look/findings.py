@@ -180,7 +180,8 @@ class Findings:
     @property
     def null_words(self) -> list[str]:
         """Words that mean missing, as far as they were met."""
-        return sorted({*self.understanding.null_words, *(word for word in self.words if word)}, key=str.lower)
+        met = {word for word in self.words if word}
+        return sorted(met | {w for w in self.understanding.null_words if w not in map(str.lower, met)}, key=str.lower)
 
     @property
     def n_undecided(self) -> int:
