@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.read.durations import DAY
+from shoal.read.durations import DAY, HOUR
 from shoal.read.headings import groups_of
 from shoal.read.profiles import Profile
 from shoal.read.stamps import MINUTE, time_of_label
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
+_AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|b|DST)$")
+_HOURS = re.compile(r"(?P<before>\D*?)(?P<from>\d{1,2}) *[-–] *(?P<to>\d{1,2})\D*$")
 _ENOUGH = 23
 
 
@@ -32,6 +34,13 @@ class Block:
     """Whether intervals are counted, so that a day may have 46 or 50; otherwise named by the clock."""
     labelled: str
     """"start", "end" or "number"."""
+    again: frozenset[int] = frozenset()
+    """Positions of columns for the second of two hours that a clock shows; empty but on one day of the year."""
+
+    @property
+    def is_monthly(self) -> bool:
+        """Whether the columns are days of a month."""
+        return self.step == DAY
 
 
 def per_day(n: int) -> int | None:
@@ -67,8 +76,12 @@ def _by_clock(columns: Sequence[Profile]) -> list[Block]:
     """Columns called 00:30, [00:30], 12:30 AM, kWh 00:30 or 00:00-00:30."""
     groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for column in columns:
-        if (found := time_of_label(column.name)) is not None and column.kind in ("number", "empty"):
+        if column.kind not in ("number", "empty"):
+            continue
+        if (found := time_of_label(column.name)) is not None:
             groups[found[0]].append((column.position, found[1]))
+        elif (hours := _HOURS.match(column.name.strip())) and (int(hours["to"]) - int(hours["from"])) % 24 == 1:
+            groups[hours["before"]].append((column.position, int(hours["from"]) * HOUR))
     return [
         block for name, entries in groups.items() if len(entries) >= _ENOUGH and (block := _clock_block(name, entries))
     ]
@@ -100,6 +113,16 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
         positions, numbers = tuple(p for p, _ in entries), [n for _, n in entries]
         name = _common(f"{before}{after}")
         usual = per_day(len(entries))
+        if numbers == list(range(1, len(entries) + 1)) and 28 <= len(entries) <= 31:
+            days = tuple(DAY * n for n in range(len(entries)))
+            blocks.append(Block(name, positions, days, DAY, False, "number"))
+            continue
+        if usual == 24 and not after and (again := _again(columns, before, numbers)):
+            hours = sorted([*entries, *again])
+            offsets = tuple(HOUR * (n - 1) for _, n in hours)
+            places = tuple(p for p, _ in hours)
+            blocks.append(Block(name, places, offsets, HOUR, False, "number", frozenset(p for p, _ in again)))
+            continue
         if usual and numbers[0] in (0, 1) and np.all(np.diff(numbers) == 1):
             step = DAY // usual
             offsets = tuple(step * (n - numbers[0]) for n in numbers)
@@ -112,6 +135,12 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
             if block is not None and block.step * len(entries) == DAY:
                 blocks.append(block)
     return blocks
+
+
+def _again(columns: Sequence[Profile], before: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Columns such as HE02X beside HE02."""
+    found = ((column.position, _AGAIN.match(column.name.strip())) for column in columns)
+    return [(p, int(m["number"])) for p, m in found if m and m["before"] == before and int(m["number"]) in numbers]
 
 
 def _by_position(columns: Sequence[Profile]) -> list[Block]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.model.names import text_of
-from shoal.read.durations import DAY
+from shoal.read.durations import DAY, HOUR
 from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
-from shoal.read.stamps import MINUTE, StampForm, Stamps
+from shoal.read.stamps import MINUTE, StampForm, Stamps, read_offsets
 from shoal.read.tables import Table, rows_per_batch
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
@@ -226,6 +227,8 @@ class Canonical(Table):
         time = self.guess.time
         if time.day_code is not None:
             return _day_codes(texts_of(held[time.day_code]))
+        if time.parts:
+            return _parts_of_time({part: texts_of(held[p]) for part, p in time.parts.items()})
         assert time.stamp is not None
         assert time.form is not None
         stamps = self._read_stamps(held, time.stamp, time.form)
@@ -255,6 +258,9 @@ class Canonical(Table):
             slots = np.where(valid, numbers, 0).astype(np.int64)
             past = (slots % 100 - 1 if time.slot is None else slots - time.slot_base) * time.slot_step
             return self._counted(stamps.printed // DAY * DAY, past), valid, self._zone is not None
+        if time.offset is not None:
+            minutes, known = read_offsets(texts_of(held[time.offset]))
+            stamps = replace(stamps, offset=minutes, has_offset=known, valid=stamps.valid & known)
         if stamps.has_offset.any():
             naive = stamps.valid & ~stamps.has_offset
             if naive.any():
@@ -288,6 +294,14 @@ class Canonical(Table):
         offsets = np.tile(np.array(block.offsets, dtype=np.int64), n_rows)
         row = np.repeat(np.arange(n_rows), len(block.offsets))
         midnights = (stamps.printed // DAY * DAY)[row]
+        if block.is_monthly:
+            months = midnights.astype("datetime64[us]").astype("datetime64[M]")
+            ends = (months + 1).astype("datetime64[us]").astype(np.int64)
+            times = np.where(midnights + offsets < ends, midnights + offsets, _BEYOND)
+            return row, times, stamps.valid[row], matrix.ravel()
+        if block.again:
+            second = np.tile(np.isin(block.positions, list(block.again)), n_rows)
+            midnights = np.where(second & np.isnan(matrix.ravel()), _BEYOND - offsets, midnights)
         times = self._counted(midnights, offsets) if block.elapsed else midnights + offsets
         return row, times, stamps.valid[row], matrix.ravel()
 
@@ -440,6 +454,18 @@ def _day_codes(texts: pl.Series) -> Stamps:
     none = np.zeros(len(days), dtype=np.int64)
     printed = _DAY_ONE + (days - 1) * DAY
     return Stamps(printed, none, np.zeros(len(days), dtype=bool), valid, valid)
+
+
+def _parts_of_time(texts: dict[str, pl.Series]) -> Stamps:
+    """Times whose year, month, day, hour and minute stand in columns of their own."""
+    numbers = {part: NumberForm().read(column) for part, column in texts.items()}
+    valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)
+    whole = {part: np.where(valid, column, 1).astype(np.int64) for part, column in numbers.items()}
+    month = ((whole["year"] - 1970) * 12 + whole["month"] - 1).astype("datetime64[M]")
+    days = month.astype("datetime64[D]").astype(np.int64) + whole["day"] - 1
+    none = np.zeros(len(days), dtype=np.int64)
+    clock = whole.get("hour", none) * HOUR + whole.get("minute", none) * MINUTE
+    return Stamps(days * DAY + clock, none, np.zeros(len(days), dtype=bool), valid, np.full(len(days), "hour" in whole))
 
 
 def _join(channel: pl.Series | None, row: NDArray[np.int64], names: list[str]) -> pl.Series:

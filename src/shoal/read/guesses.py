@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from shoal.read.blocks import Block, find_blocks, per_day
 from shoal.read.durations import DAY, SECOND
-from shoal.read.headings import unit_of
+from shoal.read.headings import unit_of, words_of
 from shoal.read.profiles import NumberForm, Profile
-from shoal.read.stamps import StampForm, find_form, share_with
+from shoal.read.stamps import StampForm, find_form, read_offsets, share_with
 from shoal.read.subjects import mean_sizes, seen_unlike
 from shoal.read.understanding import Part, Shape
 
@@ -54,6 +54,9 @@ class TimeGuess:
     end: int | None = None
     """A column with the end of the interval."""
     offset: int | None = None
+    """A column with the offset from UTC beside a local time."""
+    parts: dict[str, int] = field(default_factory=dict)
+    """Columns with year, month, day, hour and minute apart."""
     used: dict[int, tuple[Part, str]] = field(default_factory=dict)
     interval: str = "auto"
     interval_evidence: str = ""
@@ -62,7 +65,8 @@ class TimeGuess:
     @property
     def keys(self) -> list[int]:
         """Columns that tell instants apart."""
-        return [c for c in (self.stamp, self.clock, self.slot, self.day_code, self.offset) if c is not None]
+        single = (self.stamp, self.clock, self.slot, self.day_code, self.offset)
+        return [*(c for c in single if c is not None), *self.parts.values()]
 
 
 @dataclass
@@ -94,9 +98,11 @@ class Guess:
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
     """What the columns are; None where no time or no reading is found."""
     blocks = find_blocks(columns) if wishes.value is None else []
+    blocks = [block for block in blocks if not block.is_monthly or _has_months(columns)]
     time = find_time(columns, wishes, blocks)
     if time is None:
         return _row_per_series(columns, numbers, wishes)
+    _find_offset(time, columns)
     found = Guess(Shape.LONG, time, numbers, doubts=list(time.doubts))
     found.roles |= time.used
     _find_zone(found, columns)
@@ -131,6 +137,8 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
     # Of several dates, when the row was written is not when it was measured.
     dates = _best(dates)
     stamps = _best(stamps)
+    if dates and not clocks and not blocks and (clock := _clock_number(rest)) is not None:
+        clocks = [clock]
     if blocks and dates:
         return _start(dates, "a date for each row")
     if dates and clocks:
@@ -146,6 +154,9 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         return time
     if stamps and (len(stamps[0].texts) > 0):
         return _from_stamps(stamps, rest)
+    parts = _time_in_parts(rest)
+    if parts is not None and not (dates and len(parts.parts) < 4):
+        return parts
     if dates:
         return _start(dates, "dates")
     return _day_code(rest)
@@ -270,6 +281,69 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
     return next(iter(named or found), None)
 
 
+def _clock_number(rest: Sequence[Profile]) -> Profile | None:
+    """A column of times of day written as numbers: 15, 30, 45, 100, ..., 2400, or 001500."""
+    for column in rest:
+        if column.kind != "number" or not column.is_whole or column.n_distinct < 20:
+            continue
+        texts = column.texts.filter((column.texts.str.len_chars() > 0).fill_null(False)).unique()
+        for name, pattern in (("hhmmss", r"^\d{6}$"), ("hhmm", r"^\d{1,4}$")):
+            form = StampForm(name)
+            found = form.read(texts)
+            if share_with(texts, pattern) < 1 or not found.valid.all():
+                continue
+            gaps = np.diff(np.unique(found.printed))
+            if gaps.min() >= 300 * SECOND and gaps.min() * (len(gaps) + 1) == DAY and np.all(gaps == gaps.min()):
+                clock = replace(column, kind="time", form=form, stamps=form.read(column.texts))
+                clock.n_distinct, clock.groups = column.n_distinct, column.groups
+                return clock
+    return None
+
+
+_PARTS = {
+    "year": {"year", "jahr", "annee", "ano", "anno", "jaar", "ar", "yyyy", "rok"},
+    "month": {"month", "monat", "mois", "mes", "mese", "maand", "maned", "mm", "miesiac"},
+    "day": {"day", "tag", "jour", "dia", "giorno", "dag", "dd", "dzien"},
+    "hour": {"hour", "stunde", "heure", "hora", "ora", "uur", "time", "hr", "hh", "godzina"},
+    "minute": {"minute", "minutes", "min", "minuto", "minuut", "minuta"},
+}
+_RANGES = {"year": (1970, 2100), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
+
+
+def _time_in_parts(rest: Sequence[Profile]) -> TimeGuess | None:
+    """Year, month and day in columns of their own, and hour and minute if they are there."""
+    parts: dict[str, int] = {}
+    for part, words in _PARTS.items():
+        low, high = _RANGES[part]
+        for column in rest:
+            numbers = column.present
+            fits = column.kind == "number" and column.is_whole and words & set(words_of(column.name))
+            if fits and low <= numbers.min() and numbers.max() <= high and column.position not in parts.values():
+                parts[part] = column.position
+                break
+    if not {"year", "month", "day"} <= set(parts) or ("minute" in parts and "hour" not in parts):
+        return None
+    time = TimeGuess(parts=parts)
+    time.used = {p: (Part.TIME, f"the {part} of the time") for part, p in parts.items()}
+    return time
+
+
+def _find_offset(time: TimeGuess, columns: Sequence[Profile]) -> None:
+    """A column with the offset from UTC, such as +01:00 or CEST, beside a local time."""
+    if time.stamp is None or columns[time.stamp].stamps is None or time.slot is not None:
+        return
+    stamps = columns[time.stamp].stamps
+    if stamps is not None and stamps.has_offset.any():
+        return
+    for column in columns:
+        if column.kind != "word" or column.position in time.used or column.n_distinct > 4 or column.share_filled < 1:
+            continue
+        if read_offsets(column.texts)[1].all():
+            time.offset = column.position
+            time.used[column.position] = (Part.TIME, "the offset from UTC beside the time")
+            return
+
+
 def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
     """A column such as 19501: day 195, interval 1."""
     for column in rest:
@@ -289,6 +363,16 @@ def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
         time.doubts.append("Day 1 is taken as 1 January 2009, as in the Irish trial that writes times so.")
         return time
     return None
+
+
+def _has_months(columns: Sequence[Profile]) -> bool:
+    """Whether some column has nothing but first days of months."""
+    for column in columns:
+        if column.kind == "date" and column.stamps is not None:
+            days = column.stamps.printed[column.stamps.valid].astype("datetime64[us]").astype("datetime64[D]")
+            if len(days) and np.all(days == days.astype("datetime64[M]")):
+                return True
+    return False
 
 
 def _is_daily(columns: Sequence[Profile], time: TimeGuess) -> bool:
@@ -399,10 +483,10 @@ def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: se
         return
     fit.sort(key=lambda pair: -pair[0])
     fit = fit[:8]
-    shares = {
-        c.position: _shared(columns, [*keys, c.position, *_fitting_channel(columns, [*keys, c.position], taken)])
-        for _, c in fit
-    }
+    shares = {}
+    for _, column in fit:
+        own = [*keys, column.position]
+        shares[column.position] = _shared(columns, [*own, *_fitting_channel(columns, own, taken, pairs=False)])
     least_shared = min(shares.values())
     good = [(score, c) for score, c in fit if shares[c.position] <= max(_UNIQUE, least_shared + 0.01)]
     if one_series:
@@ -422,7 +506,7 @@ def _id_evidence(column: Profile) -> str:
     return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
 
 
-def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int]) -> list[int]:
+def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int], *, pairs: bool = True) -> list[int]:
     """Columns with few entries that make rows of one series and instant different; none where they already are."""
     before = _shared(columns, keys)
     if before <= _UNIQUE:
@@ -450,7 +534,7 @@ def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int
         level = max(_UNIQUE, shares[0][0] + 0.005)
         good = [s for s in shares if s[0] <= level]
         return [min(good, key=lambda s: s[1:])[-1]]
-    for first in few:
+    for first in few if pairs else ():
         for second in few:
             if first.position < second.position:
                 pair = [first.position, second.position]
@@ -534,7 +618,7 @@ def _plausible_values(candidates: Sequence[Profile]) -> list[Profile]:
     fit = [c for c in paid if "total" not in c.groups] or paid
     fit = [c for c in fit if not (c.groups & {"status"} and set(np.unique(c.present)) <= {0.0, 1.0, 2.0})]
     sure = [c for c in fit if c.has_decimals or "value" in c.groups or unit_of(c.name)]
-    if sure:
+    if any(c.has_decimals for c in sure):
         patterns = {_pattern(c) for c in sure} - {""}
         return [c for c in fit if c in sure or _pattern(c) in patterns]
     return [c for c in fit if not c.groups & {"point", "meter", "owner", "id", "status", "channel"}]

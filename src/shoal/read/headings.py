@@ -28,7 +28,9 @@ _LISTS = {
     "processed publish published insert inserted billing",
     "value": "value values valeur wert waarde verdi varde valor consumption consumo usage used use forbruk verbrauch "
     "verbruik consommation volume quantity mengde maengde mangde mængde menge energy energie energia reading readings "
-    "read actual load amount kwh wh mwh gwh kw w mw kvarh kvar kva kvah m3 therms therm gas watt watts leitung power",
+    "read actual load amount kwh wh mwh gwh kw w mw kvarh kvar kva kvah m3 therms therm gas watt watts leitung power "
+    "generation generated production produced import export injection einspeisung bezug afname injectie teruglevering "
+    "levering lieferung pobrana oddana",
     "cost": "cost costs price prices prix preis preise kosten charge charges tax taxes eur gbp usd coste costo pris "
     "fee bill billed betrag amountdue pence cents belopp",
     "status": "status quality qualite qualitat kvalitet validation validatiestatus estimated estimate est flag flags "

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from shoal.read.canonical import Canonical
 from shoal.read.draft import Draft
-from shoal.read.durations import DAY
-from shoal.read.zones import find_zone
+from shoal.read.durations import DAY, HOUR
+from shoal.read.zones import Zone, find_zone
 
 _FREQUENT = 0.04
 """The share of all differences from which a length counts as a step of the table."""
@@ -23,6 +24,8 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
     is neither, times stay as printed.
     """
     time = table.guess.time
+    if time.interval == "end" and timezone is not None and not table.aware:
+        _settle_labels(table, find_zone(timezone))
     if time.interval != "auto" or table.guess.blocks:
         return
     if time.form is None or table.guess.zone == "UTC" or time.form.name in ("epoch", "epoch_ms"):
@@ -51,6 +54,30 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
         time.interval_evidence = "the first time of the table is midnight"
     else:
         time.interval_evidence = "nothing in the table tells; times are taken as printed"
+
+
+def _settle_labels(table: Canonical, zone: Zone) -> None:
+    """Whether ends are what the clock shows then, or the start and one step, which differs when the clock is put back.
+
+    Where summer time ends at 3 o'clock, the clock shows 2:00 to 2:59 twice as the end of an interval; a table that
+    writes the start and one step has 3:00 twice instead. Then times become starts before they are placed.
+    """
+    parts: list[pl.DataFrame] = []
+    for names, times in table.batches([0, 1]):
+        instants = times.cast("int64").fill_null(0).to_numpy()
+        near = zone.to_utc(instants)[1]
+        for before in range(1, 5):
+            near |= zone.to_utc(instants - before * HOUR // 4)[1]
+        parts.append(pl.DataFrame({"id": pl.Series(names).filter(near), "time": instants[near]}))
+    rows = pl.concat(parts)
+    twice = rows.filter(rows.is_duplicated())["time"].unique().sort().to_numpy()
+    steps = np.diff(rows["time"].unique().sort().to_numpy())
+    if not len(twice) or not len(steps):
+        return
+    step = int(steps.min())
+    as_ends, as_starts = zone.to_utc(twice)[1], zone.to_utc(twice - step)[1]
+    if as_starts.sum() > as_ends.sum():
+        table.shift, table.ends = step, False
 
 
 def to_starts(draft: Draft) -> Draft:
@@ -113,6 +140,12 @@ def fold_channels(draft: Draft, table: Canonical) -> Draft:
         return draft
     pair_of = {code: pair for pair, code in table.pairs.items()}
     pairs = [pair_of[int(name)] for name in draft.ids]
+    if draft.values.ndim == 3:
+        # Several quantities in columns, and channels in rows: one of each pair.
+        names = draft.channels or ()
+        pairs = [(name, f"{channel} {own}".strip()) for name, channel in pairs for own in names]
+        n_series, n_instants, n_own = draft.values.shape
+        draft.values = draft.values.transpose(0, 2, 1).reshape(n_series * n_own, n_instants)
     ids = sorted({name for name, _ in pairs})
     channels = sorted({channel for _, channel in pairs})
     row_of, place_of = {name: n for n, name in enumerate(ids)}, {channel: n for n, channel in enumerate(channels)}
@@ -120,7 +153,8 @@ def fold_channels(draft: Draft, table: Canonical) -> Draft:
     first = [-1] * len(ids)
     for n, (name, channel) in enumerate(pairs):
         values[row_of[name], :, place_of[channel]] = draft.values[n]
-        first[row_of[name]] = n if first[row_of[name]] < 0 else first[row_of[name]]
+        place = n * len(draft.ids) // len(pairs)
+        first[row_of[name]] = place if first[row_of[name]] < 0 else first[row_of[name]]
     draft.values = values if len(channels) > 1 else np.ascontiguousarray(values[:, :, 0])
     draft.ids = ids
     draft.channels = tuple(channel or "value" for channel in channels)

@@ -40,6 +40,8 @@ class NumberForm:
         plain = texts
         if self.thousands:
             plain = self._joined(plain)
+        if plain.str.ends_with("-").any():
+            plain = plain.str.replace(r"^(\d.*)-$", "-$1")  # as SAP writes negative numbers
         if self.decimal != ".":
             plain = plain.str.replace(self.decimal, ".", literal=True)
         numbers = plain.cast(pl.Float64, strict=False)
@@ -205,6 +207,12 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
         if not usual and any(re.search(r"\d", word) for word in words):
             return found
         found.kind, found.numbers, found.nulls = "number", numbers, tuple(sorted(words))
+        serial = found.present
+        if "time" in found.groups and found.n_distinct > 1 and serial.min() > 30_000 and serial.max() < 60_000:
+            # Days since 1899, as spreadsheets count; readings are not called a time.
+            found.form, found.stamps = StampForm("serial"), StampForm("serial").read(texts)
+            found.kind = "date" if found.is_whole else "stamp"
+            return found
         found.has_decimals = bool(distinct.str.contains(form.decimal, literal=True).any()) or not found.is_whole
     return found
 
@@ -225,8 +233,11 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
         )
         if not len(shaped) or 2 * len(shaped) < len(distinct.filter(distinct.str.contains(r"\d"))):
             continue
-        votes["."] += int(shaped.str.contains(r",\d{3}\.\d|^[+-]?\d*\.(?:\d{1,2}|\d{4,})$|^[+-]?0?\.\d+$").sum())
-        votes[","] += int(shaped.str.contains(r"\.\d{3},\d|^[+-]?\d*,(?:\d{1,2}|\d{4,})$|^[+-]?0?,\d+$").sum())
+        for mark, other_mark in ((".", ","), (",", ".")):
+            own, apart = re.escape(mark), re.escape(other_mark)
+            sure = rf"{apart}\d{{3}}{own}\d|^[+-]?\d*{own}(?:\d{{1,2}}|\d{{4,}})$|^[+-]?0?{own}\d+$|"
+            sure += rf"^[+-]?\d{{4,}}{own}\d+$"
+            votes[mark] += int(shaped.str.contains(sure).sum())
         grouped[","] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$").sum())
         grouped["."] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?$").sum())
         other[" "] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d*)?$").sum())

@@ -19,7 +19,7 @@ from shoal.read.columns import Column, Layout, Plan, Request, find_column, make_
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
 from shoal.read.documents import read_json, read_xml
 from shoal.read.draft import Draft
-from shoal.read.files import digests, find_files, open_found
+from shoal.read.files import CsvTable, ParquetTable, digests, find_files, open_found
 from shoal.read.guesses import Guess, TimeGuess, Wishes, guess
 from shoal.read.headings import unit_of
 from shoal.read.intervals import fold_channels, settle_interval, to_starts
@@ -327,20 +327,24 @@ def choose(
 ) -> Plan | Recognised:
     """The plain way to read a table where its names and entries allow it, otherwise what is recognised in it."""
     plan, error = None, None
+    one_series = table
     if not isinstance(table, DefinedTable) and not writing.is_given:
         try:
             plan = make_plan(table.names, request, layout)
         except InputError as refused:
             error = refused
         if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
-            return plan
+            if layout is Layout.WIDE or plan.time is None or plan.id is not None or len(plan.values) != 1:
+                return plan
+            # A time and one column of readings: one series, or one for each file.
+            one_series = _apart(table)
     if layout is Layout.WIDE:
         raise error or ParameterError(
             "layout='wide' reads names and numbers as they are: leave the other settings out."
         )
     for name in request.names:
         find_column(table.names, name)
-    found = recognise(table, request, writing, timezone, only_id)
+    found = recognise(one_series, request, writing, timezone, only_id)
     if found is not None:
         return found
     if plan is not None:
@@ -348,6 +352,16 @@ def choose(
     raise error or InputError(
         "The table has no column with times and readings that can be told by what it holds. Name id=, time= and value=."
     )
+
+
+def _apart(table: Table) -> Table:
+    """The files of a table apart, each with its name as a column."""
+    if not isinstance(table, CsvTable | ParquetTable) or len(table.files) < 2:
+        return table
+    tables = [type(table)(table.source, [file], ()) for file in table.files]
+    apart = FilesTable(tables, [file.stem for file in table.files], None, table.sha256)
+    apart.untyped = table.untyped
+    return apart
 
 
 def _is_plain(table: Table, plan: Plan) -> bool:

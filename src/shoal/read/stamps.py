@@ -27,11 +27,17 @@ _CLOCK = (
     r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2}))?(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
     r" *(?P<half>[AaPp]\.?[Mm]\.?)?"
 )
-_OFFSET = r" *(?P<offset>[Zz]|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?"
+_NAMED_OFFSETS = {
+    **{"WET": 0, "WEST": 60, "BST": 60, "CET": 60, "CEST": 120, "MEZ": 60, "MESZ": 120, "EET": 120, "EEST": 180},
+    **{"EST": -300, "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360, "PST": -480, "PDT": -420},
+    **{"AEST": 600, "AEDT": 660, "ACST": 570, "ACDT": 630, "AWST": 480, "NZST": 720, "NZDT": 780},
+}
+"""Minutes ahead of UTC of what clocks are called."""
+_OFFSET = rf" *(?P<offset>[Zz]|UTC|GMT|{'|'.join(_NAMED_OFFSETS)}|(?:UTC|GMT)?[+-]\d{{1,2}}(?::?\d{{2}})?)?"
 _GLUE = r"(?:[Tt]| *[ ,;_] *| - |:)"
 _WEEKDAY = r"(?:[^\W\d_]{2,10}[.,]* +)?"
 _DATES = {
-    "ymd": r"(?P<a>\d{4})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{1,2})\.?",
+    "ymd": r"(?P<a>\d{4})[-/.] ?(?P<b>\d{1,2})[-/.] ?(?P<c>\d{1,2})\.?",
     "dmy": r"(?P<c>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
     "mdy": r"(?P<b>\d{1,2})[-/.](?P<c>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
     "named": r"(?P<c>\d{1,2})(?:st|nd|rd|th|\.)?[-/ ]*(?P<b>[^\W\d_]{3,10})\.?[-/ ,]*(?P<a>\d{4}|\d{2})",
@@ -46,6 +52,10 @@ _FORMS["compact"] = (
     r"(?:[T ]?(?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?(?P<half>)(?P<fraction>)"
     r"(?P<offset>Z|[+-]\d{2}:?\d{2})?)?$"
 )
+_FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})" + "".join(
+    f"(?P<{part}>)" for part in ("c", "hour", "minute", "second", "fraction", "half", "offset")
+)
+_FORMS["month"] += "$"
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
 _RANGE = (
@@ -78,6 +88,9 @@ WORDS = {
     "epoch_ms": "milliseconds since 1970",
     "time": "time of day",
     "hhmm": "time of day as a number",
+    "hhmmss": "time of day as a number",
+    "serial": "days as spreadsheets count them",
+    "month": "year and month",
     "given": "as --time-format says",
 }
 
@@ -131,8 +144,10 @@ class StampForm:
             return _epoch(texts, SECOND if self.name == "epoch" else 1000)
         if self.name == "given":
             return _given(texts, self.pattern)
-        if self.name == "hhmm":
-            return _hhmm(texts)
+        if self.name == "serial":
+            return _serial(texts)
+        if self.name in ("hhmm", "hhmmss"):
+            return _hhmm(texts, seconds=self.name == "hhmmss")
         return _calendar(texts, self.name)
 
     def read_end(self, texts: pl.Series) -> Stamps:
@@ -157,6 +172,9 @@ def _stamps(printed: NDArray[np.int64], valid: NDArray[np.bool_], has_time: NDAr
 
 
 def _calendar(texts: pl.Series, name: str) -> Stamps:
+    if name != "time":
+        # 02a and 02b: the hour that comes twice, told apart by order.
+        texts = texts.str.replace(r"(\d[Tt ]\d{2})[aAbB](:\d{2})", "$1$2")
     parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
     shaped = parts["hour"].is_not_null().to_numpy()
     hour, minute, second = (_numbers(parts[part], 0) for part in ("hour", "minute", "second"))
@@ -172,7 +190,8 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
     if name == "time":
         return _stamps(clock, shaped & sane, shaped)
-    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 0)
+    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if name == "month" else 0)
+    shaped &= (parts["hour"].str.len_chars().fill_null(0) > 0).to_numpy()
     if name in ("named", "words"):
         distinct = parts["b"].unique().drop_nulls().to_list()
         months = {word: month_of(word) for word in distinct}
@@ -188,12 +207,25 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     offset, has_offset = np.zeros(len(days), dtype=np.int64), np.zeros(len(days), dtype=bool)
     if parts["offset"].str.len_chars().fill_null(0).max():
-        digits = parts["offset"].str.replace(":", "", literal=True)
-        total = _numbers(digits.str.slice(1, 2), 0) * 60 + _numbers(digits.str.slice(3, 2), 0)
-        offset = np.where(digits.str.starts_with("-").fill_null(False).to_numpy(), -total, total)
-        has_offset = (digits.str.len_chars().fill_null(0) > 0).to_numpy()
+        offset, has_offset = _offsets(parts["offset"])
         valid &= np.abs(offset) <= 18 * 60
     return Stamps(np.where(valid, days * DAY + clock, 0), offset, has_offset, valid, shaped)
+
+
+def _offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Minutes ahead of UTC, and which texts tell them: +01:00, -0330, +1, Z, UTC, CEST."""
+    plain = texts.fill_null("").str.strip_chars().str.to_uppercase().str.replace("^(UTC|GMT)(.)", "$2")
+    parts = plain.str.extract_groups(r"^(?P<sign>[+-])(?P<hour>\d{1,2}):?(?P<minute>\d{2})?$").struct.unnest()
+    total = _numbers(parts["hour"], 0) * 60 + _numbers(parts["minute"], 0)
+    total = np.where((parts["sign"] == "-").fill_null(False).to_numpy(), -total, total)
+    named = _numbers(plain.replace_strict(_NAMED_OFFSETS, default=0, return_dtype=pl.Int64), 0)
+    is_known = parts["sign"].is_not_null() | plain.is_in([*_NAMED_OFFSETS, "Z", "UTC", "GMT"])
+    return total + named, np.asarray(is_known.to_numpy(), dtype=np.bool_)
+
+
+def read_offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A column of offsets beside local times."""
+    return _offsets(texts)
 
 
 def _epoch(texts: pl.Series, unit: int) -> Stamps:
@@ -204,11 +236,23 @@ def _epoch(texts: pl.Series, unit: int) -> Stamps:
     return Stamps(instants, none, np.ones(len(instants), dtype=bool), valid, valid)
 
 
-def _hhmm(texts: pl.Series) -> Stamps:
+def _serial(texts: pl.Series) -> Stamps:
+    """Days since 30 December 1899 with a fraction, to the second, as spreadsheets count."""
+    numbers = texts.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    valid = (numbers > 20_000) & (numbers < 80_000)
+    seconds = np.round(np.where(valid, numbers, 25_569.0) * 86_400).astype(np.int64) - 25_569 * 86_400
+    # Five or six decimals are a second or two off.
+    minutes = np.round(seconds / 60).astype(np.int64) * 60
+    close = np.abs(seconds - minutes) <= 2
+    return _stamps(np.where(close, minutes, seconds) * SECOND, valid, valid)
+
+
+def _hhmm(texts: pl.Series, *, seconds: bool) -> Stamps:
     numbers = _numbers(texts, -1)
-    hour, minute = np.divmod(numbers, 100)
-    valid = (numbers >= 0) & (minute < 60) & ((hour < 24) | (numbers == 2400))
-    return _stamps(hour * HOUR + minute * MINUTE, valid, valid)
+    second = numbers % 100 if seconds else np.zeros_like(numbers)
+    hour, minute = np.divmod(numbers // 100 if seconds else numbers, 100)
+    valid = (numbers >= 0) & (second < 60) & (minute < 60) & ((hour < 24) | ((hour == 24) & (minute + second == 0)))
+    return _stamps(hour * HOUR + minute * MINUTE + second * SECOND, valid, valid)
 
 
 def _given(texts: pl.Series, pattern: str) -> Stamps:
@@ -248,9 +292,11 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
         starts = _parts(some, "start")
         if starts.null_count() <= (1 - ENOUGH) * len(some) and (found := find_form(starts.drop_nulls().unique())):
             return StampForm(found[0].name, is_range=True), found[1]
-    for name in ("time", "ymd", "named", "words"):
+    for name in ("time", "ymd", "compact", "named", "words"):
         if StampForm(name).read(some).valid.mean() >= ENOUGH:
             return StampForm(name), ""
+    if share_with(some, r"^\d{4}[-/.]\d{2}$") >= ENOUGH and StampForm("month").read(some).valid.all():
+        return StampForm("month"), ""
     return _day_or_month(texts)
 
 

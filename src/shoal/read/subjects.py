@@ -117,6 +117,9 @@ def _words(name: str) -> set[str]:
     """The words of a name without the digits at their ends, unless these belong to it: Temp2 has temp, CO2_1 co2."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     whole = {word.lower() for word in re.split(r"[^A-Za-z0-9]+", apart) if word}
+    if re.search(r"\d{3}", name):
+        # Z-1001 is no axis: nobody has as many.
+        whole = {word for word in whole if len(word) > 1}
     return {word if word in SENSOR_WORDS else word.rstrip("0123456789") for word in whole}
 
 

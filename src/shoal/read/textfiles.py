@@ -34,7 +34,7 @@ _BLOCK = 1 << 22
 
 _STAMP = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d)|\d{1,2}:\d{2}|\d{1,2}[-/. ]*[^\W\d_]{3,9}[-/., ]+\d{2,4}|"
-    r"[^\W\d_]{3,9} +\d{1,2},? +\d{4}"
+    r"[^\W\d_]{3,9} +\d{1,2},? +\d{4}|^(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])$|^(?:19|20)\d{6}T\d{4}"
 )
 _NUMBER = re.compile(r"[+-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?%?")
 _GUARD = re.compile(r'=?"(.*)"')
@@ -68,6 +68,8 @@ class Rows:
     n_before: int = 0
     n_skipped: int = 0
     n_sections: int = 1
+    is_even: bool = True
+    """Whether the header and all rows have the same number of cells."""
     n_ragged: int = 0
     """Lines among those skipped that look like rows with too few cells."""
     context: list[dict[str, str]] = field(default_factory=list)
@@ -202,6 +204,7 @@ def find_table(lines: list[list[str]]) -> Rows:
     above: list[list[str]] = []
     keys: dict[str, str] = {}
     header: list[str] | None = None
+    n_odd = 0
     for place, row in filled:
         if not is_data(row):
             above.append(row)
@@ -220,6 +223,7 @@ def find_table(lines: list[list[str]]) -> Rows:
             above = []
         elif not found.context:
             found.context.append({})
+        n_odd += len(row) != width
         found.section.append(len(found.context) - 1)
         found.cells.append((row + [""] * (width - len(row)))[:width])
     found.n_skipped += len(above)
@@ -227,6 +231,7 @@ def find_table(lines: list[list[str]]) -> Rows:
         found.n_ragged += sum(_is_ragged(line, found.cells[0]) for line in above if line != header)
     found.n_before = max(0, found.n_before)
     found.n_sections = max(1, len(found.context))
+    found.is_even = n_odd == 0 and (header is None or len(header) == width)
     if header is not None:
         found.names = (header + [""] * (width - len(header)))[:width]
     return found
@@ -246,8 +251,17 @@ def _record_type(rows: list[list[str]]) -> str | None:
     short = all(re.fullmatch(r"[A-Z][A-Z0-9]{0,7}|[1-9]\d{2}", word) for word in first)
     if not short or not 2 <= len(first) <= 8 or len(rows) < 2 * len(first):
         return None
-    # A kind of line has one width, or its own number of readings.
-    return max(first, key=lambda word: (sum(len(row) for row in rows if row[0] == word), word))
+    main = max(first, key=lambda word: (sum(len(row) for row in rows if row[0] == word), word))
+    shapes = {word: {_shape(row) for row in rows if row[0] == word} for word in first}
+    others = [shape for word, found in shapes.items() if word != main for shape in found]
+    # Lines of another kind have other fields; a line of words alone is a header.
+    if any(shape in shapes[main] or not set(shape) & {"N", "T"} for shape in others):
+        return None
+    return main
+
+
+def _shape(row: list[str]) -> str:
+    return "".join(kind_of_cell(cell) for cell in row)
 
 
 def _header(above: list[list[str]], width: int) -> list[str] | None:
@@ -260,9 +274,10 @@ def _header(above: list[list[str]], width: int) -> list[str] | None:
     best = max(near, key=lambda row: len({cell for cell in row if cell}), default=None)
     if best is None or (width > 1 and sum(map(bool, best)) < min(2, width)):
         return None
-    if best is not near[0] and len(near[0]) == len(best):
-        # A line of units below the names.
-        return [f"{name} [{unit}]" if unit and unit != name else name for name, unit in zip(best, near[0], strict=True)]
+    units = near[0]
+    if best is not units and len(units) == len(best) and len({unit for unit in units[1:] if unit}) > 1:
+        # A line below the names that tells them apart: units, mostly.
+        return [f"{name} [{unit}]" if unit and unit != name else name for name, unit in zip(best, units, strict=True)]
     return best
 
 
@@ -326,7 +341,8 @@ def is_plain_file(file: SourceFile) -> bool:
         return True
     if not rows.cells:
         return True
-    return rows.names is not None and rows.n_before <= 1 and rows.n_skipped == rows.n_ragged and not any(rows.context)
+    plain = rows.names is not None and rows.n_before <= 1 and rows.n_skipped == rows.n_ragged
+    return plain and rows.is_even and not any(rows.context)
 
 
 def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[list[str]]]:

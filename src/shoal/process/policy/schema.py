@@ -239,7 +239,7 @@ class Policy(Part):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of `read_panel`, roles included."""
-        given: dict[str, Any] = self.data.model_dump(exclude={"path"})
+        given: dict[str, Any] = self.data.model_dump(exclude={"path"}, by_alias=True)
         derived = CALENDAR.get(str(given["split"]), ())
         columns = {
             setting: tuple(
