@@ -227,11 +227,15 @@ class Clock:
         if self.given is None and len(self._labels) > 1:
             raise self._mixed()
         if self.n_twice or self.n_never:
-            raise InputError(
-                f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the "
-                f"hour that its clock shows twice, {self.n_never} into the hour that it skips, and their order does "
-                "not tell which is meant. Say it with dst='first' or 'second', or export the times in UTC."
-            )
+            raise self.misplaced()
+
+    def misplaced(self) -> InputError:
+        """What to say of times that the clock of the zone shows twice or never."""
+        return InputError(
+            f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the "
+            f"hour that its clock shows twice, {self.n_never} into the hour that it skips, and their order does "
+            "not tell which is meant. Say it with dst='first' or 'second', or export the times in UTC."
+        )
 
     def _mixed(self) -> InputError:
         n_naive = self._labels[None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +30,8 @@ class Draft:
     n_rows: int = 0
     told: tuple[str, ...] = ()
     """What the publisher is told about the names in it."""
+    troubles: list[InputError] = field(default_factory=list)
+    """What speaks against the table and was found on the way, most important first."""
     account: dict[str, int] = field(default_factory=dict)
     """How many readings were filled, dropped, merged or scaled, by what was done to them."""
 
@@ -89,6 +92,13 @@ class Draft:
             origin=origin,
             copy=False,
         )
+
+
+def gathered(troubles: Sequence[InputError]) -> InputError:
+    """All that speaks against a table as one error, most important first."""
+    if len(troubles) == 1:
+        return troubles[0]
+    return InputError(" Also: ".join(str(trouble) for trouble in troubles))
 
 
 def allocate(n_series: int, n_instants: int, n_channels: int) -> NDArray[np.float64]:

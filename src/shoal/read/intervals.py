@@ -164,25 +164,43 @@ def fold_channels(draft: Draft, table: Canonical) -> Draft:
     return draft
 
 
+_GROWING = 0.9
+
+
 def share_growing(draft: Draft) -> float:
-    """The share of series whose readings never fall and more than double the smallest in all: meter registers."""
-    values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
-    rows = values.transpose(0, 2, 1).reshape(-1, values.shape[1])
+    """The share of series, of those that change and have ten readings, whose readings never fall."""
+    rows = _rows(draft)
     n_growing = n_long = 0
     for row in rows:
         present = row[~np.isnan(row)]
-        if len(present) < 10 or present[-1] == present[0]:
-            continue
-        n_long += 1
-        n_growing += bool(np.all(np.diff(present) >= 0))
+        if len(present) >= 10 and present[-1] != present[0]:
+            n_long += 1
+            n_growing += bool(np.all(np.diff(present) >= 0))
     return n_growing / n_long if n_long else 0.0
+
+
+def handle_registers(draft: Draft, register: str) -> Draft:
+    """Take differences where that is asked for; otherwise say that readings only grow, where they do."""
+    if register == "difference":
+        draft, n_back = differences(draft)
+        draft.told += ("readings of registers taken as differences to the next one",)
+        draft.count(fell_back=n_back)
+    elif share_growing(draft) >= _GROWING:
+        draft.told += ("readings only grow, as those of meter registers do; they are kept as they are",)
+    return draft
+
+
+def _rows(draft: Draft) -> NDArray[np.float64]:
+    """A row for each series and channel."""
+    values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
+    return values.transpose(0, 2, 1).reshape(-1, values.shape[1])
 
 
 def differences(draft: Draft) -> tuple[Draft, int]:
     """What a register counted from each of its readings to the next; where it falls back, missing, and how often."""
     values: NDArray[Any] = draft.values
     shape = values.shape
-    rows = (values if values.ndim == 3 else values[:, :, None]).transpose(0, 2, 1).reshape(-1, shape[1])
+    rows = _rows(draft)
     out = np.full_like(rows, np.nan)
     n_back = 0
     for n, row in enumerate(rows):

@@ -82,19 +82,25 @@ class NumberColumn:
 
     def verify(self) -> None:
         """Refuse text and infinite values, with counts and the way out."""
+        if (trouble := self.trouble()) is not None:
+            raise trouble
+
+    def trouble(self) -> InputError | None:
+        """What is wrong with the column, or nothing."""
         if self._n_text:
             # Where parts were read apart, nobody knows which row is the first.
             first = self._first_text
             where = "" if first is None else f", the first in data row {first + 1}, counted from 1"
-            raise InputError(
+            return InputError(
                 f"{self.label} holds text in {self._n_text} of {self.n_rows} rows{where}. "
                 "Write numbers with a decimal point; mark gaps as empty, NA, NaN or null."
             )
         if self._n_infinite:
-            raise InputError(
+            return InputError(
                 f"{self.label} holds {self._n_infinite} infinite values in {self.n_rows} rows. "
                 "Mark them as missing or remove them."
             )
+        return None
 
 
 def _to_numpy(array: Any) -> NDArray[np.float64]:

@@ -13,8 +13,9 @@ from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.read.align import parse_rules
 from shoal.read.calendar import parse_split, split_draft
 from shoal.read.columns import Layout, Request, parse_layout, parse_request
-from shoal.read.draft import Draft
-from shoal.read.missing import Keep, as_text, handle_missing, parse_missing
+from shoal.read.draft import Draft, gathered
+from shoal.read.intervals import handle_registers
+from shoal.read.missing import Keep, Policy, as_text, handle_missing, parse_missing
 from shoal.read.options import given_options
 from shoal.read.pivot import read_long
 from shoal.read.recognition import Recognised, choose, open_any, parse_writing, read_recognised, stem_of
@@ -110,22 +111,19 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
         what the local clock showed.
     channel
-        Column of a long table that says which channel a reading is of.
-    decimal
-        The mark before decimals in text, "." or ",". Found by itself.
-    time_format
-        How times are written, such as "%d/%m/%Y %H:%M". Found by itself.
+        Column that says which quantity a row has, such as import and export. Found by itself where several rows have
+        one series and time.
+    decimal, time_format, null
+        The decimal mark, the form of times as `strptime` writes it, and words that mean missing ("NA,Null,-"). Left
+        out, they are found in the table.
     dst
-        What the hour is that the clock shows twice in autumn: "infer" tells by the order of the rows of a series,
-        "first" and "second" take it for summer or winter time, "fail" refuses it.
+        Which hour is meant where the clock shows one twice: "infer" by the order of rows within a series, or "first",
+        "second" where that does not tell; "fail" refuses.
     interval
-        Whether a time is the "start" or the "end" of its interval. "auto" goes by what the table shows; ends become
-        starts.
-    null
-        Words that mean a missing reading, such as "NA,Null,-". Found by themselves.
+        Whether times are the "start" or the "end" of intervals; a panel has starts. "auto" goes by the table: two
+        times in a row, the name of the column, or a first time that is one step after midnight.
     register
-        "difference" turns the readings of a register, which only grow, into what was used between them; "keep" leaves
-        them.
+        "difference" takes what a meter's register counted from each of its readings to the next.
     split
         "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
         weekend and month as attributes; by the local clock. Days without the usual instants, as those on which the
@@ -210,18 +208,33 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         if isinstance(way, Recognised):
             plan, draft = read_recognised(way, request, rules)
             settings |= way.settings()
+            draft.told = (*way.told(), *draft.told)
         else:
             plan = way
             read = read_long if plan.layout is Layout.LONG else read_wide
             draft = read(table, plan, rules, timezone)
-    draft = split_draft(draft, parts)
-    told = (tell_subjects(plan, draft.n_rows, *draft.shape), *draft.told)
+    if draft.troubles:
+        raise _all_troubles(draft, policies)
+    draft = split_draft(handle_registers(draft, writing.register), parts)
+    of = "reading" if isinstance(way, Recognised) else "row"
+    told = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.told)
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
     if plan.layout is Layout.WIDE:
         settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
     origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told)
     return draft.panel(plan.roles(), origin)
+
+
+def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:
+    """What speaks against a table, gaps included where what came before does not make them."""
+    troubles = list(draft.troubles)
+    if not any("holds text" in str(trouble) or "evenly" in str(trouble) for trouble in troubles):
+        try:
+            handle_missing(draft, policies)
+        except InputError as gaps:
+            troubles.append(gaps)
+    return gathered(troubles)
 
 
 def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:

@@ -24,13 +24,16 @@ from shoal.read.columns import Plan
 from shoal.read.draft import Draft
 from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
-from shoal.read.repeats import refuse_conflicts, settle
+from shoal.read.repeats import conflicts, refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
 from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
 
 _MANY_TIMES = 4_000_000
 """Different times held before they are merged."""
+
+_MANY_CELLS = 50_000_000
+"""Cells up to which a table with uneven instants is read all the same, to tell what else is wrong with it."""
 
 _LARGEST = 2**62
 """A number for series and instant stays below."""
@@ -62,15 +65,20 @@ def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
     if clock.n_rows == 0:
         raise empty()
     ids.finish()
-    second = None
+    second, troubles = None, []
     if autumn.n_rows:
         second, n_open = autumn.settle(rules.dst)
         clock.refuse(n_open)
         times.add(autumn.instants(second, clock.zone))
+    if clock.n_twice and not clock.n_never:
+        # The rest is looked at as if the first hour were meant, to tell all that is wrong at once.
+        troubles.append(clock.misplaced())
+        clock.refuse(0)
     clock.verify()
     rows = _Rows(table, plan, ids, clock, second)
     names = [column.name for column in plan.values]
     draft = (_gathered if isinstance(rules.align, Resample) else _exact)(rows, times, rules, names)
+    draft.troubles = [*rows.troubles, *troubles, *draft.troubles]
     draft.ids = ids.texts()
     draft.on_clock = clock.on_clock
     draft.timezone = None if clock.zone is None else clock.zone.name
@@ -84,15 +92,21 @@ def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
 def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
     """The times of the table as instants."""
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
-    require_even(
-        found[:0] if rules.uneven else found,
-        on_clock=clock.on_clock,
-        zone=clock.zone,
-        n_series=n_series,
-        n_filled=clock.n_rows,
-        by=rules.by(names, len(names))[0],
-        own_step=lambda: rows.own_step((int(found[0]), int(found[-1]))),
-    )
+    uneven: list[InputError] = []
+    try:
+        require_even(
+            found[:0] if rules.uneven else found,
+            on_clock=clock.on_clock,
+            zone=clock.zone,
+            n_series=n_series,
+            n_filled=clock.n_rows,
+            by=rules.by(names, len(names))[0],
+            own_step=lambda: rows.own_step((int(found[0]), int(found[-1]))),
+        )
+    except InputError as error:
+        if n_series * len(found) > _MANY_CELLS:
+            raise
+        uneven = [error]
     refuse_sparse(n_series, len(found), clock.n_rows)
     cells = ExactCells((n_series, len(found), len(names)), rules.duplicates)
     for series, instants, readings in rows.read():
@@ -103,7 +117,8 @@ def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
     draft = Draft(values=cells.finish(), times=found)
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     n_doubtful = int(cells.repeated_at[clock.doubtful(found)].sum()) if cells.n_repeated else 0
-    refuse_conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
+    draft.troubles += conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
+    draft.troubles += uneven
     return draft
 
 
@@ -142,6 +157,7 @@ class _Rows:
         self._table, self._plan, self._second = table, plan, second
         self.ids, self.clock = ids, clock
         self.static: list[StaticColumn] = []
+        self.troubles: list[InputError] = []
 
     def read(
         self, *, keys_only: bool = False
@@ -168,8 +184,7 @@ class _Rows:
             yield series, instants, readings
         if clock.n_rows != self.clock.n_rows:
             raise changed()
-        for number in numbers:
-            number.verify()
+        self.troubles = [] if keys_only else [error for number in numbers if (error := number.trouble())]
         for entry in static:
             entry.verify()
         self.static = static

@@ -27,7 +27,7 @@ from shoal.read.lake import is_lake
 from shoal.read.locations import SourceFile, shown
 from shoal.read.nested import rows_of_json, rows_of_xml
 from shoal.read.pivot import read_long
-from shoal.read.profiles import NumberForm, Profile, number_form, profile, texts_of
+from shoal.read.profiles import USUAL_NULLS, NumberForm, Profile, number_form, profile, texts_of
 from shoal.read.quantities import guess_quantity
 from shoal.read.sheets import read_sheet
 from shoal.read.sources import open_table
@@ -298,9 +298,35 @@ class Recognised:
             "time_format": self._form_in_words(),
             "interval": {"auto": "printed"}.get(found.time.interval, found.time.interval),
         }
-        if found.numbers.nulls:
-            told["null"] = ",".join(found.numbers.nulls)
+        if words := [word for word in found.numbers.nulls if word in USUAL_NULLS]:
+            told["null"] = ",".join(words)  # others may be anything
         return told
+
+    def told(self) -> tuple[str, ...]:
+        """What the publisher is told about how the table was understood."""
+        found, names = self.guess, self.source.names
+        parts = [f"layout {found.shape}", f"times {self._form_in_words()}"]
+        if found.id is not None and names[found.id]:
+            parts.append(f"id {names[found.id]!r}")
+        if found.channel:
+            parts.append("channel " + " and ".join(repr(names[p]) for p in found.channel))
+        if found.shape is Shape.LONG and all(names[p] for p in found.values):
+            parts.append("value " + ", ".join(repr(names[p]) for p in found.values[:4]))
+        if found.numbers.decimal == ",":
+            parts.append("decimal comma")
+        if self.zone is not None and not self.zone_given:
+            parts.append(f"time zone {self.zone} ({found.zone_evidence})")
+        when = {"end": "times are ends of intervals", "start": "times are starts of intervals"}
+        if found.blocks:
+            parts.append(found.time.interval_evidence)
+        else:
+            parts.append(f"{when.get(found.time.interval, 'times as printed')} ({found.time.interval_evidence})")
+        said = ["understood as: " + "; ".join(parts)]
+        if self.table.n_not_readings:
+            said.append(f"{self.table.n_not_readings} cells that are no readings were left out")
+        if n_skipped := getattr(getattr(self.source, "form", None), "n_skipped", 0):
+            said.append(f"{n_skipped} lines among or below the rows were skipped: titles, headers, footers")
+        return (*said, *found.doubts)
 
 
 def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Plan, Draft]:
@@ -310,8 +336,7 @@ def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Pl
     if table.ends and isinstance(rules.align, Resample):
         table.shift = 1  # an end belongs to the bucket before it
     draft = read_long(table, plan, rules, way.zone)
-    for trouble in table.verify():
-        raise trouble
+    draft.troubles = [*table.verify(), *draft.troubles]
     if table.ends and not isinstance(rules.align, Resample):
         draft = to_starts(draft)
     if table.aware and way.zone is None and len(table.offsets) == 1:

@@ -112,19 +112,31 @@ def _different(group: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]
 
 def refuse_conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> None:
     """Refuse rows that differ, or may be two hours that look alike, unless it was said what becomes of them."""
+    for trouble in conflicts(n_merged, n_repeated, n_doubtful, n_rows, duplicates):
+        raise trouble
+
+
+def conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> list[InputError]:
+    """What to say of rows that differ, or may be two hours that look alike; nothing where it was said."""
     if duplicates is not Duplicates.FAIL:
-        return
+        return []
     if n_merged:
         further = f" ({n_repeated} more repeat one exactly)" if n_repeated else ""
-        raise InputError(
-            f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row and "
-            f"other readings{further}. If they lie in the hour that the clock shows twice at the end of summer time, "
-            "give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are never "
-            "added up."
-        )
+        return [
+            InputError(
+                f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row and "
+                f"other readings{further}. If they lie in the hour that the clock shows twice at the end of summer "
+                "time, "
+                "give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are never "
+                "added up."
+            )
+        ]
     if n_doubtful:
-        raise InputError(
-            f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the end "
-            "of summer time: they may be two hours that look alike. Give timezone=, which tells them apart by their "
-            "order, or say with duplicates='mean' that they are one."
-        )
+        return [
+            InputError(
+                f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the "
+                "end of summer time: they may be two hours that look alike. Give timezone=, which tells them apart by "
+                "their order, or say with duplicates='mean' that they are one."
+            )
+        ]
+    return []

@@ -35,7 +35,9 @@ WIDEST = 10.0
 """How many times larger or smaller than the middle column a column may be."""
 
 
-def tell_subjects(plan: Plan | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1) -> str:
+def tell_subjects(
+    plan: Plan | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1, *, of: str = "row"
+) -> str:
     """What was taken for a subject: counts and names of columns. Without a plan the rows are those of an array."""
     many = _plural(n_subjects, "subject")
     if plan is None:
@@ -44,7 +46,7 @@ def tell_subjects(plan: Plan | None, n_rows: int, n_series: int, n_subjects: int
         text = f"{_plural(n_series, 'column')} read as {many}"
     else:
         assert plan.id is not None
-        text = f"{_plural(n_rows, 'row')} read as "
+        text = f"{_plural(n_rows, of)} read as "
         if plan.subject is not None:
             text += f"{n_series} series of {many} (column {plan.subject.name!r})"
         elif plan.layout is Layout.LONG:
