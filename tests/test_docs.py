@@ -159,7 +159,7 @@ def modules_with_examples():
             yield ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("name", modules_with_examples())
+@pytest.mark.parametrize("name", list(modules_with_examples()))
 def test_the_examples_of_docstrings_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = [test for test in doctest.DocTestFinder().find(importlib.import_module(name)) if test.examples]
