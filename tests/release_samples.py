@@ -142,6 +142,10 @@ def publish_kinds(folder):
         "several series": (micro.anonymize(twice), {}),
         "crowd of series": (micro.anonymize(twice), {"require": [KAnonymity(4, per="series")]}),
         "profiles": (Microaggregation(k=4, form="profiles").anonymize(days()), {}),
+        "attributes": (
+            Microaggregation(k=4, attributes="tariff").anonymize(days(attributes={"tariff": ["day", "night"] * 80})),
+            {},
+        ),
         "trimmed": (Microaggregation(k=5, aggregate="trimmed-mean").anonymize(days()), {}),
         "labels of others": (Microaggregation(k=4, features=learned_elsewhere()).anonymize(days()), {}),
         "nlk": (NLK(n=2, l=6, k=4).anonymize(days(n_instants=12)), {}),

@@ -23,6 +23,7 @@ SHOWN = {
     "suppressed series": SERIES | {"suppressed", "not released"},
     "sensitive": SERIES | {"sensitive", "not released"},
     "exchanged": SERIES | {"sensitive", "not released"},
+    "attributes": SERIES | {"attributes"},
     "noise": NO_GROUPS,
     "fictives": NO_GROUPS,
     "private subjects": NO_GROUPS - {"information-loss"},

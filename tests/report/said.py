@@ -92,6 +92,7 @@ THE_OTHERS = {
     "autumn": _differs(more=["clock: put back", "clock: zone"]),
     "several series": _differs(more=["who can check: crowd of series"], less=["who can check: anyone"]),
     "crowd of series": _differs(more=["may: crowd of series", "who can check: crowd of series"]),
+    "attributes": _differs(),
     "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles"]),
     "trimmed": _differs(),
     "labels of others": _differs(more=["Method: labels of others"]),
