@@ -213,6 +213,16 @@ def test_the_autumn_hour_is_told_apart_by_order_within_a_series(backward, by_tim
         assert name in "abcd"
 
 
+@pytest.mark.parametrize("minutes", [30, 60])
+def test_the_autumn_hour_of_a_table_sorted_by_the_clock_is_told_apart(minutes):
+    clock = utc_hours(dt.datetime(2024, 10, 26, 22), 25 * 60 // minutes, minutes).dt.replace_time_zone("UTC")
+    local = clock.dt.convert_time_zone("Europe/Bratislava").dt.replace_time_zone(None)
+    table = pl.DataFrame({"id": "a", "time": local, "value": np.arange(len(clock), dtype=float)})
+    table = pl.concat([table, table.with_columns(id=pl.lit("b"))]).sort("id", "time", maintain_order=True)
+    panel = read_panel(table, timezone="Europe/Bratislava")
+    np.testing.assert_array_equal(panel.values, [np.arange(len(clock))] * 2)
+
+
 def test_an_autumn_hour_that_order_does_not_tell_apart_is_open():
     times = ["2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 03:00"]
     with refused("1 rows fall into the hour that its clock shows twice, .* dst='first' or 'second'"):

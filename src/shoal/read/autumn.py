@@ -81,8 +81,17 @@ class Autumn:
         for rows in frame.group_by("id", "day", maintain_order=True).agg("row")["row"].to_list():
             places = np.array(rows[::-1] if backward else rows)
             back = np.flatnonzero(np.diff(instants[places]) <= 0)
-            if len(back) == 1:
+            if _in_pairs(instants[places]):
+                second[places] = np.arange(len(places)) % 2 == 1
+            elif len(back) == 1:
                 second[places] = np.arange(len(places)) > back[0]
             elif dst is Dst.INFER:
                 n_open += len(places)
         return second, n_open
+
+
+def _in_pairs(instants: NDArray[np.int64]) -> bool:
+    """Whether each time comes twice in a row, and times go on from pair to pair."""
+    pairs = instants[: len(instants) // 2 * 2].reshape(-1, 2)
+    twice = len(instants) % 2 == 0 and bool(np.all(pairs[:, 0] == pairs[:, 1]))
+    return twice and len(pairs) > 0 and bool(np.all(np.diff(pairs[:, 0]) > 0))
