@@ -356,7 +356,7 @@ def choose(
     if not isinstance(table, DefinedTable) and not writing.is_given:
         try:
             plan = make_plan(table.names, request, layout)
-        except InputError as refused:
+        except (InputError, ParameterError) as refused:
             error = refused
         if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
             if layout is Layout.WIDE or plan.time is None or plan.id is not None or len(plan.values) != 1:

@@ -131,6 +131,38 @@ def test_registers_are_differenced():
     assert set(found.to_dict()["pictures"]) == {"coverage"}
 
 
+def owned(name, entry):
+    """Twenty-six meters of 24 people, and a column that tells whose they are."""
+    owner = pl.col("id").str.slice(1).cast(pl.Int64) % 24
+    return frame(26, lambda meter, at: 1.0 + (meter + at) % 7).with_columns((entry + owner.cast(pl.String)).alias(name))
+
+
+@pytest.mark.parametrize("name", ["account", "CustomerNo", "Kundennummer", "č. odběratele"])
+def test_accounts_with_several_meters_are_subjects(name):
+    found = shoal.look(owned(name, pl.lit("A")))
+    assert found.settings["subject"] == name
+    assert found.to_dict()["counts"]["subjects"] == 24
+    assert shoal.read_panel(owned(name, pl.lit("A")), **found.settings).n_subjects == 24
+
+
+def test_what_may_be_a_person_is_asked_about():
+    found = shoal.look(owned("contact", pl.lit("a@example.org") + pl.lit("x")))
+    assert "subject" not in found.settings
+    assert found.advice.problems[0].flag == "--subject contact"
+    assert not [p for p in shoal.look(owned("postcode", pl.lit("P"))).advice.problems if p.flag]
+
+
+def test_a_date_and_a_time_of_day_are_read_with_a_subject(tmp_path):
+    table = owned("account", pl.lit("A")).with_columns(
+        Date=pl.col("time").dt.strftime("%d/%m/%Y"), Time=pl.col("time").dt.strftime("%H:%M")
+    )
+    table.drop("time").write_csv(tmp_path / "two.csv")
+    found = shoal.look(str(tmp_path / "two.csv"))
+    assert found.settings == {"subject": "account"}
+    panel = shoal.read_panel(str(tmp_path / "two.csv"), **found.settings)
+    assert (panel.n_series, panel.n_subjects, panel.n_instants) == (26, 24, 336)
+
+
 @pytest.mark.parametrize("name", ["value", "energy"])
 def test_words_for_missing_that_come_late_are_found(tmp_path, name):
     table = frame(22, lambda meter, at: 1.0 + meter + at % 24).rename({"kwh": name}).cast({name: pl.String})

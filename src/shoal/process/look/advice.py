@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.process.look.findings import Findings, identifies
+from shoal.process.look.findings import Findings, identifies, may_be_accounts
+from shoal.read.column_survey import called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
 from shoal.read.numbers import MISSING_WORDS
 from shoal.read.understanding import Part, Shape
@@ -93,7 +94,7 @@ def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
 def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     subject = found.subject
     if subject is None:
-        return []
+        return _asked(found)
     settings["subject"] = subject.name
     if not subject.n_shared:
         return []
@@ -102,6 +103,21 @@ def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         f"{subject.name!r}, have several. k must count subjects."
     )
     return [Problem("accounts with several meters", sentence, f"--subject {subject.name}")]
+
+
+def _asked(found: Findings) -> list[Problem]:
+    """Columns that may name people behind several meters, though they are not called so: only the publisher knows."""
+    names = [c for c in found.columns if may_be_accounts(c) and called_like_people(c.name) != "postcodes"]
+    return [
+        Problem(
+            "one person, several meters?",
+            f"{_plural(c.n_shared, 'entry', 'entries')} of {c.name!r} {'has' if c.n_shared == 1 else 'have'} several "
+            "meters. If they name people, k must count them.",
+            f"--subject {c.name}",
+        )
+        for c in names
+        if c.shape != "postcodes"
+    ]
 
 
 def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:

@@ -5,6 +5,8 @@ Quantiles and the mean day are of at least 10 series, and have two digits.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,8 +31,11 @@ _LINES = 120
 _SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _BARS = 32
 
-_ACCOUNT_WORDS = "account customer client household home dwelling premise premises property subject person owner"
-_ACCOUNTS = frozenset(_ACCOUNT_WORDS.split())
+_ACCOUNTS = re.compile(
+    r"(?:^|[^a-z])(account|customer|client|household|dwelling|premise|property|subject|person|owner|konto|kunde|haushalt|"
+    r"vertrag|klant|huishoud|abonn|foyer|titular|hogar|asiakas|hushall|odberat|zakazn|domacnost)"
+)
+"""Beginnings of words for the people behind meters, without accents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +98,14 @@ class Findings:
         """Which meters have only such series."""
         n_all = np.bincount(self.meters, minlength=self.n_meters)
         return np.asarray(np.bincount(self.meters[which], minlength=self.n_meters) == n_all)
+
+    @property
+    def finer(self) -> ColumnCounts | None:
+        """A column that tells contradicting rows apart: more entries than meters, each of one meter alone."""
+        if not self.n_conflicting:
+            return None
+        fit = [c for c in self.columns if c.n_varying and not c.n_shared and c.n_entries > self.n_meters]
+        return max(fit, key=lambda column: column.n_entries, default=None)
 
     @property
     def subject(self) -> ColumnCounts | None:
@@ -228,11 +241,15 @@ class Findings:
 
 
 def _like_accounts(column: ColumnCounts) -> bool:
-    """Whether a column names the people behind meters: called so, one each, and few meters for any of them."""
-    words = set(column.name.lower().replace("-", "_").replace(" ", "_").split("_"))
-    words |= {word.removesuffix(end) for word in words for end in ("id", "no", "nr", "number")}
+    """Whether a column names the people behind meters: called so, and as `may_be_accounts` says."""
+    name = unicodedata.normalize("NFKD", column.name).encode("ascii", "ignore").decode().lower()
+    return may_be_accounts(column) and _ACCOUNTS.search(name) is not None
+
+
+def may_be_accounts(column: ColumnCounts) -> bool:
+    """Whether the entries may be people: one for each meter, some with several meters, none with many."""
     few = column.n_shared > 0 and 4 * column.n_entries >= column.n_series
-    return column.static and few and bool(words & _ACCOUNTS)
+    return column.static and few
 
 
 def identifies(column: ColumnCounts) -> str | None:

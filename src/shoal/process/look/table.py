@@ -54,6 +54,9 @@ def look(source: Any = None, **settings: Any) -> Look:
             seen = recognise(table, request, writing, timezone, "series") if way.layout is Layout.LONG else None
             understanding, rows = _planned(table, way, seen)
         found = count(rows, understanding)
+    if request.id is None and (finer := found.finer) is not None:
+        # What a sample showed as meters are people with several of them.
+        return look(source, **(settings | {"id": finer.name}))
     return Look(source if isinstance(source, str) else None, found, _said(settings))
 
 
