@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import pickle
 import re
 from functools import cache
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from shoal import Events, Panel, attacks, guarantees, methods, simulate, utility
 from shoal.errors import ParameterError, ShoalError
@@ -71,6 +73,26 @@ def repeatable(cls):
     """The same instance, with a seed where it would draw fresh numbers."""
     instance = example(cls)
     return dataclasses.replace(instance, insecure_seed=1) if hasattr(instance, "insecure_seed") else instance
+
+
+NAMED = [getattr(room, name) for room in (methods, guarantees, attacks, utility) for name in room.__all__]
+
+
+@pytest.mark.parametrize("cls", [cls for cls in NAMED if hasattr(cls, "name")], ids=lambda cls: cls.name)
+def test_parameters_are_values(cls):
+    """They compare, hash and pickle by what they are, and tools of the scikit-learn family can copy and vary them."""
+    one, other = example(cls), example(cls)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert pickle.loads(pickle.dumps(one)) == one
+    copied = clone(one)
+    assert copied == one
+    assert type(copied) is cls
+    assert copied.get_params(deep=False) == one.get_params()
+    assert one.set_params(**one.get_params()) == one
+    assert "\n" not in repr(one)
+    with pytest.raises(ParameterError, match=f"{re.escape(cls.name)} has no parameter 'nothing'"):
+        one.set_params(nothing=1)
 
 
 def methods_of(what):

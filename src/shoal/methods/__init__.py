@@ -7,6 +7,8 @@ subject; and it has `unfold` where what it publishes has other rows or instants.
 leave.
 """
 
+from typing import Any
+
 from shoal.methods.kp import KP
 from shoal.methods.microaggregation import Microaggregation
 from shoal.methods.nlk import NLK
@@ -20,6 +22,8 @@ from shoal.methods.steps import Steps
 from shoal.methods.time_aggregation import TimeAggregation
 from shoal.methods.time_slicing import TimeSlicing
 from shoal.methods.transformation import Transformation
+from shoal.model import Panel
+from shoal.model.method import read_with
 
 __all__ = [
     "KP",
@@ -36,3 +40,16 @@ __all__ = [
     "TimeSlicing",
     "Transformation",
 ]
+
+
+def _read(data: Any) -> Panel:
+    from shoal.read import read_panel  # late: most methods get a panel
+
+    return read_panel(data)
+
+
+read_with(_read)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

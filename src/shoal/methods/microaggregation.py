@@ -371,7 +371,9 @@ class Microaggregation(Method):
         n_groups = 0
         for rows in strata_of(panel, self.apart, self.k, merge_small=self.merge_small, shown=shown):
             subjects = np.unique(panel.subject_codes[rows], return_inverse=True)[1]
-            labels[rows] = n_groups + grouping.form(features[rows], panel.rows[rows], subjects, progress)
+            # All series in one stratum are not copied.
+            some = slice(None) if np.array_equal(rows, np.arange(panel.n_series)) else rows
+            labels[rows] = n_groups + grouping.form(features[some], panel.rows[some], subjects, progress)
             n_groups = int(labels[rows].max()) + 1
         return labels
 

@@ -20,7 +20,7 @@ from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
 from shoal.methods.reposition_costs import delay_costs, suppression_costs
 from shoal.methods.repositioning import Eligible, Repositioning
-from shoal.model import Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
+from shoal.model import Described, Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 
@@ -29,7 +29,7 @@ _ROW = "__row"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reposition:
+class Reposition(Described):
     """Move events forward by a few snapshots until no sensitive value is more than 1/l of a snapshot.
 
     A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published

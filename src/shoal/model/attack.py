@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -50,6 +50,8 @@ class Attack(Described, Generic[R_co]):
     """Whether `n_targets` counts originals; else slices, or people to compare, which the attack itself draws."""
     short: ClassVar[tuple[str, str] | None] = None
     """What an adversary knows in one word, and the parameter that is meant: `points: 5` is `known-points: {n: 5}`."""
+    usual: ClassVar[Mapping[str, Any]] = {}
+    """Parameters it is tried with where nobody gives any: those required, and those that keep it short."""
     unfit: ClassVar[str] = ""
     """Why a policy cannot carry it out, where it cannot."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal.model.attack import Attack
 from shoal.model.envelopes import Envelopes
 from shoal.model.guarantee import Guarantee
+from shoal.model.html import html_table
 from shoal.model.measure import Measure
 from shoal.model.panel import Panel
 from shoal.model.profiles import Profiles
@@ -264,3 +265,26 @@ class Candidate:
 
     def __repr__(self) -> str:
         return f"Candidate({self.recipe.method}, {self.published!r})"
+
+    def _repr_html_(self) -> str:
+        given = ", ".join(f"{name} = {value}" for name, value in self.recipe.parameters.items() if value is not None)
+        rows = [
+            ("method", f"{self.recipe.method} ({given})" if given else self.recipe.method),
+            *(("aims at", guarantee.statement) for guarantee in self.guarantees),
+            ("would publish", repr(self.published)),
+            ("checked", "not yet: candidate.check()"),
+        ]
+        return html_table("Candidate", rows)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Rows of a candidate are in the order of the originals: a frame of them would tell who is who.
+            if name in ("to_pandas", "to_polars", "to_arrow", "to_numpy", "to_xarray", "plot", "publish"):
+                raise AttributeError(
+                    f"A Candidate has no {name}: it is not checked, and its rows are in the order of the originals. "
+                    "shoal.anonymize(data, method=...) gives a Result, which has it.",
+                    name=name,
+                    obj=self,
+                )
+            raise AttributeError(f"'Candidate' object has no attribute {name!r}", name=name, obj=self)

@@ -42,6 +42,10 @@ class Described:
             raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}. It takes: {takes}.")
         return dataclasses.replace(self, **parameters)  # type: ignore[type-var]
 
+    def __sklearn_clone__(self) -> Self:
+        """For `sklearn.base.clone`: another with the same fields."""
+        return dataclasses.replace(self)  # type: ignore[type-var]
+
 
 def _fields(described: Any) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(described)

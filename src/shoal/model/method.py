@@ -17,6 +17,21 @@ Progress = Callable[[int, int], None]
 """Called now and then with (rows done, rows in all)."""
 
 
+_readers: list[Callable[[Any], Panel]] = []
+
+
+def read_with(reader: Callable[[Any], Panel]) -> None:
+    """Say what makes panels of frames: reading them is not known in this room."""
+    _readers[:] = [reader]
+
+
+def as_panel(data: Any) -> Panel:
+    """A panel of a frame or an array."""
+    if not _readers:
+        raise ParameterError("A method takes a Panel. Make one of the data: shoal.read_panel(data).")
+    return _readers[0](data)
+
+
 class Method(Described):
     """A way to anonymize series, with its parameters.
 
@@ -53,8 +68,16 @@ class Method(Described):
     @overload
     def anonymize(self, panel: PanelShards, *, progress: Progress | None = None) -> CandidateShards: ...
 
-    def anonymize(self, panel: Panel | PanelShards, *, progress: Progress | None = None) -> Candidate | CandidateShards:
-        """Propose what to publish; of a panel in shards a candidate for each of them."""
+    @overload
+    def anonymize(self, panel: Any, *, progress: Progress | None = None) -> Candidate: ...
+
+    def anonymize(self, panel: Any, *, progress: Progress | None = None) -> Candidate | CandidateShards:
+        """Propose what to publish; of a panel in shards a candidate for each of them.
+
+        A frame or an array is read first, as `shoal.read_panel` does without further settings.
+        """
+        if not isinstance(panel, Panel | PanelShards):
+            panel = as_panel(panel)
         if isinstance(panel, Panel):
             return self._anonymize(panel, progress)
         if self.why_whole:

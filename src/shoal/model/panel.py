@@ -6,14 +6,22 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import InputError
+from shoal.model import frames
+from shoal.model.frame_shape import FrameShape
+from shoal.model.html import html_table
 from shoal.model.names import text_of
 from shoal.model.roles import Roles
+from shoal.model.selection import select_instants, select_series
+from shoal.model.words import plural
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # The one bit pattern a missing value has inside Shoal. Other NaN payloads could carry information out.
 _MISSING_BITS = np.array(np.nan).view(np.uint64)
@@ -31,6 +39,8 @@ class Origin:
     """Settings, as text or flags; and counts of what was done to readings, the only whole numbers in it."""
     told: tuple[str, ...] = ()
     """What the publisher is told on reading: what was taken for a subject, which names were respelt. Not certified."""
+    shape: FrameShape | None = field(default=None, repr=False, compare=False)
+    """The frame it came in. Not certified: names of columns may be identifiers."""
 
 
 class Panel:
@@ -187,37 +197,69 @@ class Panel:
         >>> Panel([[1.0], [2.0], [3.0]]).take(np.array([2, 0])).values.tolist()
         [[3.0], [1.0]]
         """
-        return Panel(
-            self.values[series],
+        return self._with(
+            values=self.values[series],
             ids=self.ids[series],
-            times=self.times,
             subjects=None if self.subjects is None else self.subjects[series],
             attributes={name: column[series] for name, column in self.attributes.items()},
             sensitive={name: column[series] for name, column in self.sensitive.items()},
-            channels=self.channels,
-            timezone=self.timezone,
-            roles=self.roles,
-            origin=self.origin,
-            copy=False,
         )
+
+    def _with(self, **changes: Any) -> Panel:
+        """The same panel with some of its parts changed."""
+        parts = {name: getattr(self, name) for name in self.__slots__ if name not in ("_subject_codes", "n_subjects")}
+        return Panel(**(parts | changes), copy=False)
 
     def without(self, cells: NDArray[np.bool_]) -> Panel:
         """The same panel with some cells missing; the panel itself where none of them has a value."""
         if not (cells & ~np.isnan(self.values)).any():
             return self
-        return Panel(
-            np.where(cells, np.nan, self.values),
-            ids=self.ids,
-            times=self.times,
-            subjects=self.subjects,
-            attributes=self.attributes,
-            sensitive=self.sensitive,
-            channels=self.channels,
-            timezone=self.timezone,
-            roles=self.roles,
-            origin=self.origin,
-            copy=False,
-        )
+        return self._with(values=np.where(cells, np.nan, self.values))
+
+    def __getitem__(self, key: Any) -> Panel:
+        """Some series, or some series at some instants: `panel[:10]`, `panel[:, "2024-01-01":"2024-01-07"]`.
+
+        Series are given by position, mask or identifier, instants by position, mask or time: a time as text stands for
+        all it may mean, so `"2024-01"` is the whole month, and the end of a slice of times is part of it.
+
+        Examples
+        --------
+        >>> panel = Panel([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], ids=["a", "b", "c"])
+        >>> panel[1:, 0].values.tolist(), panel["c"].values.tolist()
+        ([[3.0], [5.0]], [[5.0, 6.0]])
+        """
+        series, instants = key if isinstance(key, tuple) and len(key) == 2 else (key, slice(None))
+        chosen = self.take(select_series(series, self.ids))
+        columns = select_instants(instants, self.times, self.timezone)
+        if len(columns) == self.n_instants and (np.diff(columns) == 1).all():
+            return chosen
+        return chosen._with(values=chosen.values[:, columns], times=self.times[columns])
+
+    __iter__ = None  # rows of a panel are no panels; `panel.values` and `panel.ids` can be walked through
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The readings, for numpy."""
+        return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame in the shape in which the panel was read; else a row per series and instant."""
+        return frames.to_pandas(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars frame, likewise; what was an index is a column."""
+        return frames.to_polars(self)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table, likewise."""
+        return frames.to_arrow(self)
+
+    def to_numpy(self) -> NDArray[Any]:
+        """An array (series, instants) or (series, instants, channels)."""
+        return frames.to_numpy(self)
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray with the dimensions id, time and, where there are several, channel."""
+        return frames.to_xarray(self)
 
     def digest(self) -> str:
         """SHA-256 of everything in the panel: shape, values, identifiers, instants, subjects, static columns."""
@@ -243,6 +285,19 @@ class Panel:
         if missing := self.n_missing:
             parts.append(f"{missing} missing")
         return f"Panel({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        first, last = self.times[0], self.times[-1]
+        rows = [
+            ("series", plural(self.n_series, "series") + f" of {plural(self.n_subjects, 'subject')}"),
+            ("instants", f"{self.n_instants:,}, {first} to {last}" + (f" ({self.timezone})" if self.timezone else "")),
+            ("channels", ", ".join(self.channels)),
+            ("missing", plural(self.n_missing, "value")),
+        ]
+        if columns := [*self.attributes, *self.sensitive]:
+            rows.append(("columns", ", ".join(columns)))
+        rows += [("read", text) for text in (self.origin.told if self.origin is not None else ())]
+        return html_table("Panel", rows)
 
 
 def _rebuild(fields: dict[str, Any]) -> Panel:
@@ -281,7 +336,7 @@ def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:
         raise InputError(
             f"{infinite} of {array.size} values are infinite. Mark them as missing (NaN) or remove those series."
         )
-    if too_large := int((np.abs(array, where=~missing, out=np.zeros(array.shape)) > _LARGEST).sum()):
+    if too_large := int(((array > _LARGEST) | (array < -_LARGEST)).sum()):
         raise InputError(
             f"{too_large} of {array.size} values are larger than {_LARGEST:g} in size; their squares would overflow. "
             "Change the unit or remove those series."

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.model.candidate import Published
 from shoal.model.event_tables import EventTables
+from shoal.model.html import html_table
 from shoal.model.suppression import Suppression
+from shoal.model.words import number
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +52,21 @@ class Release:
 
     def __repr__(self) -> str:
         return f"Release({str(self.path)!r}, {self.published!r})"
+
+    def _repr_html_(self) -> str:
+        method = self.certificate.get("method", {})
+        rows = [
+            ("folder", str(self.path)),
+            ("published", repr(self.published)),
+            ("method", str(method.get("name", ""))),
+        ]
+        for part in self.certificate.get("guarantees", ()):
+            verdict = part["verdict"]
+            held = "holds" if verdict["holds"] else "does not hold"
+            rows.append(
+                (
+                    part["name"],
+                    f"{held}: measured {number(verdict['measured'])}, required {number(verdict['required'])}",
+                )
+            )
+        return html_table("Release", rows)

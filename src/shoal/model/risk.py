@@ -7,6 +7,8 @@ from math import sqrt
 from statistics import NormalDist
 
 from shoal.errors import ParameterError
+from shoal.model.html import html_table
+from shoal.model.words import number, percent
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Interval:
         return Interval(max(0.0, min(middle - reach, share)), min(1.0, max(middle + reach, share)), level)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Risk:
     """The success rate of an attack beside that of guessing without the release.
 
@@ -83,6 +85,9 @@ class Risk:
     confidence: float | None = None
     sentence: str = ""
 
+    def __init_subclass__(cls) -> None:
+        cls.__repr__ = Risk.__repr__  # type: ignore[method-assign]  # one line, whatever fields a class adds
+
     def __post_init__(self) -> None:
         for name in ("success", "baseline", "prosecutor", "control", "confidence"):
             share = getattr(self, name)
@@ -100,3 +105,27 @@ class Risk:
     def advantage(self) -> float:
         """What the release adds to guessing."""
         return self.success - self.baseline
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(success {self.success:.3g} in [{self.interval.low:.3g}, {self.interval.high:.3g}], "
+            f"baseline {self.baseline:.3g}, {self.n_targets} targets)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("success", _with_interval(self.success, self.interval)),
+            ("guessing without the release", _with_interval(self.baseline, self.baseline_interval)),
+            ("targets", number(self.n_targets)),
+        ]
+        if self.prosecutor is not None:
+            rows.insert(1, ("where the adversary may be surest", percent(self.prosecutor)))
+        if self.control is not None and self.control_interval is not None:
+            rows.append(("control", _with_interval(self.control, self.control_interval)))
+        return html_table(type(self).__name__, rows + ([("in words", self.sentence)] if self.sentence else []))
+
+
+def _with_interval(share: float, interval: Interval) -> str:
+    if interval.low == interval.high:
+        return percent(share)
+    return f"{percent(share)} ({percent(interval.low)} to {percent(interval.high)})"

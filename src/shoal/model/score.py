@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shoal.errors import ParameterError
+from shoal.model.html import html_table
+from shoal.model.words import number
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,9 @@ class Score:
     def better_than(self, other: "Score") -> bool:
         """Whether this score beats another of the same measure."""
         return self.value > other.value if self.goal == "higher" else self.value < other.value
+
+    def _repr_html_(self) -> str:
+        low, high = (number(end) for end in self.range)
+        return html_table(
+            "Score", [("value", number(self.value)), ("better", self.goal), ("range", f"{low} to {high}")]
+        )

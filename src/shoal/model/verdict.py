@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from shoal.model.html import html_table
+from shoal.model.words import number
+
 # Positions only, counted from 0: a row, or a mapping such as {"series": 4, "instants": [7]}.
 Witness = int | dict[str, Any] | None
 Outcome = Literal["holds", "does not hold", "not judged"]
@@ -65,3 +68,7 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.holds
+
+    def _repr_html_(self) -> str:
+        rows = [("outcome", self.outcome), ("measured", number(self.measured)), ("required", number(self.required))]
+        return html_table("Verdict", rows + ([("note", self.note)] if self.note else []))

@@ -10,13 +10,14 @@ from typing import Any
 from shoal.errors import InputError, ParameterError
 from shoal.model import Role, Roles
 
-_DEFAULTS = {
+DEFAULTS = {
     "id": ("id", "series_id"),
     "time": ("time", "timestamp"),
     "value": ("value",),
     # Overlooked, a person's own days would count as that person's crowd.
     "subject": ("subject",),
 }
+"""Names by which columns are found, in lower case."""
 
 
 class Layout(StrEnum):
@@ -152,7 +153,7 @@ def find_column(names: Sequence[str], wanted: str) -> Column:
 
 def find_default(names: Sequence[str], part: str, taken: Sequence[str]) -> Column | None:
     """The column that plays a part by its name, whatever the case."""
-    for word in _DEFAULTS[part]:
+    for word in DEFAULTS[part]:
         found = [Column(n, place) for place, n in enumerate(names) if n.lower() == word and n not in taken]
         if len(found) > 1:
             raise InputError(f"{len(found)} columns could be the {part}. Say which with {part}=.")
@@ -194,7 +195,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
     if layout is Layout.LONG:
         for part, column in (("id", id_), ("time", time), ("value", values)):
             if not column:
-                words = " or ".join(_DEFAULTS[part])
+                words = " or ".join(DEFAULTS[part])
                 raise InputError(
                     f"None of the {len(names)} columns of the table is called {words}. "
                     f"Name the {part} column with {part}=."

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
@@ -66,42 +68,93 @@ class LazyTable(Table):
 
 
 class PandasTable(Table):
-    """A pandas frame. A meaningful index (named, or of datetimes) becomes a column; others are dropped."""
+    """A pandas frame. An index that means something becomes columns, before the others; see `index_levels`."""
 
     def __init__(self, frame: Any) -> None:
         if frame.columns.nlevels > 1:
             raise InputError(f"The frame has {frame.columns.nlevels} levels of column names. Flatten them to one.")
-        self._series = [frame.iloc[:, position] for position in range(frame.shape[1])]
-        names = [str(name) for name in frame.columns]
-        for name, level in reversed(_meaningful_levels(frame.index)):
+        self.frame = frame
+        self.levels = index_levels(frame)
+        names = column_texts(frame.columns)
+        for name, _ in self.levels:
             if name in names:
                 raise InputError(f"The index and a column of the frame are both called {name!r}. Rename one.")
-            self._series.insert(0, level)
-            names.insert(0, name)
-        super().__init__(names, kind="frame")
-        self._arrays: dict[int, Any] = {}
+        super().__init__([*(name for name, _ in self.levels), *names], kind="frame")
+        self._converted: dict[int, Any] = {}
+
+    def part(self, column: int) -> Any:
+        """A column, or the level of the index in its place."""
+        n_levels = len(self.levels)
+        return self.levels[column][1] if column < n_levels else self.frame.iloc[:, column - n_levels]
+
+    def label(self, column: int) -> Any:
+        """What pandas calls a column or level: any object, None where a level has no name."""
+        n_levels = len(self.levels)
+        return self.levels[column][1].name if column < n_levels else self.frame.columns[column - n_levels]
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
-        """Slices of the columns, each converted to Arrow once."""
-        for c in columns:
-            if c not in self._arrays:
-                self._arrays[c] = _to_arrow(self._series[c])
-        chosen = pa.table([self._arrays[c] for c in columns], names=[str(c) for c in columns])
-        for batch in chosen.to_batches(max_chunksize=rows_per_batch(len(columns))):
-            yield plain(batch.columns)
+        """Some rows at a time, so that little is there twice; objects as a whole, since their type is that of all."""
+        at_once = rows_per_batch(len(columns))
+        parts = [self._objects(c) if self.part(c).dtype == object else self.part(c) for c in columns]
+        for first in range(0, len(self.frame), at_once):
+            some = slice(first, first + at_once)
+            yield plain([_one_chunk(_to_arrow(part, some)) for part in parts])
+
+    def matrix(self, columns: Sequence[int]) -> NDArray[Any] | None:
+        """The array that the frame is made of; frames of several types are read column by column."""
+        first, last = columns[0] - len(self.levels), columns[-1] + 1 - len(self.levels)
+        if first < 0 or last - first != len(columns) or list(columns) != list(range(columns[0], columns[-1] + 1)):
+            return None
+        part = self.frame.iloc[:, first:last]
+        kinds = part.dtypes.unique()
+        if len(kinds) > 1 or not isinstance(kinds[0], np.dtype) or kinds[0].kind not in "fiu":
+            return None
+        found = part.to_numpy(copy=False)
+        return found if np.isfinite(found.sum()) or not np.isinf(found).any() else None
+
+    def _objects(self, column: int) -> Any:
+        if column not in self._converted:
+            self._converted[column] = _to_arrow(self.part(column), slice(None))
+        return self._converted[column]
 
 
-def _meaningful_levels(index: Any) -> list[tuple[str, Any]]:
+def index_levels(frame: Any) -> list[tuple[str, Any]]:
+    """Levels of a frame's index that mean something, with their names.
+
+    These are levels with a name, levels of instants, and what stands beside instants: the other level of an index
+    that has two, or the index where the columns are instants. Without a name they are called time and id.
+    """
+    index = frame.index
     levels = [index.get_level_values(position) for position in range(index.nlevels)]
+    beside_instants = is_clock(frame.columns) or any(is_clock(level) for level in levels)
     found = []
     for level in levels:
-        is_clock = type(level).__name__ in ("DatetimeIndex", "PeriodIndex")
-        if level.name is not None or is_clock:
-            found.append((str(level.name) if level.name is not None else "time", level))
+        usual = "time" if is_clock(level) else "id" if beside_instants and len(levels) <= 2 else None
+        name = usual if level.name is None else str(level.name)
+        if name is not None:
+            found.append((name, level))
     return found
 
 
-def _to_arrow(series: Any) -> Any:
+def is_clock(index: Any) -> bool:
+    """Whether an index of pandas holds instants."""
+    return type(index).__name__ in ("DatetimeIndex", "PeriodIndex")
+
+
+def column_texts(columns: Any) -> list[str]:
+    """Names of columns as text; instants in a zone in UTC, since offsets change with the season."""
+    if type(columns).__name__ == "PeriodIndex":
+        columns = columns.to_timestamp()
+    if getattr(columns, "tz", None) is not None:
+        return [f"{time.isoformat()}Z" for time in columns.tz_convert("UTC").tz_localize(None)]
+    return [str(name) for name in columns]
+
+
+def _to_arrow(part: Any, rows: slice) -> Any:
+    """Some rows of a column or level as Arrow."""
+    if isinstance(part, pa.Array | pa.ChunkedArray):
+        return part.slice(rows.start, rows.stop - rows.start)
+    series = part.iloc[rows] if hasattr(part, "iloc") else part[rows]
     if str(series.dtype).startswith("period"):
         series = (series.dt if hasattr(series, "dt") else series).to_timestamp()
     try:
@@ -112,6 +165,10 @@ def _to_arrow(series: Any) -> Any:
         return pa.array(
             [None if gone else str(entry) for entry, gone in zip(series, missing, strict=True)], pa.large_string()
         )
+
+
+def _one_chunk(array: Any) -> Any:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _failed() -> InputError:

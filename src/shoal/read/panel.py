@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
+from shoal.model.frame_shape import FrameShape
 from shoal.read.align import parse_rules
 from shoal.read.calendar import parse_split, split_draft
 from shoal.read.columns import Layout, Request, parse_layout, parse_request
 from shoal.read.draft import Draft, gathered
+from shoal.read.frame_shapes import find_shape, take_frame, unknown_shape
 from shoal.read.intervals import handle_registers
 from shoal.read.missing import Keep, Policy, as_text, handle_missing, parse_missing
 from shoal.read.options import given_options
@@ -200,19 +203,28 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         said = tell_subjects(None, draft.n_rows, *draft.shape)
         draft = handle_missing(split_draft(align_draft(draft, rules), parts), policies)
         settings |= rules.settings(None, draft.n_channels)
-        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,)))
-    with open_any(source, sql, sheet) as table:
+        found = FrameShape("numpy", types={"value": source.dtype})
+        return draft.panel(Roles(), Origin("array", (), draft.n_rows, settings | draft.account, (said,), found))
+    framed = take_frame(source, request, timezone)
+    request, timezone = framed.request, framed.timezone
+    if framed.columns_are_series and shape is Layout.AUTO and not writing.is_given:
+        shape = Layout.WIDE
+    with open_any(framed.source, sql, sheet) as table:
         if request.value is None and table.values:
             request = replace(request, value=table.values)
         way = choose(table, request, shape, writing, timezone, stem_of(source))
         if isinstance(way, Recognised):
             plan, draft = read_recognised(way, request, rules)
+            found = unknown_shape(source)
             settings |= way.settings()
             draft.told = (*way.told(), *draft.told)
         else:
             plan = way
             read = read_long if plan.layout is Layout.LONG else read_wide
             draft = read(table, plan, rules, timezone)
+            found = find_shape(source, table, plan, timezone)
+    # What Arrow held for the tables is free again, and would otherwise count beside the panel.
+    pa.default_memory_pool().release_unused()
     if draft.troubles:
         raise _all_troubles(draft, policies)
     draft = split_draft(handle_registers(draft, writing.register), parts)
@@ -222,7 +234,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
     if plan.layout is Layout.WIDE:
         settings.setdefault("shape", "column-per-series" if plan.id is None else "row-per-series")
-    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told)
+    origin = Origin(table.kind, table.sha256, draft.n_rows, settings | draft.account, told, found)
     return draft.panel(plan.roles(), origin)
 
 

@@ -399,14 +399,15 @@ def _is_plain(table: Table, plan: Plan) -> bool:
             or len(plan.values) < 20
             or bool(labels.wrong.all() and _no_stamps(table))
         )
-    columns = [plan.time, *plan.values] if plan.time is not None else list(plan.values)
+    some = plan.values[:50]
+    columns = [plan.time, *some] if plan.time is not None else list(some)
     for batch in table.batches([column.position for column in columns if column is not None]):
         time, *values = (array.slice(0, _SAMPLE_ROWS) for array in batch)
         if _is_text(time):
             texts = parse_times(time)
             if 2 * int(texts.wrong.sum()) > len(texts.wrong):
                 return False
-        for array in values[:50]:
+        for array in values:
             if _is_text(array):
                 cells = texts_of(array)
                 filled = cells.filter((cells.str.len_chars() > 0).fill_null(False))

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 
@@ -39,6 +40,10 @@ class Table:
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """The columns at these positions as Arrow arrays of equal length, batch after batch."""
         raise NotImplementedError
+
+    def matrix(self, columns: Sequence[int]) -> NDArray[Any] | None:
+        """The columns at these positions as one array of finite numbers (rows, columns), where they are one already."""
+        return None
 
     def close(self) -> None:
         """Give back connections and temporary files."""

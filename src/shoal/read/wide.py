@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -22,6 +24,10 @@ from shoal.read.subjects import mean_sizes, refuse_unlike
 from shoal.read.tables import Table, empty
 from shoal.read.zones import find_zone
 
+Places = NDArray[np.int64]
+
+_ROWS = 4096
+
 
 def read_wide(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
     """Read a wide table of either kind."""
@@ -41,25 +47,34 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
     if ids.n_rows == 0:
         raise empty()
     ids.finish()
-    cells = ExactCells((ids.n_series, len(plan.values), 1), duplicates)
-    numbers = [NumberColumn(_label(column.position)) for column in plan.values]
+    unique = ids.n_series == ids.n_rows
+    matrix = table.matrix([column.position for column in plan.values]) if unique else None
+    read = plan.values if matrix is None else ()
+    cells = ExactCells((ids.n_series if read else 0, len(plan.values), 1), duplicates)
+    numbers = [NumberColumn(_label(column.position)) for column in read]
     static = static_columns(plan, ids.n_series, untyped=table.untyped)
-    columns = [id_, *plan.values, *plan.static]
+    columns = [id_, *read, *plan.static]
     n_rows = 0
+    places = np.empty(ids.n_rows, dtype=np.int64)
     for id_batch, *rest in table.batches([column.position for column in columns]):
         rows = ids.positions(id_batch)
+        if n_rows + len(rows) > ids.n_rows:
+            raise changed()
+        places[n_rows : n_rows + len(rows)] = rows
         n_rows += len(rows)
-        block = np.empty((len(rows), len(numbers)))
-        for place, number in enumerate(numbers):
-            block[:, place] = number.read(rest[place])
-        cells.add((rows[:, None] * len(numbers) + np.arange(len(numbers))).ravel(), [block.ravel()])
+        if read:
+            block = np.empty((len(rows), len(numbers)))
+            for place, number in enumerate(numbers):
+                block[:, place] = number.read(rest[place])
+            cells.add((rows[:, None] * len(numbers) + np.arange(len(numbers))).ravel(), [block.ravel()])
         for column, batch in zip(static, rest[len(numbers) :], strict=True):
             column.add(rows, batch)
     if n_rows != ids.n_rows:
         raise changed()
     for part in numbers:
         part.verify()
-    draft = Draft(values=cells.finish(), ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    values = cells.finish() if matrix is None else _take(matrix, np.argsort(places))
+    draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
     if cells.n_merged and duplicates is Duplicates.FAIL:
         raise InputError(
             f"{ids.n_rows - ids.n_series} of {ids.n_rows} rows repeat the id of another, with {cells.n_merged} other "
@@ -121,25 +136,28 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
     if clock.n_rows == 0:
         raise empty()
     clock.verify()
-    times = np.unique(np.concatenate(parts))
+    shown = np.concatenate(parts)
+    times = np.unique(shown)
     order = np.argsort(np.array(names, dtype=object), kind="stable")
-    cells = ExactCells((len(names), len(times), 1), duplicates)
+    # Many columns: all at once, where the table is an array already and no instant comes twice.
+    matrix = table.matrix([column.position for column in plan.values]) if len(times) == len(shown) else None
+    cells = ExactCells((len(names) if matrix is None else 0, len(times), 1), duplicates)
     rows = np.arange(len(names), dtype=np.int64) * len(times)
     numbers = [NumberColumn(_label(plan.values[place].position)) for place in order]
     positions = [plan.values[place].position for place in order]
     second = clock.again()
-    for time_batch, *rest in table.batches([time.position, *positions]):
+    for time_batch, *rest in table.batches([time.position, *positions]) if matrix is None else ():
         instants = second.read(time_batch)
         places = np.minimum(np.searchsorted(times, instants), len(times) - 1)
         if np.any(times[places] != instants):
             raise changed()
         block = np.array([number.read(batch) for number, batch in zip(numbers, rest, strict=True)])
         cells.add((rows[:, None] + places).ravel(), [block.ravel()])
-    if second.n_rows != clock.n_rows:
+    if matrix is None and second.n_rows != clock.n_rows:
         raise changed()
     for number in numbers:
         number.verify()
-    values = cells.finish()
+    values = cells.finish() if matrix is None else _take(matrix.T, order, np.argsort(shown))
     if not plan.asked:
         refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
     n_doubtful = int(cells.repeated_at[clock.doubtful(times)].sum()) if cells.n_repeated else 0
@@ -161,6 +179,16 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
     )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     return draft
+
+
+def _take(matrix: NDArray[Any], rows: Places, columns: Places | None = None) -> NDArray[np.float64]:
+    """Readings in order, in memory of their own."""
+    values = np.empty((len(rows), matrix.shape[1]))
+    for first in range(0, len(rows), _ROWS):  # block by block, so that nothing is there twice
+        some = matrix[rows[first : first + _ROWS]].astype(np.float64)
+        some[np.isnan(some)] = np.nan  # one bit pattern for every missing value
+        values[first : first + _ROWS] = some if columns is None else some[:, columns]
+    return values
 
 
 def _label(position: int) -> str:

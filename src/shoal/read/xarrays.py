@@ -38,6 +38,7 @@ class XarrayTable(Table):
                 f"one has {len(dims)} dimensions that could be these. Name the one of time 'time', or transpose it."
             )
         series, channel = _tell_channels(source, others)
+        self.dims = {"id": series, "time": clock} | ({} if channel is None else {"channel": channel})
         self._blocks: dict[str, Any] = {}
         for name, array in variables.items():
             if clock not in array.dims or series not in array.dims:

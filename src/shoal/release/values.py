@@ -167,6 +167,7 @@ class ValuesForm:
             ),
             channels=published.channels,
             timezone=published.timezone,
+            copy=False,
         )
 
     def read(self, folder: Path, certificate: Certificate) -> Panel:

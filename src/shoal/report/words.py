@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
-_LONGEST = 240
+from shoal.model.words import clipped, number, percent, plural, title
+
+__all__ = [
+    "clipped",
+    "clock",
+    "entry",
+    "every",
+    "file_size",
+    "has_offset",
+    "marked",
+    "moment",
+    "number",
+    "percent",
+    "plural",
+    "title",
+    "together",
+]
+
 _UNITS = {
     "ms": "millisecond",
     "s": "second",
@@ -23,41 +39,6 @@ _UNITS = {
     "mo": "month",
     "y": "year",
 }
-
-
-def clipped(text: Any, longest: int = _LONGEST) -> str:
-    """The text, cut where it would fill the page."""
-    line = str(text)
-    return line if len(line) <= longest else line[: longest - 1] + "…"
-
-
-def number(value: Any) -> str:
-    """A figure with thousands separators and at most four significant digits after a decimal point begins to matter."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "–" if value is None else clipped(value)
-    if isinstance(value, int) and abs(value) > 10**300:
-        return "∞" if value > 0 else "−∞"
-    if not math.isfinite(value):
-        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    if abs(value) >= 1e15 or 0 < abs(value) < 1e-4:
-        return f"{float(value):.4g}".replace("-", "−")
-    if float(value).is_integer():
-        return f"{int(value):,}".replace("-", "−")
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
-
-
-def percent(share: float) -> str:
-    """A share in per cent."""
-    return "less than 0.1 %" if 0 < share < 0.001 else f"{number(float(f'{100 * share:.3g}'))} %"
-
-
-def plural(count: Any, noun: str) -> str:
-    """The count with its noun."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{number(count)} {noun if noun == 'series' else noun + 's'}"
 
 
 def file_size(n_bytes: Any) -> str:
@@ -102,15 +83,6 @@ def clock(minutes: float) -> str:
     seconds = round(minutes * 60)
     text = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
     return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
-
-
-def title(name: Any) -> str:
-    """The word of the command line as a heading: `information-loss` is Information loss."""
-    words = clipped(name, 80).replace("_", " ")
-    if not words.startswith(("k-", "l-", "(", "15")):
-        words = words.replace("-", " ")
-        words = words[:1].upper() + words[1:]
-    return words
 
 
 def entry(value: Any) -> str:

@@ -1,0 +1,330 @@
+"""Panels as frames: in the shape in which they were read, or else a row per series and instant.
+
+Types come back as they were where they can hold the result: means of whole numbers are floating, text that named an
+instant becomes a timestamp. Whole numbers that named series are numbered anew where names are fresh, and stay whole.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.model.frame_shape import FrameShape, need
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from shoal.model.panel import Panel
+
+T = TypeVar("T")
+
+DAY = np.timedelta64(1, "D")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a frame to be: its name, the part it plays and its entries."""
+
+    name: Any
+    part: str
+    entries: Any
+
+
+def shape_of(panel: Panel) -> FrameShape:
+    """The shape a panel came in; a row per series and instant where nobody knows, or where channels ask for it."""
+    shape = None if panel.origin is None else panel.origin.shape
+    if shape is None:
+        return FrameShape()
+    # A wide frame has one value in a cell.
+    wide = shape.layout != "long" and panel.n_channels > 1
+    return FrameShape(shape.library, id=shape.id, time=shape.time, types=shape.types) if wide else shape
+
+
+def to_pandas(panel: Panel) -> Any:
+    """A pandas frame, or a Series where one came."""
+    pd, shape = need("pandas", "to_pandas"), shape_of(panel)
+    ids, times = _pandas_ids(pd, panel, shape), _pandas_times(pd, panel, shape)
+    if shape.layout == "long":
+        columns = {column.name: column for column in _long(panel, shape)}
+        frame = pd.DataFrame(
+            {
+                name: ids.repeat(panel.n_instants)
+                if column.part == "id"
+                else times[np.tile(np.arange(panel.n_instants), panel.n_series)]
+                if column.part == "time"
+                else _pandas_values(pd.Series(column.entries, copy=False), shape)
+                if column.part == "value"
+                else column.entries
+                for name, column in columns.items()
+            }
+        )
+        found = {column.part: name for name, column in columns.items()}
+        if shape.index:
+            frame = frame.set_index([found[part] for part in shape.index])
+            frame.index.names = [{"id": shape.id, "time": shape.time}[part] for part in shape.index]
+        return frame.iloc[:, 0].rename(shape.values[0]) if shape.as_series else frame
+    if shape.layout == "columns":
+        frame = pd.DataFrame(_matrix(panel).T, index=times.rename(shape.time), columns=ids.rename(shape.across))
+        frame = _pandas_values(frame, shape)
+        return frame if "time" in shape.index or not shape.order else _back_to_column(frame, shape.time)
+    clock = shape.types.get("columns") if shape.library == "pandas" else None
+    across = times if clock is not None else pd.Index(_labels(panel, shape))
+    frame = pd.DataFrame(_matrix(panel), index=ids.rename(shape.id), columns=across.rename(shape.across))
+    frame = _pandas_values(frame, shape)
+    for place, (name, entries) in enumerate(_static(panel, shape).items()):
+        frame.insert(place, name, entries)
+    return frame if "id" in shape.index else _back_to_column(frame, shape.id)
+
+
+def to_polars(panel: Panel) -> pl.DataFrame:
+    """A polars frame."""
+    import polars as pl  # late, because `import shoal` must stay quick
+
+    shape = shape_of(panel)
+
+    def typed(column: Column) -> Any:
+        wanted = shape.type_of(column.part, "polars")
+        if column.part == "time":
+            return _polars_times(pl, column.entries, panel.timezone, wanted)
+        series = pl.Series(values=column.entries, nan_to_null=True, strict=False)
+        if column.part == "value":
+            return series.cast(wanted) if wanted is not None and wanted.is_float() else series
+        return _polars_names(pl, series, wanted) if column.part == "id" else series
+
+    return pl.DataFrame([typed(column).alias(str(column.name)) for column in _columns(panel, shape)])
+
+
+def to_arrow(panel: Panel) -> Any:
+    """A pyarrow table."""
+    pa, shape = need("pyarrow", "to_arrow"), shape_of(panel)
+
+    def typed(column: Column) -> Any:
+        wanted = shape.type_of(column.part, "arrow")
+        if column.part == "time":
+            return _arrow_times(pa, column.entries, panel.timezone, wanted)
+        if column.part == "value":
+            floating = wanted is not None and pa.types.is_floating(wanted)
+            return pa.array(column.entries, pa.float64(), from_pandas=True).cast(wanted if floating else pa.float64())
+        array = pa.array(column.entries, from_pandas=True)
+        if column.part != "id" or wanted is None:
+            return array
+        dictionary = pa.types.is_dictionary(wanted)
+        plain = wanted.value_type if dictionary else wanted
+        try:
+            array = array.cast(plain)
+        except (pa.ArrowException, NotImplementedError):
+            return array
+        return array.dictionary_encode() if dictionary else array
+
+    columns = _columns(panel, shape)
+    return pa.table([typed(column) for column in columns], names=[str(column.name) for column in columns])
+
+
+def to_numpy(panel: Panel) -> NDArray[Any]:
+    """The readings (series, instants) or (series, instants, channels); of the floating type that came as an array."""
+    kind = shape_of(panel).type_of("value", "numpy")
+    return panel.values.astype(kind if kind is not None and kind.kind == "f" else np.float64)
+
+
+def to_xarray(panel: Panel) -> Any:
+    """An xarray DataArray with the dimensions that came; times have no zone in it, so a zone is an attribute."""
+    xr, shape = need("xarray", "to_xarray"), shape_of(panel)
+    several = panel.values.ndim == 3
+    dims = shape.dims if len(shape.dims) == panel.values.ndim else ("id", "time", "channel")[: 2 + several]
+    names = {"id": shape.id or "id", "time": shape.time or "time", "channel": (shape.values or ("channel",))[0]}
+    kind = shape.type_of("time", "xarray")
+    clock = panel.times.dtype.kind == "M"
+    coords: dict[Any, Any] = {
+        names["id"]: _as_kind(panel, shape.type_of("id", "xarray")),
+        names["time"]: panel.times.astype(kind)
+        if kind is not None and kind.kind == ("M" if clock else "i")
+        else panel.times,
+    }
+    if several:
+        coords[names["channel"]] = list(panel.channels)
+    values = panel.values
+    wanted = shape.type_of("value", "xarray")
+    if wanted is not None and wanted.kind == "f":
+        values = values.astype(wanted)
+    usual = ("id", "time", "channel")
+    array = np.transpose(values, [usual.index(part) for part in dims])
+    attributes = {"timezone": panel.timezone} if panel.timezone is not None and clock else {}
+    name = shape.types.get("name") if shape.library == "xarray" else None
+    return xr.DataArray(array, dims=[names[part] for part in dims], coords=coords, attrs=attributes, name=name)
+
+
+def _columns(panel: Panel, shape: FrameShape) -> list[Column]:
+    """All columns of a frame without an index."""
+    if shape.layout == "long":
+        return _long(panel, shape)
+    matrix = _matrix(panel)
+    if shape.layout == "columns":
+        return [
+            Column(_or(shape.time, "time"), "time", panel.times),
+            *(Column(name, "value", row) for name, row in zip(panel.ids, matrix, strict=True)),
+        ]
+    return [
+        Column(_or(shape.id, "id"), "id", _names(panel)),
+        *(Column(name, "static", entries) for name, entries in _static(panel, shape).items()),
+        *(Column(name, "value", row) for name, row in zip(_labels(panel, shape), matrix.T, strict=True)),
+    ]
+
+
+def _long(panel: Panel, shape: FrameShape) -> list[Column]:
+    """A row per series and instant, columns in the order they came."""
+    n, cells = panel.n_instants, panel.values.reshape(panel.n_series * panel.n_instants, -1)
+    names = shape.values if len(shape.values) == panel.n_channels else panel.channels
+    found = {
+        "id": Column(_or(shape.id, "id"), "id", np.repeat(_names(panel), n)),
+        "time": Column(_or(shape.time, "time"), "time", np.tile(panel.times, panel.n_series)),
+    }
+    found |= {f"value {c}": Column(_or(name, "value"), "value", cells[:, c]) for c, name in enumerate(names)}
+    found |= {
+        f"static {name}": Column(name, "static", np.repeat(entries, n))
+        for name, entries in _static(panel, shape).items()
+    }
+    order = [part for part in shape.order if part in found]
+    return [found[part] for part in dict.fromkeys([*order, *found])]
+
+
+def _matrix(panel: Panel) -> NDArray[np.float64]:
+    return panel.values.reshape(panel.n_series, panel.n_instants)
+
+
+def _names(panel: Panel) -> NDArray[Any]:
+    """Identifiers as text or whole numbers, whichever they are."""
+    names = panel.ids.tolist()
+    whole = all(type(name) is int for name in names)
+    return np.array(names, dtype=np.int64) if whole else np.array([str(name) for name in names], dtype=object)
+
+
+def _static(panel: Panel, shape: FrameShape) -> dict[str, NDArray[Any]]:
+    """Columns with one entry per series. Subjects only where the frame had them: else they are bare numbers."""
+    subjects = {} if panel.subjects is None or shape.subject is None else {shape.subject: panel.subjects}
+    return {**subjects, **panel.attributes, **panel.sensitive}
+
+
+def _labels(panel: Panel, shape: FrameShape) -> list[Any]:
+    """The name of each instant's column: as it came, or the time."""
+    found = [shape.labels.get(int(time)) for time in panel.times.astype(np.int64)]
+    if not any(label is None for label in found):
+        return found
+    return [str(time) for time in panel.times]
+
+
+def _or(name: Any, usual: str) -> Any:
+    return usual if name is None else name
+
+
+def _as_kind(panel: Panel, kind: Any) -> NDArray[Any]:
+    """Identifiers in the type of a numpy array, where that is one of names."""
+    names = _names(panel)
+    if kind is not None and (kind.kind, names.dtype.kind) in (("i", "i"), ("u", "i"), ("O", "O")):
+        return names.astype(kind)
+    return names if names.dtype.kind == "i" else names.astype(str)
+
+
+# ---- pandas
+
+
+def _pandas_ids(pd: Any, panel: Panel, shape: FrameShape) -> Any:
+    names = pd.Index(_names(panel).tolist())
+    return _cast(names, shape.type_of("id", "pandas"))
+
+
+def _cast(names: Any, wanted: Any) -> Any:
+    """Names in the type that came; categories are those of these names."""
+    if wanted is None:
+        return names
+    try:
+        return names.astype("category" if str(wanted) == "category" else wanted)
+    except (TypeError, ValueError):
+        return names
+
+
+def _pandas_times(pd: Any, panel: Panel, shape: FrameShape) -> Any:
+    kind = shape.type_of("time", "pandas")
+    if panel.times.dtype.kind != "M":
+        return _cast(pd.Index(panel.times), kind if getattr(kind, "kind", "") in ("i", "u") else None)
+    index = pd.DatetimeIndex(panel.times, copy=True)
+    if str(kind).startswith("period"):
+        return index.to_period(kind.freq)
+    if panel.timezone is not None:
+        zone = getattr(kind, "tz", None)
+        index = index.tz_localize("UTC").tz_convert(panel.timezone if zone is None else zone)
+    index = index.as_unit(getattr(kind, "unit", None) or np.datetime_data(kind)[0]) if _is_clock(kind) else index
+    freq = shape.types.get("freq") if shape.library == "pandas" else None
+    if freq is not None:
+        try:
+            index.freq = freq
+        except ValueError:
+            index.freq = None  # other instants are published than were read
+    return index
+
+
+def _is_clock(kind: Any) -> bool:
+    return getattr(kind, "kind", "") == "M"
+
+
+def _pandas_values(values: Any, shape: FrameShape) -> Any:
+    """Floating types, those with NA and those of Arrow among them, come back as they were."""
+    kind = shape.type_of("value", "pandas")
+    if kind is None or getattr(kind, "kind", "") not in "fiu" or str(kind) == "float64":
+        return values
+    return values.astype(_floating(kind))
+
+
+def _floating(kind: Any) -> Any:
+    """The type itself where it is floating; else the floating one of the same family."""
+    if kind.kind == "f":
+        return kind
+    text = str(kind)
+    return "double[pyarrow]" if text.endswith("[pyarrow]") else "Float64" if text[:1] in "IU" else "float64"
+
+
+def _back_to_column(frame: Any, name: Any) -> Any:
+    frame.index.name = name
+    across = frame.columns.name
+    frame = frame.reset_index()
+    frame.columns.name = across
+    return frame
+
+
+# ---- polars and Arrow
+
+
+def _polars_times(pl: Any, times: NDArray[Any], timezone: str | None, wanted: Any) -> Any:
+    series = pl.Series(values=times)
+    if times.dtype.kind != "M":
+        return series.cast(wanted) if wanted is not None and wanted.is_integer() else series
+    if timezone is not None:
+        series = series.dt.replace_time_zone("UTC")
+        with suppress(pl.exceptions.PolarsError):  # a fixed offset, which polars does not know: it stays UTC
+            series = series.dt.convert_time_zone(timezone)
+    elif wanted == pl.Date and not (times != times.astype("datetime64[D]")).any():
+        return series.cast(pl.Date)
+    unit = getattr(wanted, "time_unit", None)
+    return series.dt.cast_time_unit(unit) if unit is not None and wanted != pl.Duration else series
+
+
+def _polars_names(pl: Any, series: Any, wanted: Any) -> Any:
+    if wanted is None or isinstance(wanted, pl.Enum):
+        return series if wanted is None else series.cast(pl.Enum(series.unique(maintain_order=True)))
+    try:
+        return series.cast(wanted)
+    except pl.exceptions.PolarsError:
+        return series
+
+
+def _arrow_times(pa: Any, times: NDArray[Any], timezone: str | None, wanted: Any) -> Any:
+    array = pa.array(times)
+    if times.dtype.kind != "M":
+        return array.cast(wanted) if wanted is not None and pa.types.is_integer(wanted) else array
+    if timezone is None and wanted is not None and pa.types.is_date(wanted):
+        return array if (times != times.astype("datetime64[D]")).any() else array.cast(wanted)
+    unit = wanted.unit if wanted is not None and pa.types.is_timestamp(wanted) else "us"
+    return array.cast(pa.timestamp(unit, timezone), safe=False)
