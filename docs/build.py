@@ -6,6 +6,7 @@ Run: make docs
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -39,11 +40,69 @@ def reference() -> str:
         "(`Microaggregation(k=10)`). Parameters of a guarantee follow its name in `--require`",
         "(`--require aggregate-rule:size=15,share=0.15`).",
     ]
-    return "\n".join([*lines, *_catalogue(), *_commands()]) + "\n"
+    return "\n".join([*lines, *_python(), *_catalogue(), *_commands()]) + "\n"
+
+
+def _python() -> list[str]:
+    """Each public name that is not in the catalogue, with its docstring."""
+    import shoal
+    from shoal.process.catalogue import catalogue
+
+    listed = {entry.name for entry in catalogue()}
+    lines = ["", "## Python", "", "Names of `shoal`. Methods and guarantees follow below, under their own names."]
+    for name in sorted(shoal.__all__, key=str.lower):
+        found = getattr(shoal, name)
+        if name == "__version__" or getattr(found, "name", None) in listed:
+            continue
+        lines += ["", f"### shoal.{name}", "", *_docstring(found)]
+        if inspect.isclass(found):
+            lines += _members(found)
+        elif inspect.ismodule(found):
+            lines += ["", "Names in it: " + ", ".join(f"`{inner}`" for inner in found.__all__) + "."]
+    return lines
+
+
+def _docstring(found: Any) -> list[str]:
+    """The signature, the text, the parameters as a table, and examples as a block that is only read."""
+    lines = [f"`{found.__name__}{_signature(found)}`", ""] if callable(found) else []
+    text = inspect.getdoc(found) or ""
+    parts = re.split(r"^(\w+)\n-+\n", text, flags=re.M)
+    lines += parts[0].strip().splitlines()
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        if title == "Parameters":
+            entries = re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?|\n(?=    ))+)", body, re.M)
+            lines += ["", "| parameter | meaning |", "|---|---|"]
+            lines += [f"| `{name}` | {_cell(meaning)} |" for name, meaning in entries]
+        elif title == "Examples":
+            lines += ["", "```pycon", *body.strip().splitlines(), "```"]
+        else:
+            lines += ["", f"{title}: {_sentence(body)}"]
+    return lines
+
+
+def _signature(found: Any) -> str:
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return "()"
+    shown = [p.replace(annotation=inspect.Parameter.empty) for p in parameters if p.name != "self"]
+    return str(inspect.Signature(shown))
+
+
+def _members(cls: type) -> list[str]:
+    """What instances can do, with the first sentence of each."""
+    lines = []
+    for name, member in sorted(vars(cls).items()):
+        inner = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        doc = inspect.getdoc(inner) if inspect.isfunction(inner) else None
+        if doc and (not name.startswith("_") or name == "__getitem__"):
+            call = "" if isinstance(member, property) else _signature(inner)
+            lines.append(f"| `{name}{call}` | {_cell(doc.split(chr(10) + chr(10))[0])} |")
+    return ["", "| member | meaning |", "|---|---|", *lines] if lines else []
 
 
 def _catalogue() -> list[str]:
-    from shoal.process import catalogue
+    from shoal.process.catalogue import catalogue
 
     lines: list[str] = []
     kind = ""

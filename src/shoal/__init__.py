@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import attacks, engines, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal import attacks, engines, errors, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal.errors import ShoalError
     from shoal.guarantees import (
         AggregateRule,
         DifferentialPrivacy,
@@ -32,10 +33,13 @@ if TYPE_CHECKING:
         Transformation,
     )
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
-    from shoal.process import publish
+    from shoal.process import Frontier, Result, anonymize, load_policy, publish, run_policy
     from shoal.process.look import look
+    from shoal.process.parameter_search import search
     from shoal.read import read_events, read_panel
     from shoal.release import load_release, verify
+
+    __version__: str
 
 # Each name is loaded when it is first used, so that `import shoal` and `shoal --help` cost nothing.
 _HOMES = {
@@ -44,6 +48,7 @@ _HOMES = {
     "Candidate": "shoal.model",
     "DifferentialPrivacy": "shoal.guarantees",
     "Events": "shoal.model",
+    "Frontier": "shoal.process",
     "KAnonymity": "shoal.guarantees",
     "KP": "shoal.methods",
     "KPAnonymity": "shoal.guarantees",
@@ -59,6 +64,7 @@ _HOMES = {
     "Profiles": "shoal.model",
     "Release": "shoal.model",
     "Reposition": "shoal.methods",
+    "Result": "shoal.process",
     "Risk": "shoal.model",
     "Role": "shoal.model",
     "Roles": "shoal.model",
@@ -67,19 +73,35 @@ _HOMES = {
     "Score": "shoal.model",
     "SequenceAnonymity": "shoal.guarantees",
     "Shards": "shoal.model",
+    "ShoalError": "shoal.errors",
     "Steps": "shoal.methods",
     "TimeAggregation": "shoal.methods",
     "TimeSlicing": "shoal.methods",
     "Transformation": "shoal.methods",
     "Verdict": "shoal.model",
+    "anonymize": "shoal.process",
+    "load_policy": "shoal.process",
     "load_release": "shoal.release",
     "look": "shoal.process.look",
     "publish": "shoal.process",
     "read_events": "shoal.read",
     "read_panel": "shoal.read",
+    "run_policy": "shoal.process",
+    "search": "shoal.process.parameter_search",
     "verify": "shoal.release",
 }
-_ROOMS = ("attacks", "engines", "features", "guarantees", "methods", "queries", "simulate", "streams", "utility")
+_ROOMS = (
+    "attacks",
+    "engines",
+    "errors",
+    "features",
+    "guarantees",
+    "methods",
+    "queries",
+    "simulate",
+    "streams",
+    "utility",
+)
 
 __all__ = [
     "KP",
@@ -88,6 +110,7 @@ __all__ = [
     "Candidate",
     "DifferentialPrivacy",
     "Events",
+    "Frontier",
     "KAnonymity",
     "KPAnonymity",
     "LDiversity",
@@ -102,6 +125,7 @@ __all__ = [
     "Profiles",
     "Release",
     "Reposition",
+    "Result",
     "Risk",
     "Role",
     "Roles",
@@ -110,15 +134,20 @@ __all__ = [
     "Score",
     "SequenceAnonymity",
     "Shards",
+    "ShoalError",
     "Steps",
     "TimeAggregation",
     "TimeSlicing",
     "Transformation",
     "Verdict",
+    "__version__",
+    "anonymize",
     "attacks",
     "engines",
+    "errors",
     "features",
     "guarantees",
+    "load_policy",
     "load_release",
     "look",
     "methods",
@@ -126,6 +155,8 @@ __all__ = [
     "queries",
     "read_events",
     "read_panel",
+    "run_policy",
+    "search",
     "simulate",
     "streams",
     "utility",
@@ -133,15 +164,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name in _ROOMS:
-        value = import_module(f"shoal.{name}")
-    else:
-        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else every name would pass for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        elif name in _ROOMS:
+            value = import_module(f"shoal.{name}")
+        elif name == "__version__":
+            value = import_module("importlib.metadata").version("shoal")
+        else:
+            raise AttributeError(f"module 'shoal' has no attribute {name!r}", name=name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,8 @@ Every message says what was asked, what was found and the way out. It may name c
 value or an identifier of the data: messages end up in logs, and logs travel.
 """
 
+__all__ = ["GuaranteeNotMetError", "InputError", "ParameterError", "ReleaseError", "ShoalError"]
+
 
 class ShoalError(Exception):
     """Bad input of any kind. The command line prints the one line and exits with 2."""
@@ -23,3 +25,7 @@ class ReleaseError(ShoalError):
 
 class GuaranteeNotMetError(ShoalError):
     """A guarantee does not hold on what would be published. Nothing was written; the command line exits with 1."""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -47,3 +47,7 @@ __all__ = [
     "Unmixing",
     "UnmixingRisk",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

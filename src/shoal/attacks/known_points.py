@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,6 +113,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
     against: ClassVar[str] = "values"
     short: ClassVar[tuple[str, str]] = ("points", "n")
+    usual: ClassVar[Mapping[str, Any]] = {"n": 5}
 
     n: int
     _: KW_ONLY

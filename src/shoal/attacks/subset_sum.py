@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +103,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     name: ClassVar[str] = "subset-sum"
     meaning: ClassVar[str] = "chance to tell the members of a published mean by their totals"
     against: ClassVar[str] = "values"
+    usual: ClassVar[Mapping[str, Any]] = {"n_means": 4, "time_limit": 0.5}
 
     step: Step = "day"
     exact: bool = True

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.process.progress import Steps
 
 
 def print_json(content: Any) -> None:
@@ -56,53 +59,8 @@ def _printable(text: str) -> str:
     )
 
 
-class Steps:
-    """Where long work tells how far it is."""
-
-    def __init__(self, show: Callable[[str, int | None, int | None], None]) -> None:
-        self._show = show
-        self._name = ""
-        self.said: list[str] = []
-
-    def start(self, name: str) -> None:
-        """Begin a step of unknown length."""
-        self._name = name
-        self._show(name, None, None)
-
-    def advance(self, done: int, total: int) -> None:
-        """Say how far the step is."""
-        self._show(self._name, done, total)
-
-    def say(self, text: str) -> None:
-        """Keep what must be said with the result."""
-        if text not in self.said:
-            self.said.append(text)
-
-    @property
-    def rows(self) -> list[tuple[str, str]]:
-        """What was said, for a table of results."""
-        return [("read", text) for text in self.said]
-
-
-@contextmanager
-def steps() -> Iterator[Steps]:
+def steps() -> AbstractContextManager[Steps]:
     """A progress bar on a terminal, nothing in a pipe."""
-    if not sys.stderr.isatty():
-        yield Steps(lambda name, done, total: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from shoal.process import progress  # late, because --help must stay quick
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        current = ""
-
-        def show(name: str, done: int | None, total: int | None) -> None:
-            nonlocal current
-            if name != current:
-                bar.reset(task, description=name, total=total)
-                current = name
-            bar.update(task, completed=done or 0, total=total)
-
-        yield Steps(show)
+    return progress.steps()

@@ -38,3 +38,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'shoal.engines' has no attribute {name!r}")
     return getattr(import_module(f"shoal.engines.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

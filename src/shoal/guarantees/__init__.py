@@ -39,3 +39,7 @@ def build_guarantee(name: str, parameters: dict[str, Any]) -> Guarantee:
         return known[name](**parameters)
     except TypeError:
         raise ParameterError(f"Guarantee {name!r} does not take these parameters: {', '.join(parameters)}.") from None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from shoal.process.growing import publish_growing
     from shoal.process.policy import load_policy, parse_policy
     from shoal.process.publishing import publish, render_report
+    from shoal.process.result import Result, anonymize
     from shoal.process.running import run_policy
+    from shoal.process.search import Frontier
     from shoal.process.simulating import simulate_table
     from shoal.process.streaming import StreamColumns, stream_events
 
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answer": "shoal.process.asking",
     "Entry": "shoal.process.catalogue",
+    "Frontier": "shoal.process.search",
+    "Result": "shoal.process.result",
     "StreamColumns": "shoal.process.streaming",
+    "anonymize": "shoal.process.result",
     "anonymize_source": "shoal.process.anonymizing",
     "ask": "shoal.process.asking",
     "find_guarantee": "shoal.process.catalogue",
@@ -38,7 +43,10 @@ _HOMES = {
 __all__ = [
     "Answer",
     "Entry",
+    "Frontier",
+    "Result",
     "StreamColumns",
+    "anonymize",
     "anonymize_source",
     "ask",
     "find_guarantee",

@@ -139,12 +139,16 @@ def measure_release(
     return Usefulness(compared.form, paired, tuple(findings), compared.notes)
 
 
-def scores_by_purpose(candidate: Candidate | CandidateShards) -> dict[str, dict[str, tuple[Score, str]]]:
-    """What a candidate is still good for: by purpose, every usual measure that applies, with its meaning."""
+def scores_by_purpose(
+    candidate: Candidate | CandidateShards, only: str | None = None
+) -> dict[str, dict[str, tuple[Score, str]]]:
+    """What a candidate is still good for: by purpose, or for one alone, every usual measure that applies."""
     found: dict[str, dict[str, tuple[Score, str]]] = {}
     of_envelopes = candidate.has_envelopes
     for asked in usual_measures():
         measure = asked.measure
+        if only is not None and measure.purpose != only:
+            continue
         if measure.judges == "events" or (measure.judges == "envelopes" and not of_envelopes):
             continue
         try:

@@ -10,7 +10,7 @@ from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
-from shoal.model import Candidate, CandidateShards, EventsCandidate, Release, Risk, Score
+from shoal.model import Candidate, CandidateShards, EventsCandidate, Panel, Release, Risk, Score
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
@@ -114,16 +114,21 @@ def _figures(candidate: Candidate | EventsCandidate | CandidateShards, known: Ma
     if isinstance(candidate, EventsCandidate):
         return _event_figures(candidate)
     measures = [m for m in (InformationLoss(), NormalizedDivergence()) if m.name not in known]
+    figures = shown_figures(candidate)[0]
+    return Figures({m.name: (candidate.measure(m), candidate.meaning_of(m)) for m in measures}, {}, figures)
+
+
+def shown_figures(candidate: Candidate | CandidateShards) -> tuple[dict[str, Any], Panel, Panel]:
+    """Aggregates that may be drawn; and of what, the originals and the curves that stand for them."""
     if isinstance(candidate, CandidateShards):
         drawn = candidate.sample(DRAWN)
         figures = without_originals(summarise(drawn.curves, drawn.curves, 2), WHY)
         figures |= {"series": {"original": candidate.whole.n_series, "published": candidate.n_series}}
-    else:
-        original, curves = candidate.originals, candidate.curves
-        alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
-        # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
-        figures = summarise(original, curves, max(alike, int(candidate.guarantee.parameters.get("k", 0))))
-    return Figures({m.name: (candidate.measure(m), candidate.meaning_of(m)) for m in measures}, {}, figures)
+        return figures, drawn.curves, drawn.curves
+    original, curves = candidate.originals, candidate.curves
+    alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
+    # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
+    return summarise(original, curves, max(alike, int(candidate.guarantee.parameters.get("k", 0)))), original, curves
 
 
 def _event_figures(candidate: EventsCandidate) -> Figures:

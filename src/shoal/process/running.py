@@ -20,7 +20,8 @@ from shoal.process.planning import plan_of
 from shoal.process.policy import Policy
 from shoal.process.publishing import publish
 from shoal.process.remembered import remember
-from shoal.process.search import Frontier, Point, search
+from shoal.process.search import Frontier, search
+from shoal.process.search.frontier import rough
 from shoal.process.search.searching import Plan, halves
 from shoal.read.columns import find_column
 from shoal.read.locations import is_address
@@ -175,24 +176,10 @@ def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
 
 def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
     """The search for the certificate and the report: figures of three digits, no times, so that bytes repeat."""
-    limits = frontier.limits
     return {
         "scenario": plan.policy.adversary.scenario,
         "knows": {name: attack.parameters for name, attack in plan.attacks.items()},
-        "limits": {
-            "risk": limits.risk,
-            "utility": {
-                name: limit.model_dump(include={"at_most", "at_least"}, exclude_none=True)
-                for name, limit in limits.utility.items()
-            },
-        },
-        "measure": limits.first,
-        "points": [
-            _point(point, efficient, limits.first) | {"meets": point.meets(limits)}
-            for point, efficient in zip(frontier.points, frontier.efficient, strict=True)
-        ],
-        "chosen": None if frontier.chosen is None else dict(frontier.chosen.parameters),
-        "sentence": frontier.sentence,
+        **frontier.as_dict(),
     }
 
 
@@ -205,24 +192,7 @@ def curves_of(plan: Plan, candidate: Candidate) -> dict[str, dict[str, Any]]:
     targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
     found = {name: curve_of(attack, candidate, targets) for name, attack in plan.attacks.items()}
     return {
-        name: {"along": curve.along, "at": list(curve.at), "success": [_rough(chance) for chance in curve.success]}
+        name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
         for name, curve in found.items()
         if curve is not None
     }
-
-
-def _point(point: Point, efficient: bool, first: str) -> dict[str, Any]:
-    if point.refused is not None:
-        return {"parameters": point.parameters, "refused": point.refused, "efficient": False}
-    return {
-        "parameters": point.parameters,
-        "risk": _rough(point.risk),
-        "risks": {name: _rough(risk.success) for name, risk in point.risks.items()},
-        "utility": {name: _rough(score.value) for name, score in point.scores.items()},
-        "efficient": efficient,
-        "on": point.on,
-    }
-
-
-def _rough(value: float) -> float:
-    return float(f"{value:.3g}")

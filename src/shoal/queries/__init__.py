@@ -40,3 +40,7 @@ __all__ = [
     "random_queries",
     "random_windows",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -125,24 +125,11 @@ def release_candidate(
     guarantees = (*candidate.guarantees, *options.require)
     refuse_beside_noise(guarantees)
     check_target(target, overwrite=options.overwrite)
-    of_events = isinstance(candidate, EventsCandidate)
-    looked = _each(candidate, partial(_look_at, guarantees))
-    if why := next((one.why for one in looked if one.why), None):
-        raise GuaranteeNotMetError(f"{why} Nothing was written.")
-    achieved = {name: risk for name, (risk, _) in (risks or {}).items()}
-    if unjudged := refuse_unjudged(guarantees, achieved, options.risk_limit):
-        raise GuaranteeNotMetError(unjudged)
-    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
-    verdicts = [judge(guarantee, found.__getitem__, achieved, options.risk_limit) for guarantee in guarantees]
-    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
-        if not verdict.holds:
-            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=of_events))
-    suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
-    if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
-        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    checked = check_candidate(candidate, options, {name: risk for name, (risk, _) in (risks or {}).items()})
+    verdicts, suppression = checked.verdicts, checked.suppression
     # Nothing is measured before it is checked.
     wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured()
-    told = _told(candidate, guarantees, wanted, suppression, looked[0].open_bits)
+    told = _told(candidate, guarantees, wanted, suppression, checked.open_bits)
     key = _name_key(candidate, target, private, options)
     digest_key = None
     if private is not None:
@@ -215,6 +202,38 @@ def release_candidate(
     if suppression.values and private is not None:
         write_privately(private / f"suppression-{data_sha256[:16]}.csv", table_by_value(suppression))
     return _release(Path(to), final, candidate, key, suppression, told.measured)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a candidate that may leave was found to keep."""
+
+    verdicts: tuple[Verdict, ...]
+    """One for each guarantee: those of the candidate, then those required beyond them."""
+    suppression: Suppression
+    open_bits: float
+
+
+def check_candidate(
+    candidate: Proposed, options: ReleaseOptions | None = None, risks: Mapping[str, Risk] | None = None
+) -> Checked:
+    """Whether a candidate may leave; raises GuaranteeNotMetError where it may not."""
+    options, risks = options or ReleaseOptions(), risks or {}
+    guarantees = (*candidate.guarantees, *options.require)
+    looked = _each(candidate, partial(_look_at, guarantees))
+    if why := next((one.why for one in looked if one.why), None):
+        raise GuaranteeNotMetError(f"{why} Nothing was written.")
+    if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
+        raise GuaranteeNotMetError(unjudged)
+    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
+    verdicts = tuple(judge(guarantee, found.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
+    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
+        if not verdict.holds:
+            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
+    suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
+    if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
+        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    return Checked(verdicts, suppression, looked[0].open_bits)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
             "all attacks.",
         }[scenario],
         "points": points,
+        "limit": limits.get("risk") if _is_number(limits.get("risk")) else None,
+        "bounds": _bounds(limits.get("utility"), measure),
         "plot": {
             "x": [point["risk"] for point in drawn],
             "y": [point["use"] for point in drawn],

@@ -9,3 +9,7 @@ from shoal.simulate.meters import meters
 from shoal.simulate.occupancy import occupancy
 
 __all__ = ["events", "meters", "occupancy"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,3 +5,7 @@ from shoal.streams.incremental import IncrementalMicroaggregation
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 
 __all__ = ["Arrivals", "IncrementalMicroaggregation", "PublishedSnapshot", "RepositionStream"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -57,3 +57,7 @@ __all__ = [  # noqa: RUF022
     "Prediction",
     "WindowError",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

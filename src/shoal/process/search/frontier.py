@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Risk, Score
+from shoal.model.frame_shape import need
+from shoal.model.html import html_grid
+from shoal.model.words import number
 from shoal.process.policy import Limit
+
+if TYPE_CHECKING:
+    from shoal.process.result import Result
 
 
 @dataclass(frozen=True)
@@ -62,16 +73,120 @@ class Point:
         return ", ".join(f"{name} = {value}" for name, value in self.parameters.items()) or "the one setting given"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Frontier:
-    """Every point that was tried, and the chosen one, if any met both limits."""
+    """Every point that was tried, and the chosen one, if any met both limits. `shoal.search` returns one.
+
+    It is a table (`to_pandas`, `to_polars`), a plot (`plot()`) and an index: `frontier[2]` is what comes of the third
+    point on all subjects, made anew and checked; `frontier.result` is what came of the chosen one.
+
+    Parameters
+    ----------
+    limits
+        What was asked for.
+    points
+        What was tried, in order.
+    chosen
+        The chosen point as it came out on all subjects with the other half of the targets.
+    turned_down
+        Points that met the limits in the search and not when they were confirmed.
+    made
+        What makes a result of a point; None for the chosen one. Only a search in Python has it.
+    """
 
     limits: Limits
     points: tuple[Point, ...]
     chosen: Point | None = None
-    """The chosen point as it came out on all subjects with the other half of the targets."""
     turned_down: tuple[Point, ...] = ()
-    """Points that met the limits in the search and not when they were confirmed."""
+    made: Callable[[Point | None], Result] | None = field(default=None, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __getitem__(self, position: int) -> Result:
+        """What comes of a point, by its position: a `Result`, on all subjects, checked."""
+        if not isinstance(position, int | np.integer) or not -len(self) <= position < len(self):
+            raise ParameterError(
+                f"Points are chosen by position: 0 to {len(self) - 1}. frontier.to_polars() lists them."
+            )
+        return self._make(self.points[int(position)])
+
+    @property
+    def result(self) -> Result:
+        """What came of the chosen point; raises where no point met both limits."""
+        if self.chosen is None:
+            raise GuaranteeNotMetError(self.sentence)
+        return self._make(None)
+
+    def _make(self, point: Point | None) -> Result:
+        if self.made is None:
+            raise ParameterError("This frontier is that of a policy. Its release has the chosen point.")
+        return self.made(point)
+
+    @property
+    def plot(self) -> FrontierPlot:
+        """Call it to draw risk against utility."""
+        return FrontierPlot(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A row for each point: its parameters, risk and scores, and whether it met both limits."""
+        return pl.DataFrame(self._rows(), infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """The same for pandas."""
+        return need("pandas", "to_pandas").DataFrame(self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        names = list(dict.fromkeys(name for point in self.points for name in point.scores))
+        return [
+            {
+                **point.parameters,
+                "risk": None if point.refused is not None else point.risk,
+                **{name: point.scores[name].value if name in point.scores else None for name in names},
+                "verdict": self._verdict(point),
+            }
+            for point in self.points
+        ]
+
+    def _verdict(self, point: Point) -> str:
+        """What became of a point, in a few words."""
+        if point.refused is not None:
+            return f"refused: {point.refused}"
+        if self.chosen is not None and point.parameters == self.chosen.parameters:
+            return "chosen"
+        return "within both limits" if point.meets(self.limits) else "beyond a limit"
+
+    def __repr__(self) -> str:
+        chosen = "none chosen" if self.chosen is None else f"chosen {self.chosen.described()}"
+        return f"Frontier({len(self)} points, {chosen})"
+
+    def _repr_html_(self) -> str:
+        rows = self._rows()
+        head = list(dict.fromkeys(name for row in rows for name in row))
+        table = html_grid("Frontier", head, [[number(row.get(name)) for name in head] for row in rows])
+        return f"{table}<p>{escape(self.sentence)}</p>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was tried, for the certificate and the report: figures of three digits, no times; so bytes repeat."""
+        return {
+            "limits": {
+                "risk": self.limits.risk,
+                "utility": {
+                    name: limit.model_dump(include={"at_most", "at_least"}, exclude_none=True)
+                    for name, limit in self.limits.utility.items()
+                },
+            },
+            "measure": self.limits.first,
+            "points": [
+                _as_dict(point, efficient) | {"meets": point.meets(self.limits)}
+                for point, efficient in zip(self.points, self.efficient, strict=True)
+            ],
+            "chosen": None if self.chosen is None else dict(self.chosen.parameters),
+            "sentence": self.sentence,
+        }
 
     @property
     def efficient(self) -> tuple[bool, ...]:
@@ -166,6 +281,44 @@ class Frontier:
             nearest = min(tried, key=lambda point: _excess(point, self.limits))
             said.append(f"The nearest is {nearest.described()}: {_missing(nearest, self.limits)}.")
         return " ".join(said)
+
+
+@dataclass(frozen=True)
+class FrontierPlot:
+    """Draws a frontier."""
+
+    frontier: Frontier
+
+    def __call__(self) -> Any:
+        """Risk against utility of every point, as a plotly figure."""
+        return self.risk_utility()
+
+    def risk_utility(self) -> Any:
+        """Risk against utility of every point, with the limits, as a plotly figure."""
+        from shoal.report.charts import risk_utility
+        from shoal.report.search import search_part
+
+        part = search_part({"process": self.frontier.as_dict()})
+        assert part is not None  # a frontier has points
+        return risk_utility(part)
+
+
+def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:
+    if point.refused is not None:
+        return {"parameters": point.parameters, "refused": point.refused, "efficient": False}
+    return {
+        "parameters": point.parameters,
+        "risk": rough(point.risk),
+        "risks": {name: rough(risk.success) for name, risk in point.risks.items()},
+        "utility": {name: rough(score.value) for name, score in point.scores.items()},
+        "efficient": efficient,
+        "on": point.on,
+    }
+
+
+def rough(value: float) -> float:
+    """Three digits."""
+    return float(f"{value:.3g}")
 
 
 def _bound(limit: Limit) -> str:

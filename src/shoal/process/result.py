@@ -1,0 +1,486 @@
+"""From data to a checked result, in memory: what most people do in Python."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shoal import attacks as attack_room
+from shoal import utility as utility_room
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
+from shoal.methods import Microaggregation
+from shoal.model import (
+    Attack,
+    Candidate,
+    CandidateShards,
+    Envelopes,
+    Events,
+    Guarantee,
+    Measure,
+    Method,
+    Origin,
+    Panel,
+    PanelShards,
+    Profiles,
+    Release,
+    Risk,
+    Score,
+    Verdict,
+)
+from shoal.model.frame_shape import FrameShape
+from shoal.model.html import html_grid, html_table
+from shoal.model.watcher import Watcher, silent
+from shoal.model.words import number, percent
+from shoal.process.building import build
+from shoal.process.catalogue import find_in, named_in
+from shoal.process.keep import Keep, apply_keep, scores_of
+from shoal.process.measuring import PURPOSES, scores_by_purpose
+from shoal.process.progress import steps
+from shoal.process.publishing import publish, shown_figures
+from shoal.read import read_panel
+from shoal.release import ReleaseOptions
+from shoal.release.forms import form_of
+from shoal.release.gate import check_candidate
+from shoal.release.openness import without_originals
+from shoal.release.profiles import profile_columns
+from shoal.release.pseudonyms import name_key, names_of
+from shoal.release.publishers_word import tells_exact_figures
+from shoal.release.suppression import LIMIT
+from shoal.report.charts import before_after, group_curves
+
+TARGETS = 1_000
+"""Subjects that are attacked where nobody says how many; candidates are always all."""
+
+
+def anonymize(
+    data: Any,
+    k: int | None = None,
+    *,
+    method: Method | None = None,
+    keep: Keep | None = None,
+    within: str | None = None,
+    require: Sequence[Guarantee] = (),
+    suppression_limit: float = LIMIT,
+    **reading: Any,
+) -> Result:
+    """Anonymize a frame, an array or a file, and check the guarantee on what came out.
+
+    Raises GuaranteeNotMetError where it does not hold: there is no unchecked result. Series have fresh names and a new
+    order. The frame that comes back has the layout, the names of columns and the types of the one that was given; see
+    `Result`.
+
+    Parameters
+    ----------
+    data
+        A pandas, polars or pyarrow table, wide or long; a pandas Series or frame with an index of series and instants;
+        a numpy array (series, instants[, channels]); an xarray DataArray; a Panel; or whatever else
+        `shoal.read_panel` reads.
+    k
+        Every published series is that of at least k subjects, by microaggregation. Larger hides better and blurs more.
+    method
+        Another method with its parameters, such as `shoal.KP(k=10, p=3)`, in place of k.
+    keep
+        What the release shall keep, such as "peaks" or "window:17:00-20:00": groups are formed on it. See
+        `shoal.features.keep`.
+    within
+        A column that groups must not cross, such as a tariff.
+    require
+        Guarantees asked for beyond those of the method, such as `shoal.AggregateRule()`.
+    suppression_limit
+        The largest share of the series that the method may leave out.
+    reading
+        How the data is read, as for `shoal.read_panel`: id, time, value, subject, missing, timezone, ...
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> released = anonymize(np.arange(24.0).reshape(12, 2), k=3)
+    >>> released
+    Result(k-anonymity holds: measured 3, required 3; 12 series, 2 instants)
+    >>> released.to_numpy().shape
+    (12, 2)
+    """
+    check_reading(reading, "anonymize")
+    chosen = _method(k, method, keep, within)
+    with steps() as watched:
+        panel = read_data(data, needed_columns(chosen), reading, "anonymize", watched)
+        return make_result(
+            chosen, panel, ReleaseOptions(require=tuple(require), suppression_limit=suppression_limit), watched
+        )
+
+
+def make_result(
+    method: Method, panel: Panel | PanelShards, options: ReleaseOptions, watched: Watcher = silent
+) -> Result:
+    """Anonymize and check; raises where a guarantee does not hold."""
+    watched.start("grouping")
+    candidate = method.anonymize(panel, progress=watched.advance)
+    watched.start("checking")
+    return check_result(candidate, options, method)
+
+
+def check_result(
+    candidate: Candidate | CandidateShards, options: ReleaseOptions, method: Method | None = None
+) -> Result:
+    """The result of a candidate that keeps what it promises."""
+    try:
+        checked = check_candidate(candidate, options)
+    except GuaranteeNotMetError as error:
+        error.add_note(
+            "There is no unchecked result. method.anonymize(panel) gives what the method proposes; shoal.publish takes "
+            "it with risks= and risk_limit=, where only attacks can judge it."
+        )
+        raise
+    return Result(candidate, checked.verdicts, options, method)
+
+
+def check_reading(reading: dict[str, Any], verb: str) -> None:
+    """Refuse options that neither the verb nor reading has."""
+    known = [name for name in inspect.signature(read_panel).parameters if name != "source"]
+    for name in reading:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), [*known, "k", "method", "within", "require"], n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"To read data it takes: {', '.join(known)}."
+            raise ParameterError(f"shoal.{verb} has no option {name!r}. {hint}")
+
+
+def read_data(
+    data: Any, columns: Sequence[str], reading: dict[str, Any], verb: str, watched: Watcher
+) -> Panel | PanelShards:
+    """The panel of whatever somebody gives in Python."""
+    if isinstance(data, Events):
+        raise ParameterError(
+            f"shoal.{verb} is about series. Anonymize events with shoal.Reposition(...).anonymize(events)."
+        )
+    if isinstance(data, Panel | PanelShards):
+        if reading:
+            raise ParameterError(f"{next(iter(reading))}: a panel is read already. Give such settings to read_panel.")
+        return data
+    named = {setting: reading.get(setting) or () for setting in ("subject", "quasi", "sensitive", "other")}
+    listed = {setting: [names] if isinstance(names, str) else list(names) for setting, names in named.items()}
+    if further := [name for name in columns if not any(name in names for names in listed.values())]:
+        reading = reading | {"other": [*listed["other"], *further]}
+    watched.start("reading")
+    try:
+        read: Panel | PanelShards = read_panel(data, **reading)
+        return read
+    except InputError as error:
+        error.add_note(
+            f"Settings of shoal.read_panel, such as id=, time=, value=, layout= and missing=, can be given to "
+            f"shoal.{verb} as well; help(shoal.read_panel) explains them."
+        )
+        raise
+
+
+def needed_columns(method: Method) -> list[str]:
+    """Columns with one entry per series that a method asks for by name."""
+    within = getattr(method, "within", None)
+    return list(dict.fromkeys([*getattr(method, "apart", ()), *([within] if isinstance(within, str) else [])]))
+
+
+def _method(k: int | None, method: Any, keep: Keep | None, within: str | None) -> Method:
+    if method is None:
+        if k is None:
+            raise ParameterError("Say how well to hide: k=10, or method=shoal.KP(k=10, p=3) or another.")
+        chosen: Method = apply_keep(Microaggregation(k=k, within=within), keep)
+        return chosen
+    if isinstance(method, type) or not isinstance(method, Method):
+        raise ParameterError("method: give a method with its parameters, such as shoal.KP(k=10, p=3).")
+    if k is not None:
+        raise ParameterError(
+            f"k is for microaggregation, and the method is {method.name}. Give k to the method itself."
+        )
+    chosen = apply_keep(method, keep)
+    return chosen if within is None else chosen.set_params(within=within)
+
+
+class Risks(dict[str, Risk]):
+    """What attacks achieved, by name; `skipped` says why others do not apply."""
+
+    skipped: dict[str, str]
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [name, percent(risk.success), percent(risk.baseline), number(risk.n_targets), risk.sentence]
+            for name, risk in self.items()
+        ]
+        return html_grid("Attacks", ["attack", "success", "guessing", "targets", "in words"], rows)
+
+
+class Scores(dict[str, Score]):
+    """What measures found, by name, in the order of their purposes."""
+
+    meanings: dict[str, tuple[str, str]]
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [self.meanings[name][0], name, number(score.value), score.goal, self.meanings[name][1]]
+            for name, score in self.items()
+        ]
+        return html_grid("Utility", ["purpose", "measure", "value", "better", "meaning"], rows)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """What `shoal.anonymize` returns: series whose guarantee was checked, under fresh names, in a new order.
+
+    `to_pandas()`, `to_polars()`, `to_arrow()`, `to_numpy()` and `to_xarray()` give the layout, the index, the names of
+    columns and the types of what came in, as far as these can hold it: means of whole numbers are floating. Envelopes
+    come as columns low, high, level and pattern, groups as their profiles. Names and order are drawn once for each
+    result. A release that is written has others.
+
+    Parameters
+    ----------
+    candidate
+        What was checked, with the originals: for the publisher's eyes.
+    verdicts
+        What the check found of each guarantee.
+    options
+        What was asked for beyond the method's own guarantees.
+    method
+        What made it.
+    """
+
+    candidate: Candidate | CandidateShards
+    verdicts: tuple[Verdict, ...]
+    options: ReleaseOptions
+    method: Method | None = None
+
+    def check(self) -> Verdict:
+        """Judge every guarantee again: the first that does not hold, else the one aimed at first."""
+        return self.candidate.check()
+
+    @overload
+    def attack(self, attack: None = None, *, n_targets: int = TARGETS, seed: int = 0) -> Risks: ...
+
+    @overload
+    def attack(self, attack: Attack[Any] | str, *, n_targets: int = TARGETS, seed: int = 0) -> Risk: ...
+
+    def attack(
+        self, attack: Attack[Any] | str | None = None, *, n_targets: int = TARGETS, seed: int = 0
+    ) -> Risk | Risks:
+        """What an attack achieves: a `Risk`; without one, all attacks that apply, by name.
+
+        Parameters
+        ----------
+        attack
+            An attack such as `shoal.attacks.KnownPoints(n=5)`, or its name.
+        n_targets
+            How many series are attacked, drawn by `seed`; every published series is a candidate.
+        seed
+            Of the draw.
+        """
+        if attack is not None:
+            return self._attack(_an_attack(attack) if isinstance(attack, str) else attack, n_targets, seed)
+        found = Risks()
+        found.skipped = {}
+        with steps() as watched:
+            for cls in named_in(attack_room):
+                if cls.unfit or (cls.against == "envelopes") != self.candidate.has_envelopes:
+                    continue
+                watched.start(cls.name)
+                try:
+                    found[cls.name] = self._attack(_an_attack(cls.name), n_targets, seed)
+                except (ParameterError, InputError) as error:
+                    found.skipped[cls.name] = str(error)
+        return found
+
+    def _attack(self, attack: Attack[Any], n_targets: int, seed: int) -> Risk:
+        if not isinstance(attack, Attack):
+            raise ParameterError("attack: give one of shoal.attacks, such as KnownPoints(n=5), or its name.")
+        if isinstance(self.candidate, CandidateShards):
+            return self.candidate.attack(attack, n_targets=n_targets, seed=seed)
+        drawn = np.random.default_rng(seed).permutation(self.candidate.private.original.n_series)[:n_targets]
+        return self.candidate.attack(attack, np.sort(drawn))
+
+    @overload
+    def measure(self, measure: None = None) -> Scores: ...
+
+    @overload
+    def measure(self, measure: Measure) -> Score: ...
+
+    @overload
+    def measure(self, measure: str) -> Score | Scores: ...
+
+    def measure(self, measure: Measure | str | None = None) -> Score | Scores:
+        """What it is still good for: a `Score`; without a measure, or for a purpose, all that apply, by name.
+
+        Parameters
+        ----------
+        measure
+            A measure such as `shoal.utility.PeakTimeError()`, its name, or a purpose such as "peaks".
+        """
+        if isinstance(measure, Measure):
+            return self.candidate.measure(measure)
+        if isinstance(measure, str) and measure not in PURPOSES:
+            if measure not in [cls.name for cls in named_in(utility_room)]:
+                near = difflib.get_close_matches(measure, [*PURPOSES, *(c.name for c in named_in(utility_room))], n=1)
+                hint = f"Did you mean {near[0]!r}? " if near else ""
+                raise ParameterError(
+                    f"{measure!r} is neither a measure nor a purpose. {hint}Purposes are: {', '.join(PURPOSES)}."
+                )
+            return self.candidate.measure(build(find_in("measure", utility_room, measure), {}))
+        if measure is not None and not isinstance(measure, str):
+            raise ParameterError("measure: give one of shoal.utility, such as PeakTimeError(), its name or a purpose.")
+        found = Scores()
+        found.meanings = {}
+        for purpose, pairs in scores_by_purpose(self.candidate, None if measure is None else measure).items():
+            for name, (score, meaning) in pairs.items():
+                found[name], found.meanings[name] = score, (purpose, meaning)
+        return found
+
+    def publish(self, to: str | Path, **given: Any) -> Release:
+        """Write it as a release folder; see `shoal.publish`. Names and order there are drawn anew."""
+        candidate = self.candidate
+        asked: dict[str, Any] = {"require": self.options.require, "suppression_limit": self.options.suppression_limit}
+        panel = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
+        scores = {} if self.method is None else scores_of(self.method, candidate, panel)
+        return publish(candidate, to, scores={**scores, **(given.pop("scores", None) or {})}, **(asked | given))
+
+    @property
+    def plot(self) -> ResultPlot:
+        """Call it to draw before and after: `released.plot()`."""
+        return ResultPlot(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of the shape that came in, or a Series."""
+        return self._framed.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars frame of the shape that came in; what was an index is a column."""
+        return self._framed.to_polars()
+
+    def to_arrow(self) -> Any:
+        """A pyarrow table of the shape that came in."""
+        return self._framed.to_arrow()
+
+    def to_numpy(self) -> NDArray[Any]:
+        """An array (series, instants) or (series, instants, channels)."""
+        return self._framed.to_numpy()
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray with the dimensions that came in."""
+        return self._framed.to_xarray()
+
+    @property
+    def _framed(self) -> Panel:
+        """What is published under fresh names in a new order, as a panel of the shape that came in."""
+        if isinstance(self.candidate, CandidateShards):
+            raise ParameterError(
+                "This result is in shards, for data larger than memory, and no frame holds it. Write it with "
+                "publish(to), or read the data without an engine."
+            )
+        origin = self.candidate.private.original.origin
+        shape = FrameShape() if origin is None or origin.shape is None else origin.shape
+        renamed = form_of(self.candidate.published).renamed(self.candidate.published, self._names)
+        return _as_panel(renamed, shape)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """Fresh names, whose order is that of the rows."""
+        assert isinstance(self.candidate, Candidate)
+        return names_of(name_key(None), 0, self.candidate)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What reading took for a subject, and what it did to the readings."""
+        candidate = self.candidate
+        origin = candidate.panel.origin if isinstance(candidate, CandidateShards) else candidate.private.original.origin
+        return () if origin is None else origin.told
+
+    def __repr__(self) -> str:
+        candidate = self.candidate
+        if isinstance(candidate, CandidateShards):
+            size = f"{candidate.n_series} series in {candidate.n_shards} shards"
+        elif isinstance(candidate.published, Profiles):
+            size = f"{candidate.published.n_groups} groups, {candidate.published.n_instants} instants"
+        else:
+            size = f"{len(candidate.published)} series, {candidate.published.n_instants} instants"
+        return f"Result({candidate.guarantee.name} {self.verdicts[0].words}; {size})"
+
+    def _repr_html_(self) -> str:
+        recipe = self.candidate.recipe
+        guarantees = (*self.candidate.guarantees, *self.options.require)
+        rows = [("method", recipe.method)]
+        for guarantee, verdict in zip(guarantees, self.verdicts, strict=True):
+            rows += [(guarantee.name, verdict.words), ("meaning", guarantee.statement)]
+        if isinstance(self.candidate, Candidate):
+            rows.append(("publishes", repr(self.candidate.published)))
+        rows += [("read", text) for text in self.told]
+        return html_table("Result", rows)
+
+
+def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
+    """What is published as a panel: ends of envelopes and figures of groups are channels."""
+    long = replace(shape, layout="long", labels={}, as_series=False, subject=None)
+    if shape.layout != "long":
+        long = replace(long, index=(), order=())
+    names: Any = renamed.names if isinstance(renamed, Profiles) else renamed.ids
+    ids = range(len(names)) if shape.whole_ids or shape.library == "numpy" else names
+    if isinstance(renamed, Panel):
+        return Panel(
+            renamed.values,
+            ids=ids,
+            times=renamed.times,
+            attributes=renamed.attributes,
+            channels=renamed.channels,
+            timezone=renamed.timezone,
+            origin=Origin("result", shape=shape),
+            copy=False,
+        )
+    if isinstance(renamed, Envelopes):
+        static = {"level": renamed.levels, "pattern": np.array(renamed.patterns, dtype=object), **renamed.sensitive}
+        values, channels = renamed.values, ["low", "high"]
+    else:
+        static, channels = {"count": renamed.counts}, profile_columns(renamed.channels, renamed.bands)
+        values = renamed.values.reshape(renamed.n_groups, renamed.n_instants, -1)
+        long = replace(long, id="group", types={k: v for k, v in long.types.items() if k != "id"})
+    if len(channels) == 1:
+        values = values[:, :, 0]
+    return Panel(
+        values,
+        ids=ids,
+        times=renamed.times,
+        attributes=static,
+        channels=channels,
+        timezone=renamed.timezone,
+        origin=Origin("result", shape=replace(long, values=tuple(channels))),
+    )
+
+
+@dataclass(frozen=True)
+class ResultPlot:
+    """Draws a result beside what it was made from, never one subject's curve."""
+
+    result: Result
+
+    def __call__(self, *, channel: int = 0) -> Any:
+        """Mean day, load duration and a few groups, before and after, as a plotly figure.
+
+        Everything about the originals is taken over at least as many subjects as the guarantee asks for. A group is
+        drawn as it is published, where enough subjects share it.
+        """
+        candidate = self.result.candidate
+        figures, original, curves = shown_figures(candidate)
+        if not tells_exact_figures(candidate.guarantees):
+            figures = without_originals(figures, "Not shown: exact figures beside the noise would undo it.")
+        n_channels = len(figures["channels"])
+        if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel < n_channels:
+            raise ParameterError(f"channel: give a position from 0 to {n_channels - 1}.")
+        return before_after(figures, group_curves(original, curves, figures["crowd"], channel), channel)
+
+
+def _an_attack(name: str) -> Attack[Risk]:
+    """An attack by name, with its usual parameters."""
+    cls = find_in("attack", attack_room, name)
+    built: Attack[Risk] = build(cls, cls.usual)
+    return built
