@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from draw_rooms import write_pictures
+from notebooks import main as run_notebooks
 
 DOCS = Path(__file__).resolve().parent
 PICTURE = DOCS / "images" / "report.png"
@@ -24,6 +25,7 @@ LARGEST_PICTURE = 300_000  # bytes; a README should open at once
 def main() -> None:
     (DOCS / "reference.md").write_text(reference(), encoding="utf-8")
     write_pictures()
+    run_notebooks()
     photograph_report()
     tests = DOCS.parent / "tests" / "test_docs.py"
     sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", str(tests)], check=False).returncode)
