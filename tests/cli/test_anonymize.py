@@ -185,6 +185,17 @@ def test_the_report_can_be_made_again_from_the_folder(meters, capsys):
     assert run(["report", "out", "--json", "-o", "p.html"]) == 0
 
 
+def test_a_release_is_called_what_its_publisher_calls_it(meters, capsys):
+    called = {"title": "Use of 60 homes", "publisher": "Example Grid", "purpose": "research", "date": "2026-11-16"}
+    assert anonymize("-o", "out", *(part for name, text in called.items() for part in (f"--{name}", text))) == 0
+    certificate = json.loads((meters / "out" / "release.json").read_text())
+    assert {name: certificate[name] for name in called} == called
+    assert run(["verify", "out"]) == 0
+    assert "unchecked    title, publisher, purpose, date, method" in capsys.readouterr().out
+    assert anonymize("-o", "other", "--title", "a\nb") == 2
+    assert "title must be a line of text" in capsys.readouterr().err
+
+
 def test_two_runs_of_the_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):

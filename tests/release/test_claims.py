@@ -1,5 +1,8 @@
 """What a certificate says and its data contradicts is found, and what nothing in the folder shows is named."""
 
+import json
+from datetime import date, datetime
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,8 +10,9 @@ import pytest
 from release.test_canonical import findings, reseal
 from shoal import KP, Events, Microaggregation, NoisyAggregates, Reposition, publish, verify
 from shoal.cli.app import run
+from shoal.errors import ParameterError
 from shoal.model.keyed_names import JOINABLE
-from shoal.release import release_candidate
+from shoal.release import ReleaseOptions, release_candidate
 from small_release import small_panel
 
 
@@ -131,4 +135,24 @@ def test_the_publishers_own_words_are_named(tmp_path, capsys):
         "unchecked    method, input, versions, figures, report.html: the publisher's own words"
     )
     private = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0).anonymize(small_panel())
+    called = {
+        "title": "Use of 14 homes",
+        "publisher": "Example Grid",
+        "purpose": "research",
+        "date": date(2026, 11, 16),
+    }
+    named = release(private, tmp_path / "named", **called)
+    written = json.loads((named / "release.json").read_text())
+    assert {name: written[name] for name in called} == {**called, "date": "2026-11-16"}
+    assert verify(named).unchecked == (*called, "method", "input", "versions")
+    assert not set(called) & set(json.loads((tmp_path / "out" / "release.json").read_text()))
     assert verify(release(private, tmp_path / "bare")).unchecked == ("method", "input", "versions")
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", "a\nb", "x" * 201, 7])
+def test_what_a_release_is_called_is_a_line_of_text(wrong):
+    for name in ("title", "publisher", "purpose"):
+        with pytest.raises(ParameterError, match=f"{name} must be a line of text, at most 200 characters"):
+            ReleaseOptions(**{name: wrong})
+    with pytest.raises(ParameterError, match="date must be a day, such as 2026-11-16"):
+        ReleaseOptions(date=datetime(2026, 11, 16))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,6 +67,15 @@ def anonymize(
         list[str] | None,
         typer.Option(metavar="NAME", help="A finding of the side-channel lint that shall not stop it; repeatable."),
     ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the release is called: the head of its report.")
+    ] = None,
+    publisher: Annotated[str | None, typer.Option(metavar="TEXT", help="Who publishes it.")] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is published for.")] = None,
+    date: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="The day it is published; by default the release has none."),
+    ] = None,
     engine: engines.Engine = None,
     master: engines.Master = None,
     conf: engines.Conf = None,
@@ -103,6 +113,10 @@ def anonymize(
             insecure_seed=insecure_seed,
             ledger=ledger,
             accept=tuple(accept or ()),
+            title=title,
+            publisher=publisher,
+            purpose=purpose,
+            date=None if date is None else date.date(),
         )
     if as_json:
         lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}

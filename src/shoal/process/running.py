@@ -28,6 +28,7 @@ from shoal.read.locations import is_address
 from shoal.read.sources import open_table
 from shoal.release import ReleaseOptions
 from shoal.release.agreement import Agreement
+from shoal.release.certificate import PUBLISHERS_WORDS
 
 NOT_SHOWN = (
     "Other points that were tried are not listed: this release withholds readings or series, and their figures would "
@@ -126,6 +127,7 @@ def _search_and_publish(
         risk_limit=require.risk.at_most,
         suppression_limit=require.suppression.at_most,
         agreement=agreement,
+        **{name: getattr(plan.policy, name) for name in PUBLISHERS_WORDS},
     )
     steps.start("checking and writing")
     with exporting(release, to, found.candidate) as folder:

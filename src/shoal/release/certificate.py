@@ -1,14 +1,15 @@
 """What `release.json` says, and how it is protected against silent edits.
 
-The certificate carries no date and no path, so that the same data, method and pseudonyms give the same bytes. The
-seal is the SHA-256 of everything else in it: it reveals an edit, it does not prove who wrote it.
+The certificate carries no path, and no date unless its publisher gives one, so that the same data, method and
+pseudonyms give the same bytes. The seal is the SHA-256 of everything else in it: it reveals an edit, it does not prove
+who wrote it.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
-from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,9 @@ AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
 
 LARGEST = 1 << 26
 """Bytes of a certificate, 64 MiB: one of 65 536 parts in two tables has 20."""
+
+PUBLISHERS_WORDS = ("title", "publisher", "purpose", "date")
+"""What a publisher calls a release: nothing in the folder can confirm it."""
 
 FormName = Literal["values", "profiles", "envelopes", "events"]
 
@@ -167,7 +171,7 @@ class AgreementPart(_Part):
     """That the release is for one recipient, and the last day of its use. Whose it is stands in the text alone."""
 
     file: Literal["AGREEMENT.md"] = AGREEMENT_FILE
-    expires: date
+    expires: dt.date
 
 
 class Certificate(_Part):
@@ -191,13 +195,17 @@ class Certificate(_Part):
     pseudonyms_note: str = ""
     accepted: tuple[str, ...] = ()
     agreement: AgreementPart | None = None
+    title: str = ""
+    publisher: str = ""
+    purpose: str = ""
+    date: dt.date | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, and an agreement; without any, earlier
-        # certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement")
+        # What keyed names tell, findings of the lint that were accepted, an agreement, and what it is called; without
+        # any, earlier certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:

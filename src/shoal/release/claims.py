@@ -9,7 +9,7 @@ from shoal.methods.aggregates import THIRDS
 from shoal.model import Envelopes, EventTables, Profiles, Published, Suppression, Verdict
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES, NAME_LENGTH
 from shoal.release.canonical import count_odd_names
-from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart
+from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, PUBLISHERS_WORDS, Certificate, GuaranteePart
 from shoal.release.certifying import time_part
 from shoal.release.form import Form
 from shoal.release.suppression import readers_figures
@@ -108,7 +108,8 @@ def unchecked_parts(certificate: Certificate) -> tuple[str, ...]:
     """What the publisher says in words and figures that nothing in the folder confirms."""
     figures = {"utility": certificate.utility, "risk": certificate.risk, "figures": certificate.figures}
     texts = [name for name in ("report.html", AGREEMENT_FILE) if name in certificate.files]
-    return ("method", "input", "versions", *(name for name, part in figures.items() if part), *texts)
+    called = [name for name in PUBLISHERS_WORDS if getattr(certificate, name)]
+    return (*called, "method", "input", "versions", *(name for name, part in figures.items() if part), *texts)
 
 
 def pseudonym_notes(certificate: Certificate) -> list[str]:

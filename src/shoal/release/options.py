@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ from shoal.release.files import FileFormat
 from shoal.release.lint import check_accepted
 from shoal.release.shapes import AsShape
 from shoal.release.suppression import LIMIT, check_suppression_limit
+
+LONGEST_LINE = 200
+"""Characters of a title, a publisher or a purpose: the head of a page has no room for more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,11 @@ class ReleaseOptions:
         "day-rows", a row per series and day; or "same", the shape of the table they were read from.
     agreement
         For whom it is: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
+    title, publisher, purpose
+        What the release is called, who publishes it and what for: the head of its certificate and report. A line of
+        text each; anyone who has the release reads them.
+    date
+        The day it is published. None by default, so that the same data give the same bytes.
     """
 
     require: Sequence[Guarantee] = ()
@@ -59,6 +68,10 @@ class ReleaseOptions:
     accept: Sequence[str] = ()
     shape: AsShape = "long"
     agreement: Agreement | None = None
+    title: str | None = None
+    publisher: str | None = None
+    purpose: str | None = None
+    date: dt.date | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ("parquet", "csv"):
@@ -73,5 +86,15 @@ class ReleaseOptions:
             raise ParameterError(
                 "A copy for one recipient needs a private folder to know it again: give --private DIR."
             )
+        for name in ("title", "publisher", "purpose"):
+            if getattr(self, name) is not None and not is_line(getattr(self, name)):
+                raise ParameterError(f"{name} must be a line of text, at most {LONGEST_LINE} characters.")
+        if self.date is not None and type(self.date) is not dt.date:
+            raise ParameterError("date must be a day, such as 2026-11-16.")
         check_accepted(self.accept)
         check_suppression_limit(self.suppression_limit)
+
+
+def is_line(text: object) -> bool:
+    """Whether it is a line of text that a page can have at its head."""
+    return isinstance(text, str) and bool(text.strip()) and len(text) <= LONGEST_LINE and text.isprintable()

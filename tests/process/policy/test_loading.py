@@ -11,6 +11,7 @@ from shoal.process.policy import Policy, load_policy, parse_policy, policy_schem
 from shoal.read import read_panel
 
 DESIGNED = """\
+title:     Half-hourly use of 600 homes, March 2009
 data:      {path: meters.parquet, id: meter, time: timestamp, value: kwh, missing: {interpolate: 2h}}
 roles:     {tariff: quasi-identifier, postcode: identifier, diagnosis: sensitive}
 adversary: {knows: {points: 5}, scenario: prosecutor}
@@ -22,6 +23,7 @@ release:   {model: publish, to: out/}
 
 def test_the_design_s_own_example_is_read():
     policy = parse_policy(DESIGNED)
+    assert policy.title == "Half-hourly use of 600 homes, March 2009"
     assert policy.data.id == "meter"
     assert policy.data.missing == {"interpolate": "2h"}
     assert policy.require.utility["normalized-divergence"].at_most == 0.12
@@ -75,9 +77,10 @@ def test_numbers_are_decimal():
         ("require: {utility: {x: {}}}", "require.utility.x: give at_most or at_least"),
         ("require: {utility: {x: {at_most: 1, at_least: 2}}}", "at_most is below at_least, nothing can meet both"),
         ("a: [", r"line 1 \(a: \[\): this is no YAML .*Look for a bracket, a colon or an indent"),
+        ('title: "a\\tb"', r"line 1 .*title.*give a line of text, at most 200 characters"),
         ("seed: 1\nseed: 2", r"line 2 \(seed: 2\): 'seed' is given twice. Remove one of them"),
         ("? [a, b]\n: 1", "a field's name must be a word"),
-        ("- 1", "policy holds no fields. A policy is made of: data, roles, keep"),
+        ("- 1", "policy holds no fields. A policy is made of: title, publisher, purpose, date, data, roles, keep"),
         ("x: !!python/name:os.system x", r"line 1 .*tags are not for policies"),
         ("data: \x07", "it has a character that YAML does not allow"),
         ("method: &a [*a]", "nested deeper than any policy is"),

@@ -6,18 +6,28 @@ it is read off their own classes when the policy is used, so that a new one need
 
 from __future__ import annotations
 
-from datetime import date
+import datetime as dt
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from shoal.closed.settings import ClosedPart
 from shoal.read.calendar import CALENDAR
 from shoal.read.options import OPTIONS, ReadOption
+from shoal.release.options import LONGEST_LINE, is_line
 from shoal.release.shapes import AsShape
 
 RoleName = Literal["identifier", "quasi-identifier", "sensitive", "other", "publish"]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def _line(text: str) -> str:
+    if is_line(text):
+        return text
+    raise ValueError(f"give a line of text, at most {LONGEST_LINE} characters")
+
+
+Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_line)]
 
 
 class Part(BaseModel):
@@ -197,7 +207,7 @@ class ReleasePart(Part):
     accept: list[str] = Field(default_factory=list, description="Findings of the side-channel lint that may stand.")
     recipient: str | None = Field(default=None, description="agreement: who gets the data.")
     purpose: str | None = Field(default=None, description="agreement: what for.")
-    expires: date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
+    expires: dt.date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
     contact: str | None = Field(default=None, description="agreement: whom the recipient tells when something fails.")
     closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, how often.")
 
@@ -213,6 +223,10 @@ class ReleasePart(Part):
 class Policy(Part):
     """A whole policy. An empty file is one: it reads a table given on the command line and looks for a k."""
 
+    title: Line | None = Field(default=None, description="What the release is called: the head of its report.")
+    publisher: Line | None = Field(default=None, description="Who publishes it.")
+    purpose: Line | None = Field(default=None, description="What it is published for.")
+    date: dt.date | None = Field(default=None, description="The day it is published, such as 2026-11-16.")
     data: Data = Field(default=Data(), description="The table and how it is read.")
     roles: dict[str, RoleName] = Field(
         default_factory=dict,
