@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 from functools import cache
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from shoal.errors import ParameterError, ShoalError
 from shoal.guarantees import build_guarantee
 from shoal.guarantees.crowds import published_classes
 from shoal.model import Profiles
+from shoal.model.attack import QUESTIONS
+from shoal.model.score import Unit
 from shoal.process.catalogue import catalogue
 
 K = 3
@@ -343,6 +346,8 @@ class TestMeasures:
             before = panel.digest(), published.digest()
             score = example(cls).measure(panel, published)
             assert score.range[0] <= score.value <= score.range[1], name
+            assert score.unit == example(cls).unit, name
+            assert score.unit in get_args(Unit), name
             assert example(cls).measure(panel, published) == score, name
             assert (panel.digest(), published.digest()) == before, name
 
@@ -400,6 +405,8 @@ def test_an_attack_says_what_it_is_against_and_what_the_adversary_holds(cls):
     assert attack.against in ("values", "slices", "releases", "membership", "envelopes", "events")
     assert re.fullmatch(r"[A-Z].*\.", attack.knows)
     assert cls.meaning
+    assert cls.answers
+    assert set(cls.answers) <= set(QUESTIONS)
 
 
 def attacked(cls, panel, published, **more):
@@ -430,6 +437,7 @@ def test_every_risk_has_all_figures_and_repeats_and_an_outsider_finds_at_most_on
         assert (risk.control is None) == (risk.control_interval is None), name
         assert all(isinstance(position, int) and 0 <= position < panel.n_series for position in risk.worst), name
         json.dumps(dataclasses.asdict(risk))
+        assert all(0.0 <= getattr(risk, figure) <= 1.0 for figure in cls.answers.values()), name
         if isinstance(risk, attacks.LinkRisk) and cls.against == "values" and panel.one_series_per_subject:
             assert risk.highest <= 1 / K, name
         assert re.fullmatch(r"Somebody who .*\.", risk.sentence), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -70,6 +71,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
     name: ClassVar[str] = "denoising"
     meaning: ClassVar[str] = "chance to find a target's published series by a few readings once noise is filtered out"
     against: ClassVar[str] = "values"
+    answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
 
     n: int = 20
     snr: float | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -79,6 +80,7 @@ class Homogeneity(Attack[HomogeneityRisk]):
     name: ClassVar[str] = "homogeneity"
     meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
     against: ClassVar[str] = "events"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     draws_targets: ClassVar[bool] = False
     unfit: ClassVar[str] = "it attacks events, and a policy is about series"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -87,6 +87,7 @@ class Intersection(Attack[IntersectionRisk]):
     name: ClassVar[str] = "intersection"
     meaning: ClassVar[str] = "chance to tell a subject from others by several releases together"
     against: ClassVar[str] = "releases"
+    answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     unfit: ClassVar[str] = "it needs several releases; give release.ledger, which tries them together"
 
     link: Literal["told", "totals"] = "told"

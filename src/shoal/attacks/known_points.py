@@ -112,6 +112,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     name: ClassVar[str] = "known-points"
     meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
     against: ClassVar[str] = "values"
+    answers: ClassVar[Mapping[str, str]] = {"singling out": "success", "inference": "inferred"}
     short: ClassVar[tuple[str, str]] = ("points", "n")
     usual: ClassVar[Mapping[str, Any]] = {"n": 5}
 

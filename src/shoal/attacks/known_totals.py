@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,6 +61,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     name: ClassVar[str] = "known-totals"
     meaning: ClassVar[str] = "chance to find a target's published series by its totals per day or another step"
     against: ClassVar[str] = "values"
+    answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     short: ClassVar[tuple[str, str]] = ("totals", "step")
 
     step: Step = "day"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -89,6 +89,7 @@ class Linkage(Attack[LinkageRisk]):
         "chance to learn a target's sensitive value by linking what is known to envelopes and words"
     )
     against: ClassVar[str] = "envelopes"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     draws_targets: ClassVar[bool] = False
 
     values: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -81,6 +82,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     name: ClassVar[str] = "membership"
     meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
     against: ClassVar[str] = "membership"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     draws_originals: ClassVar[bool] = False
     unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -72,6 +73,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     name: ClassVar[str] = "nearest-neighbour"
     meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
     against: ClassVar[str] = "values"
+    answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
 
     distance: Literal["euclidean", "dtw", "features"] = "euclidean"
     cycle: Cycle = "day"

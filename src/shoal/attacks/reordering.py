@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -67,6 +68,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
     name: ClassVar[str] = "reordering"
     meaning: ClassVar[str] = "chance to find another slice of the same subject"
     against: ClassVar[str] = "slices"
+    answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     draws_originals: ClassVar[bool] = False
 
     cycle: Cycle | None = None

@@ -104,6 +104,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     meaning: ClassVar[str] = "chance to tell the members of a published mean by their totals"
     against: ClassVar[str] = "values"
     usual: ClassVar[Mapping[str, Any]] = {"n_means": 4, "time_limit": 0.5}
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
 
     step: Step = "day"
     exact: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -72,6 +73,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
     name: ClassVar[str] = "unmixing"
     meaning: ClassVar[str] = "share of a target's readings found piece by piece, by totals"
     against: ClassVar[str] = "values"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
 
     step: Step = "day"
     n_targets: int | None = None

@@ -12,6 +12,10 @@ from shoal.errors import ParameterError
 from shoal.model.described import Described
 from shoal.model.risk import Risk
 
+QUESTIONS = ("singling out", "linkability", "inference")
+"""What Opinion 05/2014 on anonymisation techniques asks of every release: can a person be singled out, can two records
+of one person be linked, can something about a person be inferred."""
+
 R_co = TypeVar("R_co", bound=Risk, covariant=True)
 
 
@@ -44,6 +48,9 @@ class Attack(Described, Generic[R_co]):
     """What its success is, in one line."""
     against: ClassVar[str]
     """What it works on: "values", "slices", "envelopes", "events", "releases" or "membership"."""
+    answers: ClassVar[Mapping[str, str]]
+    """Which of the three questions of the European authorities it answers (see `QUESTIONS`), each with the figure of
+    its risk that does: `{"singling out": "success"}`."""
     draws_targets: ClassVar[bool] = True
     """Whether some targets may stand for all; else everybody is attacked, which costs no more."""
     draws_originals: ClassVar[bool] = True

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, SupportsFloat
 
 from shoal.errors import ParameterError
 from shoal.model.described import Described
-from shoal.model.score import Score
+from shoal.model.score import Score, Unit
 from shoal.model.tally import Tally
 
 Goal = Literal["higher", "lower"]
@@ -33,6 +33,11 @@ class Measure(Described):
     """Whether `measure` takes `rows`: which original each published series is, where some were suppressed."""
     whole_groups: ClassVar[bool] = False
     """Whether series published alike must be drawn together; else series are drawn one by one, which varies less."""
+
+    @property
+    def unit(self) -> Unit:
+        """What the figure counts."""
+        raise NotImplementedError
 
     @property
     def goal(self) -> Goal:
@@ -79,5 +84,5 @@ class Measure(Described):
         return ""
 
     def as_score(self, value: SupportsFloat) -> Score:
-        """A figure with its goal and range."""
-        return Score(float(value), self.goal, self.range)
+        """A figure with its goal, range and unit."""
+        return Score(float(value), self.goal, self.range, self.unit)

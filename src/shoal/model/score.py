@@ -7,6 +7,9 @@ from shoal.errors import ParameterError
 from shoal.model.html import html_table
 from shoal.model.words import number
 
+Unit = Literal["share", "hours", "instants", "data", "decibel", "times", "number"]
+"""What a figure counts: "data" is the unit of the readings, "times" a ratio, "number" has none."""
+
 
 @dataclass(frozen=True)
 class Score:
@@ -20,11 +23,14 @@ class Score:
         Whether higher or lower is better.
     range
         The smallest and the largest value the measure can take.
+    unit
+        What the figure counts.
     """
 
     value: float
     goal: Literal["higher", "lower"]
     range: tuple[float, float]
+    unit: Unit = "number"
 
     def __post_init__(self) -> None:
         if self.goal not in ("higher", "lower"):

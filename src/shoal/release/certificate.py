@@ -165,6 +165,12 @@ class ScorePart(_Part):
     goal: Literal["higher", "lower"]
     range: tuple[float | None, float | None]
     meaning: str
+    unit: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_no_unit(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # Earlier certificates had none.
+        return {name: value for name, value in write(self).items() if name != "unit" or value}
 
 
 class AgreementPart(_Part):

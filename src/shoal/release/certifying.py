@@ -98,7 +98,11 @@ def certified_figures(
     return {
         "utility": {
             name: cert.ScorePart(
-                value=rough(s.value), goal=s.goal, range=(_finite(s.range[0]), _finite(s.range[1])), meaning=text
+                value=rough(s.value),
+                goal=s.goal,
+                range=(_finite(s.range[0]), _finite(s.range[1])),
+                meaning=text,
+                unit=s.unit,
             ).model_dump(mode="json")
             for name, (s, text) in scores.items()
         },

@@ -11,6 +11,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import FAIR_SAMPLE, Floats, paired_blocks, refuse_other_shapes, tally_pairs
 from shoal.utility.groups import draw
 
@@ -54,6 +55,7 @@ class CorrelationLoss(Measure):
     name: ClassVar[str] = "correlation-loss"
     meaning: ClassVar[str] = "mean absolute change of correlation coefficients"
     purpose: ClassVar[str] = "what goes together"
+    unit: ClassVar[Unit] = "number"
     usual = ({}, {"between": "mean"})
     range: ClassVar[tuple[float, float]] = (0.0, 2.0)
 

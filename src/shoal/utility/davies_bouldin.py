@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.features import FeatureName
 from shoal.model import Measure, Panel, Score
+from shoal.model.score import Unit
 from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series, published_labels
 
 
@@ -56,6 +57,7 @@ class DaviesBouldin(Measure):
     meaning: ClassVar[str] = "how wide groups are for the distance between them"
     judges: ClassVar[Literal["groups"]] = "groups"
     purpose: ClassVar[str] = "what goes together"
+    unit: ClassVar[Unit] = "number"
     why_whole: ClassVar[str] = "compares every group with all groups, and on a part of them it would flatter"
 
     features: FeatureName = "raw"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats, by_channel, tally_pairs
 
 
@@ -34,6 +35,7 @@ class DeviationShift(Measure):
     name: ClassVar[str] = "deviation-shift"
     meaning: ClassVar[str] = "change of the standard deviation of all values, as a share of what it was"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "share"
 
     def tally(self, original: Panel, published: Panel) -> Tally:
         """Values before and after, by channel."""

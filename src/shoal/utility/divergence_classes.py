@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.measure import Goal
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats, tally_pairs
 
 BOUNDS = (0.02, 0.05, 0.10, 0.20, 0.30, 0.50)
@@ -44,6 +45,7 @@ class DivergenceClasses(Measure):
     name: ClassVar[str] = "divergence-classes"
     meaning: ClassVar[str] = "share of the points published within the limit of their original"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "share"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.equal_rows import row_classes
 from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats, refuse_other_shapes, tally_pairs
 
 
@@ -37,6 +38,7 @@ class EuclideanLoss(Measure):
     name: ClassVar[str] = "euclidean-loss"
     meaning: ClassVar[str] = "sum of the distances between original and published points, in the unit of the data"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "data"
 
     def tally(self, original: Panel, published: Panel) -> Tally:
         """Distances at each instant."""

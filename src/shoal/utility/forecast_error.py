@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Panel, Score
+from shoal.model.score import Unit
 from shoal.utility.cells import CELLS, FAIR_SAMPLE, Floats, refuse_other_instants
 from shoal.utility.days import Days, check_per_day, days_of, means_by
 
@@ -73,6 +74,7 @@ class ForecastError(Measure):
     meaning: ClassVar[str] = "error of day-ahead forecasts learned from the release, over that of the originals' own"
     judges: ClassVar[Literal["models"]] = "models"
     purpose: ClassVar[str] = "forecasting"
+    unit: ClassVar[Unit] = "times"
     matched: ClassVar[bool] = False
     why_whole: ClassVar[str] = "learns from all series before it tests on them"
     sampled: ClassVar[int] = FAIR_SAMPLE

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import tally_pairs
 from shoal.utility.curves import relative
 
@@ -36,6 +37,7 @@ class InformationLoss(Measure):
     name: ClassVar[str] = "information-loss"
     meaning: ClassVar[str] = "share of the variation between series that is lost"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "share"
 
     standardized: bool = False
 

@@ -23,6 +23,7 @@ from shoal.features.interests import (
 from shoal.features.kept import WORDS, KeptInterest
 from shoal.features.labelled import as_series, row_norms
 from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.read.zones import find_zone
 from shoal.utility.cells import refuse_other_shapes
 
@@ -104,6 +105,14 @@ class InterestLoss(Measure):
         """What is needed to measure the same again; a function by its name."""
         interest = self.interest if isinstance(self.interest, str) else getattr(self.interest, "__name__", "custom")
         return super().parameters | {"interest": interest}
+
+    @property
+    def unit(self) -> Unit:
+        """Of times it is instants, of values that of the data; of a shape, or a function, there is none."""
+        if not isinstance(self.interest, str):
+            return "number"
+        word = self.interest.partition(":")[0]
+        return "instants" if word in TIMES else "number" if word == "shape" else "data"
 
     def tally(self, original: Panel, published: Panel) -> Tally:
         """The losses."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Panel
+from shoal.model.score import Unit
 from shoal.utility.curves import Spread, Taken, check_of
 from shoal.utility.spreads import SpreadMeasure
 
@@ -43,6 +44,7 @@ class LoadDurationError(SpreadMeasure):
     name: ClassVar[str] = "load-duration-error"
     meaning: ClassVar[str] = "distance between the curves of sorted values, as a share of the values"
     purpose: ClassVar[str] = "loads and ramps"
+    unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "pooled"}, {"of": "all"})
 
     of: Spread = "series"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from shoal.model import Panel
+from shoal.model.score import Unit
 from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
 from shoal.utility.days import check_per_day, days_of, means_by
 
@@ -39,6 +40,7 @@ class MeanDayError(CurveMeasure):
     name: ClassVar[str] = "mean-day-error"
     meaning: ClassVar[str] = "sum of absolute changes of the mean day, as a share of its values"
     purpose: ClassVar[str] = "daily and weekly routine"
+    unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "all"})
 
     of: Of = "series"

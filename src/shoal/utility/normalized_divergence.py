@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Measure, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats, tally_pairs
 from shoal.utility.curves import relative
 
@@ -37,6 +38,7 @@ class NormalizedDivergence(Measure):
     name: ClassVar[str] = "normalized-divergence"
     meaning: ClassVar[str] = "sum of absolute changes as a share of the sum of absolute values"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "share"
 
     def tally(self, original: Panel, published: Panel) -> Tally:
         """Changes and originals of all cells."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Measure, Moments, Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats
 from shoal.utility.curves import relative
 from shoal.utility.interest_loss import TIMES, complete_pair, refuse_above
@@ -59,6 +60,7 @@ class OccupancyError(Measure):
     name: ClassVar[str] = "occupancy-error"
     meaning: ClassVar[str] = "error of the mean, or of the histogram, of arrival, departure or time occupied"
     purpose: ClassVar[str] = "presence and special interests"
+    unit: ClassVar[Unit] = "share"
     matched: ClassVar[bool] = False
     # Somebody must say from what value on somebody is there.
     usual = ()

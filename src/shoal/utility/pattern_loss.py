@@ -13,6 +13,7 @@ from shoal.features.sax import parse, reconstruct
 from shoal.features.shapes import shape_distances, unit_rows
 from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
 from shoal.model.rows import published_rows
+from shoal.model.score import Unit
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class PatternLoss(Measure):
     meaning: ClassVar[str] = "mean cosine distance between the differences within original and published shapes"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
     purpose: ClassVar[str] = "ranges, shapes and queries"
+    unit: ClassVar[Unit] = "number"
     range: ClassVar[tuple[float, float]] = (0.0, 2.0)
     takes_rows: ClassVar[bool] = True
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Panel
+from shoal.model.score import Unit
 from shoal.utility.curves import CurveMeasure, Of, Taken, check_of
 from shoal.utility.days import check_per_day, days_of
 
@@ -42,6 +43,7 @@ class PeakHeightError(CurveMeasure):
     name: ClassVar[str] = "peak-height-error"
     meaning: ClassVar[str] = "sum of absolute changes of the daily peaks, as a share of their heights"
     purpose: ClassVar[str] = "peaks"
+    unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "all"})
 
     of: Of = "series"

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.model import Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats
 from shoal.utility.curves import CurveMeasure, Of, Taken, check_of, mean_change
 from shoal.utility.days import Days, check_per_day, days_of
@@ -42,6 +43,7 @@ class PeakTimeError(CurveMeasure):
     name: ClassVar[str] = "peak-time-error"
     meaning: ClassVar[str] = "mean distance between the times of daily peaks, in hours"
     purpose: ClassVar[str] = "peaks"
+    unit: ClassVar[Unit] = "hours"
     usual = ({}, {"of": "all"})
     range: ClassVar[tuple[float, float]] = (0.0, 24.0)
 

@@ -13,6 +13,7 @@ from shoal.errors import ParameterError
 from shoal.features.labelled import as_series
 from shoal.model import Measure, Panel, Score
 from shoal.model.measure import Goal
+from shoal.model.score import Unit
 from shoal.utility.groups import published_labels
 from shoal.utility.interest_loss import complete_pair, refuse_above
 
@@ -86,6 +87,7 @@ class Prediction(Measure):
     meaning: ClassVar[str] = "accuracy on real days of a model of presence learned from published ones"
     judges: ClassVar[Literal["models"]] = "models"
     purpose: ClassVar[str] = "presence and special interests"
+    unit: ClassVar[Unit] = "share"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     why_whole: ClassVar[str] = "learns from some series and asks about others"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Measure, Panel, Score
 from shoal.model.measure import Goal
+from shoal.model.score import Unit
 from shoal.queries import Kind, Query, prepare, random_queries
 from shoal.utility.pattern_loss import PatternLoss, kept_rows
 
@@ -87,6 +88,7 @@ class QueryError(Measure):
     meaning: ClassVar[str] = "mean relative error of random counts, or mean precision of random pattern queries"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
     purpose: ClassVar[str] = "ranges, shapes and queries"
+    unit: ClassVar[Unit] = "share"
     takes_rows: ClassVar[bool] = True
     why_whole: ClassVar[str] = "asks its queries of all series in one place"
 

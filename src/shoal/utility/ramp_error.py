@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Panel
+from shoal.model.score import Unit
 from shoal.utility.curves import Spread, Taken, check_of
 from shoal.utility.spreads import SpreadMeasure
 
@@ -43,6 +44,7 @@ class RampError(SpreadMeasure):
     name: ClassVar[str] = "ramp-error"
     meaning: ClassVar[str] = "distance between the distributions of changes per step, as a share of the mean change"
     purpose: ClassVar[str] = "loads and ramps"
+    unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "pooled"})
 
     of: Spread = "series"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Panel, Score, Tally
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats
 from shoal.utility.curves import CurveMeasure, Of, Taken, check_of, mean_change
 from shoal.utility.days import Days, check_per_day, days_of, means_by
@@ -52,6 +53,7 @@ class SeasonalityShift(CurveMeasure):
     name: ClassVar[str] = "seasonality-shift"
     meaning: ClassVar[str] = "mean change of the share of variance that the time of the day or week explains"
     purpose: ClassVar[str] = "daily and weekly routine"
+    unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "all"}, {"period": "week"})
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.measure import Goal
+from shoal.model.score import Unit
 from shoal.utility.cells import Floats, by_channel, tally_pairs
 
 Per = Literal["panel", "series"]
@@ -49,6 +50,7 @@ class SignalToNoise(Measure):
     name: ClassVar[str] = "signal-to-noise"
     meaning: ClassVar[str] = "how much more the originals vary than was changed, in decibel"
     purpose: ClassVar[str] = "single values"
+    unit: ClassVar[Unit] = "decibel"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (-MOST, MOST)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shoal.features import FeatureName
 from shoal.model import Measure, Panel, Score
 from shoal.model.measure import Goal
+from shoal.model.score import Unit
 from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series
 
 
@@ -57,6 +58,7 @@ class Silhouette(Measure):
     meaning: ClassVar[str] = "how much nearer series are to their own group than to the next one"
     judges: ClassVar[Literal["groups"]] = "groups"
     purpose: ClassVar[str] = "what goes together"
+    unit: ClassVar[Unit] = "number"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     why_whole: ClassVar[str] = "compares every series with all groups, and on a part of them it would flatter"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
+from shoal.model.score import Unit
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ValueLoss(Measure):
     meaning: ClassVar[str] = "mean width of the published ranges, in the unit of the values"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
     purpose: ClassVar[str] = "ranges, shapes and queries"
+    unit: ClassVar[Unit] = "data"
     needs_envelopes: ClassVar[bool] = True
     matched: ClassVar[bool] = False
 

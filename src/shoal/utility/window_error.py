@@ -9,6 +9,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Events, EventTables, Measure, Score
+from shoal.model.score import Unit
 from shoal.queries import random_windows
 
 
@@ -48,6 +49,7 @@ class WindowError(Measure):
     meaning: ClassVar[str] = "mean relative error of counting events of a stretch of time"
     judges: ClassVar[Literal["events"]] = "events"
     purpose: ClassVar[str] = "events"
+    unit: ClassVar[Unit] = "share"
     matched: ClassVar[bool] = False
     why_whole: ClassVar[str] = "is about events, which have no shards"
 
