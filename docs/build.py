@@ -200,7 +200,7 @@ def photograph_report() -> None:
             "--hide-scrollbars",
             f"--user-data-dir={folder}/profile",
             "--virtual-time-budget=10000",
-            "--window-size=760,2690",
+            "--window-size=1000,1520",
             "--force-device-scale-factor=0.8",
             f"--screenshot={picture}",
             (release / "report.html").as_uri(),

@@ -123,7 +123,7 @@ def publish_kinds(folder):
         ),
         "accepted": (
             micro.anonymize(days(times=days().times + np.timedelta64(433, "s"))),
-            {"accept": ["timestamp-phase"]},
+            {"accept": ["timestamp-phase"], "title": "Use of 160 homes", "date": date(2026, 11, 16)},
         ),
         "channels": (micro.anonymize(days(values=np.stack([days().values] * 2, axis=2))), {}),
         "gaps": (micro.anonymize(holed()), {}),
@@ -146,7 +146,10 @@ def publish_kinds(folder):
             Microaggregation(k=4, attributes="tariff").anonymize(days(attributes={"tariff": ["day", "night"] * 80})),
             {},
         ),
-        "trimmed": (Microaggregation(k=5, aggregate="trimmed-mean").anonymize(days()), {}),
+        "trimmed": (
+            Microaggregation(k=5, aggregate="trimmed-mean").anonymize(read_panel(long_table(days()))),
+            {},
+        ),
         "labels of others": (Microaggregation(k=4, features=learned_elsewhere()).anonymize(days()), {}),
         "nlk": (NLK(n=2, l=6, k=4).anonymize(days(n_instants=12)), {}),
         "kp": (KP(k=8, p=4).anonymize(days(n=161)), {}),

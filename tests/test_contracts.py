@@ -435,6 +435,7 @@ def test_every_risk_has_all_figures_and_repeats_and_an_outsider_finds_at_most_on
         assert 0.0 <= risk.prosecutor <= 1.0, name
         assert 0.0 <= risk.confidence <= 1.0, name
         assert (risk.control is None) == (risk.control_interval is None), name
+        assert risk.control is None or cls.control, name
         assert all(isinstance(position, int) and 0 <= position < panel.n_series for position in risk.worst), name
         json.dumps(dataclasses.asdict(risk))
         assert all(0.0 <= getattr(risk, figure) <= 1.0 for figure in cls.answers.values()), name

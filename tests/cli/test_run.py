@@ -55,8 +55,12 @@ def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(many
     assert [point["parameters"]["k"] for point in process["points"]] == [3, 6, 9]
     assert process["chosen"] == {"k": certificate["method"]["parameters"]["k"]}
     page = (many / "out" / "report.html").read_text()
-    assert "What was tried" in page
+    assert "What was tried" not in page
     assert "Somebody who holds the total of every day" in page
+    assert run(["report", "out", "--for", "publisher", "-o", "own.html"]) == 0
+    assert "What was tried" in (many / "own.html").read_text()
+    assert run(["report", "out", "-o", "public.html"]) == 0
+    assert "What was tried" not in (many / "public.html").read_text()
 
 
 def test_the_certificate_and_the_report_have_utility_by_purpose(many, capsys):

@@ -12,13 +12,25 @@ SAID_OF_PLAIN = {
     "Published: period",
     "Published: series",
     "aggregates: crowd",
+    "done: given",
+    "done: method",
     "groups: series",
+    "head: not dated",
+    "head: period",
+    "head: step",
+    "head: subjects",
     "may not: insiders",
     "may not: nothing learned",
     "may not: one subject's reading",
     "may: crowd of subjects",
     "may: who is who",
+    "no figure: not asked",
+    "proven: equal series",
+    "reader may not: other releases",
     "reader may: figures",
+    "tell: groups",
+    "tell: private folder",
+    "tell: verify",
     "who can check: anyone",
 }
 
@@ -31,23 +43,26 @@ def _differs(*others, more=(), less=()):
 NO_CROWD = _differs(
     less=[
         *("may not: insiders", "may not: nothing learned", "may not: one subject's reading"),
-        *("may: crowd of subjects", "may: who is who"),
+        *("may: crowd of subjects", "may: who is who", "proven: equal series", "tell: groups"),
     ]
 )
 NO_CURVES = _differs(more=["aggregates: nothing of the originals"], less=["aggregates: crowd", "reader may: figures"])
-SMALL = _differs(NO_CURVES, more=["figures: left out"])
-OTHER_NAMES = _differs(less=["Identifiers: random", "may: who is who"])
-KEYED = _differs(OTHER_NAMES, more=["Identifiers: joined by key"])
+SMALL = _differs(NO_CURVES, more=["figures: left out", "no figure: left out"], less=["no figure: not asked"])
+OTHER_NAMES = _differs(less=["Identifiers: random", "may: who is who", "proven: equal series"])
+KEYED = _differs(OTHER_NAMES, more=["Identifiers: joined by key"], less=["reader may not: other releases"])
 PROFILES = _differs(
     OTHER_NAMES,
     more=["Identifiers: profiles", "Published: profiles", "groups: profiles"],
-    less=["Published: series", "groups: series", "may: crowd of subjects", "who can check: anyone"],
+    less=[
+        *("Published: series", "groups: series", "may: crowd of subjects", "who can check: anyone"),
+        *("tell: groups", "tell: private folder"),
+    ],
 )
 AGGREGATES = _differs(
     PROFILES,
     more=[
         *("Check: originals", "may not: differences", "may not: one in an aggregate", "may: aggregates"),
-        *("may: profile", "may: share over the period"),
+        *("may: profile", "may: share over the period", "proven: profiles"),
         *("who can check: counts of profiles", "who can check: publisher"),
     ],
 )
@@ -57,44 +72,69 @@ ENVELOPES = _differs(
     less=["groups: series"],
 )
 SENSITIVE = _differs(
-    more=["may not: similar values", "may not: values ruled out", "may not: whose value", "may: sensitive values"]
+    more=[
+        *("may not: similar values", "may not: values ruled out", "may not: whose value", "may: sensitive values"),
+        "proven: sensitive values",
+    ]
 )
 ATTACKED = _differs(
     NO_CROWD,
     more=[
         *("Check: attacks only", "may not: no promise", "may not: publisher's figures", "may: attacks"),
-        "who can check: attacks",
+        *("who can check: attacks", "inferred: readings"),
     ],
-    less=["Check: published values", "Method: groups", "who can check: anyone"],
+    less=[
+        *("Check: published values", "Method: groups", "who can check: anyone"),
+        *("reader may not: other releases", "tell: verify"),
+    ],
 )
 BY_MECHANISM = _differs(
     *(NO_CROWD, NO_CURVES, PROFILES),
-    more=["Check: mechanism", "may not: noisy figures", "who can check: mechanism"],
-    less=["Check: published values", "Published: nothing missing"],
+    more=[
+        *("Check: mechanism", "may not: noisy figures", "who can check: mechanism", "done: not told", "tell: noise"),
+        *("no figure: noise", "no loss: noise", "proven: noise", "reader may not: further budgets"),
+    ],
+    less=[
+        *("Check: published values", "Published: nothing missing", "done: given", "no figure: not asked"),
+        *("reader may not: other releases", "tell: verify"),
+    ],
 )
 EVENTS = _differs(
     *(NO_CROWD, SMALL, SENSITIVE, OTHER_NAMES),
-    more=["Identifiers: events", "Published: events", "groups: events"],
-    less=["Published: nothing missing", "Published: series", "groups: series"],
+    more=["Identifiers: events", "Published: events", "groups: events", "head: events"],
+    less=[
+        *("Published: nothing missing", "Published: series", "groups: series", "done: given"),
+        *("head: step", "head: subjects", "tell: private folder"),
+    ],
 )
 
 THE_OTHERS = {
     "small": SMALL,
-    "keyed": _differs(KEYED, more=["Identifiers: keyed", "reader may not: keyed releases together"]),
-    "insecure": _differs(OTHER_NAMES, more=["Identifiers: insecure", "reader may not: fixed seed"]),
-    "copy": _differs(more=["Identifiers: recipient's own"], less=["Identifiers: random"]),
-    "keyed copy": _differs(KEYED, more=["Identifiers: recipient's own", "reader may not: keyed releases together"]),
-    "accepted": _differs(more=["Side channels: accepted"]),
+    "keyed": _differs(KEYED, more=["Identifiers: keyed", "reader may not: keyed releases together", "tell: joined"]),
+    "insecure": _differs(
+        OTHER_NAMES,
+        more=["Identifiers: insecure", "reader may not: fixed seed", "tell: tests only"],
+        less=["tell: private folder"],
+    ),
+    "copy": _differs(more=["Identifiers: recipient's own", "tell: recipient"], less=["Identifiers: random"]),
+    "keyed copy": _differs(
+        KEYED, more=["Identifiers: recipient's own", "reader may not: keyed releases together", "tell: recipient"]
+    ),
+    "accepted": _differs(more=["Side channels: accepted", "head: dated"], less=["head: not dated"]),
     "channels": _differs(more=["Published: channels"]),
-    "gaps": _differs(more=["Published: missing"], less=["Published: nothing missing"]),
-    "filled": _differs(more=["Input: account"]),
+    "gaps": _differs(more=["Published: missing", "Method: withheld"], less=["Published: nothing missing"]),
+    "filled": _differs(more=["Input: account", "read: rows", "tell: filled in"], less=["done: given"]),
     "zone": _differs(more=["clock: zone"]),
     "autumn": _differs(more=["clock: put back", "clock: zone"]),
-    "several series": _differs(more=["who can check: crowd of series"], less=["who can check: anyone"]),
-    "crowd of series": _differs(more=["may: crowd of series", "who can check: crowd of series"]),
+    "several series": _differs(
+        more=["who can check: crowd of series"], less=["who can check: anyone", "proven: equal series"]
+    ),
+    "crowd of series": _differs(
+        more=["may: crowd of series", "who can check: crowd of series"], less=["proven: equal series"]
+    ),
     "attributes": _differs(),
-    "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles"]),
-    "trimmed": _differs(),
+    "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles", "proven: profiles"]),
+    "trimmed": _differs(more=["read: rows", "done: nothing"], less=["done: given"]),
     "labels of others": _differs(more=["Method: labels of others"]),
     "nlk": _differs(
         NO_CROWD,
@@ -104,13 +144,24 @@ THE_OTHERS = {
         ],
         less=["groups: series"],
     ),
-    "kp": ENVELOPES,
-    "suppressed series": _differs(ENVELOPES, more=["Method: series suppressed", "reader may not: suppressed series"]),
+    "kp": _differs(ENVELOPES, more=["proven: ranges"]),
+    "suppressed series": _differs(
+        ENVELOPES,
+        more=[
+            *("Method: series suppressed", "reader may not: suppressed series", "tell: missing people"),
+            "proven: ranges",
+        ],
+    ),
     "sensitive": _differs(*(ENVELOPES, SENSITIVE), more=["Method: perturbed", "reader may not: published attributes"]),
     "exchanged": _differs(*(ENVELOPES, SENSITIVE), more=["Method: exchanged", "reader may not: published attributes"]),
     "noise": ATTACKED,
     "fictives": _differs(
-        ATTACKED, more=["Published: fictive series", "reader may not: true series"], less=["Published: series"]
+        ATTACKED,
+        more=[
+            *("Published: fictive series", "reader may not: true series"),
+            *("head: fictive series", "tell: fictive series"),
+        ],
+        less=["Published: series", "head: subjects"],
     ),
     "aggregates": AGGREGATES,
     "aggregates at instants": _differs(AGGREGATES, more=["may: share at every instant"]),
@@ -120,7 +171,7 @@ THE_OTHERS = {
     "suppressed events": _differs(
         EVENTS,
         more=[
-            *("Method: moved", "Method: suppressed"),
+            *("Method: moved", "Method: suppressed", "tell: missing events"),
             *("suppression: by value", "suppression: notable", "suppression: order", "suppression: share"),
         ],
     ),
@@ -128,7 +179,7 @@ THE_OTHERS = {
         KEYED,
         more=[
             *("Identifiers: keyed", "may not: everybody was there", "may not: outside the sequence", "may: sequence"),
-            "who can check: sequence",
+            *("who can check: sequence", "tell: joined"),
         ],
     ),
     "parts": NO_CURVES,

@@ -268,7 +268,7 @@ def test_the_page_does_without_plots_where_the_script_does_not_fit(certificate, 
 
 def test_every_plot_says_in_words_what_it_shows(certificate):
     plots = [a for a in Reader(render(certificate)).all("div") if a.get("class") == "plot"]
-    assert [p["data-plot"] for p in plots] == ["groups", "profile", "duration", "bands"]
+    assert [p["data-plot"] for p in plots] == ["profile", "duration", "bands", "groups"]
     for plot in plots:
         assert plot["role"] == "img"
         assert re.search(r"\d", plot["aria-label"])
@@ -306,7 +306,7 @@ def test_risk_stands_beside_guessing(certificate):
         }
     }
     text = Reader(render(certificate)).text
-    assert "Record linkage 2.1 % (1.5 % to 3 %) 0.2 % 5,000" in text
+    assert "Record linkage 2.1 % (1.5 % to 3 %) 0.2 % – 5,000" in text
 
 
 def test_what_is_not_shown_says_why(rng):
@@ -360,8 +360,8 @@ def test_numbers_are_written_as_people_write_them():
         "0.3123",
         "1,235",
         "−2.5",
-        "1.234e−05",
-        "1e+20",
+        "1.234 × 10⁻⁵",
+        "1 × 10²⁰",
     ]
     assert [number(n) for n in (None, float("nan"), float("inf"), -(10**400))] == ["–", "–", "∞", "−∞"]
     assert [percent(p) for p in (0.0, 0.0001, 0.021, 1.0)] == ["0 %", "less than 0.1 %", "2.1 %", "100 %"]
@@ -384,3 +384,55 @@ def test_findings_that_were_let_pass_are_said():
     text = render({"counts": {}, "guarantees": [], "accepted": ["timestamp-phase", "<b>"]})
     assert "let these findings pass: timestamp-phase, &lt;b&gt;." in text
     assert "let these findings pass" not in render({"counts": {}, "guarantees": []})
+
+
+def test_the_sheet_says_what_the_release_is_called_and_invents_no_name(certificate):
+    text = Reader(render(certificate)).text
+    assert "Anonymized time series Publisher not named · purpose not stated 12,001 subjects" in text
+    called = {"title": "Use of 600 homes", "publisher": "Example Grid", "purpose": "research on demand"}
+    text = Reader(render(certificate | called | {"date": "2026-11-16"})).text
+    assert "Use of 600 homes Published by Example Grid · for research on demand 12,001 subjects" in text
+    assert "published 16 November 2026" in text
+    assert "What is lost: research on demand" in text
+    assert "not named" not in text
+
+
+def test_the_sheet_has_no_more_lines_than_a_page_has_room_for(certificate):
+    others = ("nlk-anonymity", "kp-anonymity", "l-diversity", "aggregate-rule")
+    certificate["guarantees"] += [certificate["guarantees"][0] | {"name": name} for name in others]
+    page = render(certificate)
+    sheet = page[page.index('class="sheet"') : page.index('class="details"')]
+    assert max(part.count("<li>") for part in sheet.split("<ul>")) == 6
+    assert "2 further guarantees below, under Details." in sheet
+    lines = re.findall(r"(\d+) more below, under Details", sheet)
+    assert lines
+    assert "That two aggregates may safely be subtracted" in page[page.index('class="details"') :]
+
+
+def test_bars_are_full_where_a_figure_is_best(certificate):
+    loss = certificate["utility"]["information-loss"]
+    certificate["utility"] = {
+        "information-loss": loss | {"value": 8.68e-16, "unit": "share"},
+        "prediction": loss | {"goal": "higher", "value": 0.25, "unit": "share"},
+    }
+    page = render(certificate)
+    assert re.findall(r'class="fill" width="([\d.]+)"', page) == ["100.0", "25.0"]
+    assert "0 % on a scale from 100 %, the worst, to 0 %, the best" in page
+    assert not re.search(r"\de[-−+]?\d", Reader(page).text)
+
+
+def test_the_mean_reading_of_a_window_that_was_kept_stands_on_the_sheet(certificate):
+    certificate["figures"]["process"] = {"kept": ["interest-loss:interest=window:17:00-20:00"]}
+    profile = certificate["figures"]["channels"][0]["profile"]
+    before, after = (sum(profile[side][17:20]) / 3 for side in ("original", "published"))
+    text = Reader(render(certificate)).text
+    assert f"Mean reading from 17:00 to 20:00 {before:.3g} {after:.3g}" in text
+    certificate["utility"]["interest-loss:interest=window:17:00-20:00"] = {
+        "value": 1.04,
+        "goal": "lower",
+        "range": [0.0, None],
+        "meaning": "distance",
+        "unit": "data",
+    }
+    said = "What was to be kept (window 17:00-20:00) is off, over the whole time, by 1.04 in the unit of the data"
+    assert said in Reader(render(certificate)).text

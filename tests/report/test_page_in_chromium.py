@@ -50,11 +50,13 @@ def largest(tmp_path, worst_figures):
 
 
 def open_drawn(chromium, path, n_plots, width=1280):
-    """The page when all its plots are drawn, and what its console said."""
+    """The page when all its parts are open and all its plots are drawn, and what its console said."""
     opened, said = chromium.new_page(viewport={"width": width, "height": 800}), []
     opened.on("console", lambda message: said.append(message.text))
     opened.on("pageerror", lambda error: said.append(str(error)))
     opened.goto(path.as_uri())
+    assert opened.locator("details[open]").count() == 0
+    opened.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
     opened.wait_for_selector(f"[data-drawn='{n_plots}']")
     plots = opened.locator("div.plot").all()
     assert len(plots) == n_plots
@@ -66,16 +68,50 @@ def test_every_plot_is_drawn_in_silence_also_on_paper(chromium, page):
     opened, said = open_drawn(chromium, page, 4, width=1600)
     assert opened.locator(".modebar-btn").count() == 0
     assert opened.screenshot().startswith(b"\x89PNG")
-    printed = opened.pdf(format="A4")
+    printed = opened.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
-    assert len(printed) > 30_000
-    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 8
-    # At the width of the paper, and with the figures open.
+    assert 5 <= n_pages(printed) <= 14  # the sheet, and what is open
+    # At the width of the paper.
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
-    opened.wait_for_function("document.querySelector('.main-svg').getAttribute('width') == '676'")
-    assert {svg.get_attribute("width") for svg in opened.locator(".main-svg").all()} == {"676"}
-    assert opened.locator("details[open]").count() >= 1
+    opened.wait_for_function("document.querySelector('.main-svg').getAttribute('width') == '700'")
+    assert {svg.get_attribute("width") for svg in opened.locator(".main-svg").all()} == {"700"}
     assert said == []
+
+
+def n_pages(pdf):
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
+def test_the_sheet_is_one_page_of_paper(chromium, tmp_path, certificate):
+    """A long one: every line that may be filled is, and the details stay folded."""
+    certificate |= {"title": "word " * 40, "publisher": "name " * 40, "purpose": "aim " * 50, "date": "2026-11-16"}
+    certificate["counts"] |= {"subjects": 12_345}
+    certificate["columns"] = {"published": ["id", "time", "value"], "channels": ["kwh"], "withheld": 2}
+    certificate["guarantees"] += [
+        certificate["guarantees"][0] | {"name": name, "statement": "Each of them is among at least ten. " * 5}
+        for name in ("nlk-anonymity", "l-diversity", "aggregate-rule")
+    ]
+    risk = {
+        **{"success": 0.04, "interval": {"low": 0.02, "high": 0.07}, "baseline": 0.002, "n_targets": 500},
+        **{"control": 1.0, "inferred": 0.1, "inferred_baseline": 0.01, "prosecutor": 0.05},
+        "sentence": "Somebody who holds exact readings at 5 instants finds a target with a chance of 4 %. " * 3,
+    }
+    certificate["risk"] = {"known-points": risk, "known-totals": risk, "nearest-neighbour": risk}
+    certificate["input"]["reading"] = {"merged": 4, "repeated": 3, "interpolated": 14, "dropped_series": 1}
+    score = certificate["utility"]["information-loss"]
+    names = [f"interest-loss:interest=window:1{n}:00-20:00" for n in range(5)]
+    certificate["utility"] = dict.fromkeys(names, score)
+    limits = {"risk": 0.09, "utility": {name: {"at_most": 0.4} for name in names}}
+    certificate["figures"] |= {"process": {"kept": names, "limits": limits}, "left_out": "Some are left out. " * 10}
+    path = tmp_path / "page.html"
+    path.write_text(render(certificate), encoding="utf-8")
+    opened = chromium.new_page()
+    opened.goto(path.as_uri())
+    assert n_pages(opened.pdf(prefer_css_page_size=True)) == 1
+    # No number is broken: each stands on one line.
+    opened.set_viewport_size({"width": 390, "height": 800})
+    lines = "[...document.querySelectorAll('.sheet .n, .big')].map(e => e.getClientRects().length)"
+    assert set(opened.evaluate(lines)) == {1}
 
 
 @pytest.mark.parametrize(("which", "n_plots"), [("page", 4), ("largest", 25)])

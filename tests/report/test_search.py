@@ -22,8 +22,8 @@ PROCESS = {
 }
 
 
-def page(process):
-    return render({"counts": {"subjects": 50}, "guarantees": [], "figures": {"process": process}})
+def page(process, audience="publisher"):
+    return render({"counts": {"subjects": 50}, "guarantees": [], "figures": {"process": process}}, audience)
 
 
 def test_every_point_is_in_the_table_with_what_became_of_it():
@@ -34,6 +34,8 @@ def test_every_point_is_in_the_table_with_what_became_of_it():
         ("k = 16", "good"),
         ("k = 900", "refused"),
     ]
+    assert "What was tried" not in page(PROCESS, "public")
+    assert "k = 16" not in page(PROCESS, "public")
     text = page(PROCESS)
     assert "What was tried" in text
     assert "Chosen: k = 12." in text

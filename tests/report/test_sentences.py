@@ -6,8 +6,22 @@ from report.said import SAID_OF_PLAIN, THE_OTHERS
 from shoal.release.facts import Facts
 from shoal.report import render, words
 from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
+from shoal.report.lights import INFERRED, NO_FIGURE, PROVEN
 from shoal.report.page import facts_of
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, LEFT_OUT, STEPS, SUPPRESSION
+from shoal.report.sentences import (
+    AGGREGATES,
+    ALIKE,
+    CHANGED,
+    CLOCK,
+    DONE,
+    HEAD,
+    LEFT_OUT,
+    NO_LOSS,
+    READ,
+    STEPS,
+    SUPPRESSION,
+    TELL,
+)
 
 OF_THE_RELEASE = {
     **STEPS,
@@ -16,11 +30,19 @@ OF_THE_RELEASE = {
     "aggregates": AGGREGATES,
     "suppression": SUPPRESSION,
     "figures": LEFT_OUT,
+    "head": HEAD,
+    "read": READ,
+    "done": [sentence for sentence in DONE if sentence not in CHANGED],
+    "tell": TELL,
+    "no loss": NO_LOSS,
+    "no figure": NO_FIGURE,
+    "inferred": INFERRED,
     **{f"reader {section}": sentences for section, sentences in BY_RELEASE.items()},
 }
+OF_A_GUARANTEE = {**BY_GUARANTEE, "proven": PROVEN}
 EVERY = {
     f"{section}: {sentence.name}": sentence
-    for section, sentences in (*OF_THE_RELEASE.items(), *BY_GUARANTEE.items())
+    for section, sentences in (*OF_THE_RELEASE.items(), *OF_A_GUARANTEE.items())
     for sentence in sentences
 }
 
@@ -37,7 +59,7 @@ def names_said(certificate):
     }
     for guarantee in facts.guarantees:
         about = facts.about(guarantee)
-        found |= {f"{section}: {s.name}" for section, some in BY_GUARANTEE.items() for s in some if s.when(about)}
+        found |= {f"{section}: {s.name}" for section, some in OF_A_GUARANTEE.items() for s in some if s.when(about)}
     return found
 
 
@@ -55,9 +77,16 @@ def test_every_sentence_has_a_release_of_which_it_is_said_and_one_of_which_it_is
     unknown = names_said({"guarantees": [{"name": "another"}]})
     former = {"time": {"first": "2024-07-01T00:00:00"}, "figures": {"axis": {"kind": "time", "timezone": "Asia/Tokyo"}}}
     said_elsewhere = (unknown | names_said(former)) & (set(EVERY) - ever)
-    assert set(EVERY) - ever == said_elsewhere == {"may: word for word", "may not: anything else", "clock: universal"}
+    assert (
+        set(EVERY) - ever
+        == said_elsewhere
+        == {
+            *("may: word for word", "may not: anything else", "clock: universal", "no loss: not measured"),
+        }
+    )
     # These quote the certificate, and are absent where it has nothing to quote.
-    assert always == {"Method: parameters", "Method: summary", "Columns: columns", "Published: period"}
+    quotes = {"Method: parameters", "Method: summary", "Columns: columns", "Published: period"}
+    assert always == quotes | {"done: method", "head: period"}
     assert not always & unknown
 
 
@@ -68,7 +97,7 @@ def test_the_page_says_these_sentences_and_none_of_the_others(certificates, kind
     certificate = certificates[kind]
     page, facts = render(certificate), facts_of(certificate)
     for name, sentence in EVERY.items():
-        about = [facts.about(g) for g in facts.guarantees] if name.split(":")[0] in BY_GUARANTEE else [facts]
+        about = [facts.about(g) for g in facts.guarantees] if name.split(":")[0] in OF_A_GUARANTEE else [facts]
         texts = {str(words.marked(sentence.says(f))) for f in about if sentence.when(f)}
         # Without curves there is nothing drawn to speak of.
         drawn = name != "aggregates: nothing of the originals" or certificate["figures"].get("channels")

@@ -12,6 +12,7 @@ from shoal.attacks.components import denoise
 from shoal.attacks.ground import SeriesAttack, Truth
 from shoal.attacks.known_points import KnownPoints
 from shoal.attacks.links import LinkFindings, LinkRisk
+from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_amount, check_count, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.model import Findings, Interval, Panel
@@ -72,6 +73,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by a few readings once noise is filtered out"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
+    control: ClassVar[str] = OTHERS_FIT
 
     n: int = 20
     snr: float | None = None

@@ -88,6 +88,7 @@ class Intersection(Attack[IntersectionRisk]):
     meaning: ClassVar[str] = "chance to tell a subject from others by several releases together"
     against: ClassVar[str] = "releases"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
+    control: ClassVar[str] = "is what the best of the releases gives alone"
     unfit: ClassVar[str] = "it needs several releases; give release.ledger, which tries them together"
 
     link: Literal["told", "totals"] = "told"

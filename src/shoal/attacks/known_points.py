@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes, shown_way
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, better, count_links, link_figures
+from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.slices import find_scenes
 from shoal.attacks.words import Scale, check_amount, check_choice, check_count, check_scale, check_targets
 from shoal.attacks.worst_instants import worst_by_fit, worst_instants
@@ -113,6 +114,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success", "inference": "inferred"}
+    control: ClassVar[str] = OTHERS_FIT
     short: ClassVar[tuple[str, str]] = ("points", "n")
     usual: ClassVar[Mapping[str, Any]] = {"n": 5}
 

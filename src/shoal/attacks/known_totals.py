@@ -10,6 +10,7 @@ import numpy as np
 
 from shoal.attacks.ground import Floats, Ground, Rows, SeriesAttack, Truth, find_classes
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, count_links, link_figures
+from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.slices import find_scenes
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import Scale, check_amount, check_scale, check_targets
@@ -62,6 +63,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by its totals per day or another step"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
+    control: ClassVar[str] = OTHERS_FIT
     short: ClassVar[tuple[str, str]] = ("totals", "step")
 
     step: Step = "day"

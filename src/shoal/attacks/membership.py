@@ -83,6 +83,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     meaning: ClassVar[str] = "chance to tell whether a subject is in the release"
     against: ClassVar[str] = "membership"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
+    control: ClassVar[str] = "of the subjects outside are taken to be in"
     draws_originals: ClassVar[bool] = False
     unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 

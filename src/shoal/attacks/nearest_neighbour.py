@@ -24,6 +24,7 @@ from shoal.attacks.ground import (
 )
 from shoal.attacks.habits import Cycle, alike_scaled, check_cycle, describe, find_slots, mean_cycles
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, count_links, link_figures
+from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
@@ -74,6 +75,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
+    control: ClassVar[str] = OTHERS_FIT
 
     distance: Literal["euclidean", "dtw", "features"] = "euclidean"
     cycle: Cycle = "day"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shoal.attacks.ground import NO_LEVELS, Floats, Rows, SeriesAttack, Truth, need_targets
 from shoal.attacks.habits import Cycle, check_cycle, find_slots, mean_cycles
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, link_figures
+from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
@@ -69,6 +70,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
     meaning: ClassVar[str] = "chance to find another slice of the same subject"
     against: ClassVar[str] = "slices"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
+    control: ClassVar[str] = OTHERS_FIT
     draws_originals: ClassVar[bool] = False
 
     cycle: Cycle | None = None

@@ -105,6 +105,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     against: ClassVar[str] = "values"
     usual: ClassVar[Mapping[str, Any]] = {"n_means": 4, "time_limit": 0.5}
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
+    control: ClassVar[str] = "of the means would get members all the same, were the true ones not known"
 
     step: Step = "day"
     exact: bool = True

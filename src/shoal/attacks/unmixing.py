@@ -74,6 +74,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
     meaning: ClassVar[str] = "share of a target's readings found piece by piece, by totals"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
+    control: ClassVar[str] = "of the steps are fitted as well by another piece"
 
     step: Step = "day"
     n_targets: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,9 +16,13 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The page to write. Default: NAME-report.html")
     ] = None,
+    audience: Annotated[
+        Literal["public", "publisher"],
+        typer.Option("--for", help="public: as in the folder. publisher: with what was tried to find the parameters."),
+    ] = "public",
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures of the certificate as JSON.")] = False,
 ) -> None:
-    """Write the report of a release as one self-contained HTML page."""
+    """Write the report of a release as one self-contained HTML page: a decision sheet, and details below it."""
     from shoal.cli.sentences import release_figures
     from shoal.process import render_report
 
@@ -27,7 +31,7 @@ def report(
         raise ReleaseError(
             "A release is not changed after it was written. Choose a page outside its folder with --out."
         )
-    certificate, html = render_report(folder)
+    certificate, html = render_report(folder, audience)
     try:
         page.write_text(html, encoding="utf-8")
     except OSError as error:

@@ -22,6 +22,9 @@ class Measure(Described):
 
     meaning: ClassVar[str]
     """What the figure says, in one line."""
+    plain: ClassVar[str] = ""
+    """The same in the words of somebody who does not know the measure, to stand before the figure; {} is where its
+    parameters go, else they follow. Where it is empty, its meaning is told."""
     judges: ClassVar[Literal["values", "groups", "models", "envelopes", "events"]] = "values"
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""

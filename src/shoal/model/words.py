@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 _LONGEST = 240
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def clipped(text: Any, longest: int = _LONGEST) -> str:
@@ -23,7 +24,8 @@ def number(value: Any) -> str:
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if abs(value) >= 1e15 or 0 < abs(value) < 1e-4:
-        return f"{float(value):.4g}".replace("-", "−")
+        leading, power = f"{float(value):.3e}".split("e")
+        return f"{leading.rstrip('0').rstrip('.')} × 10{str(int(power)).translate(_RAISED)}".replace("-", "−")
     if float(value).is_integer():
         return f"{int(value):,}".replace("-", "−")
     digits = max(0, 3 - math.floor(math.log10(abs(value))))

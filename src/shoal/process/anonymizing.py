@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 from shoal.model import Events, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
-from shoal.process.keep import Keep, apply_keep, scores_of, with_comparison
+from shoal.process.keep import Keep, apply_keep, kept_by, measures_of, scores_of, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publishing import publish
 from shoal.process.remembered import remember
@@ -66,7 +66,10 @@ def anonymize_source(
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
-        release = publish(candidate, to, scores=partial(scores_of, method, candidate, panel), **publishing)
+        kept = kept_by(method)
+        process = {} if kept is None else {"process": {"kept": list(measures_of(kept, panel))}}
+        scores = partial(scores_of, method, candidate, panel)
+        release = publish(candidate, to, scores=scores, **process, **publishing)
         _remembered(release, publishing, settings)
         return with_comparison(release, method, candidate, panel, steps)
 

@@ -16,7 +16,7 @@ from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
 from shoal.release.gate import Figures
 from shoal.release.openness import without_originals
-from shoal.report import render, summarise
+from shoal.report import Audience, render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
 DRAWN = 500
@@ -142,7 +142,7 @@ def _event_figures(candidate: EventsCandidate) -> Figures:
     )
 
 
-def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:
+def render_report(folder: str | Path, audience: Audience = "public") -> tuple[dict[str, Any], str]:
     """The certificate of a release and its report, made again from the folder alone, if the release still verifies."""
     outcome = verify(folder)
     if outcome.findings:
@@ -150,4 +150,4 @@ def render_report(folder: str | Path) -> tuple[dict[str, Any], str]:
     sealed = read_certificate(Path(folder))
     assert sealed is not None  # it verifies
     certificate = sealed.as_dict()
-    return certificate, render(certificate)
+    return certificate, render(certificate, audience)

@@ -115,6 +115,8 @@ def _search_and_publish(
     kept = scores_of(found.method, found.candidate, panel)
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     private = None if release.private is None else base / release.private
+    if kept:
+        process["kept"] = list(kept)
     options = ReleaseOptions(
         require=plan.require,
         format=release.format,

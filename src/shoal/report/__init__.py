@@ -5,6 +5,6 @@ into one self-contained page. The page sees the certificate and nothing else.
 """
 
 from shoal.report.figures import summarise
-from shoal.report.page import render
+from shoal.report.page import Audience, render
 
-__all__ = ["render", "summarise"]
+__all__ = ["Audience", "render", "summarise"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shoal.model.sentence import Sentence
+from shoal.model.sentence import Sentence, said
 from shoal.release.facts import Facts, is_finite
 from shoal.release.sentences import WHO_CAN_CHECK
 from shoal.report import words
@@ -296,6 +296,23 @@ def _shown(facts: Facts) -> list[str]:
 
 MAY_NOT_OF_THE_RELEASE = (
     Said(
+        "other releases",
+        lambda f: (
+            bool(f.guarantees)
+            and f.pseudonyms != "keyed"
+            and not f.promises("sequence-anonymity", "differential-privacy", "none")
+        ),
+        lambda f: (
+            "That it may be joined with another release of the same subjects, such as last month's: what is promised "
+            "holds for this release alone. Ask the publisher first."
+        ),
+    ),
+    Said(
+        "further budgets",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: "That another release of the same subjects costs nothing: the budgets of both add up.",
+    ),
+    Said(
         "keyed releases together",
         lambda f: f.pseudonyms == "keyed" and not f.promises("sequence-anonymity"),
         lambda f: (
@@ -327,3 +344,9 @@ MAY_NOT_OF_THE_RELEASE = (
 
 BY_GUARANTEE = {"who can check": WHO_CAN_CHECK, "may": MAY, "may not": MAY_NOT}
 BY_RELEASE = {"may": MAY_OF_THE_RELEASE, "may not": MAY_NOT_OF_THE_RELEASE}
+
+
+def conclusions(section: str, facts: Facts) -> list[str]:
+    """What may ("may") or may not ("may not") be concluded: by the guarantees, each line once, and by the release."""
+    lines = [line for g in facts.guarantees for line in said(BY_GUARANTEE[section], facts.about(g))]
+    return list(dict.fromkeys([*lines, *said(BY_RELEASE[section], facts)]))

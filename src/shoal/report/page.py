@@ -1,4 +1,4 @@
-"""The page of a release, from its certificate alone.
+"""The page of a release, from its certificate alone: a decision sheet, and folded below it the details.
 
 One HTML file that needs nobody: style, script and figures are inside, and a content security policy keeps the browser
 from asking any host for anything. Text of the certificate is cut and escaped, so that the page stays below 5 MB and
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from jinja2.utils import htmlsafe_json_dumps
@@ -17,22 +17,30 @@ from jinja2.utils import htmlsafe_json_dumps
 from shoal.model.sentence import said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report import words
-from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
+from shoal.report.conclusions import BY_GUARANTEE, conclusions
+from shoal.report.lights import questions_of
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, LEFT_OUT, STEPS, SUPPRESSION, pairs, settings
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, SUPPRESSION, pairs, settings
+from shoal.report.sheet import sheet
+from shoal.report.units import score_text
 
 MAX_BYTES = 5_000_000
 
 
-def render(certificate: Mapping[str, Any]) -> str:
+Audience = Literal["public", "publisher"]
+
+
+def render(certificate: Mapping[str, Any], audience: Audience = "public") -> str:
     """Write the report of a release as one self-contained HTML page of at most 5 MB.
 
     Parameters
     ----------
     certificate
         The content of `release.json`. `seal`, `figures`, `risk` and `time` may be absent.
+    audience
+        "public": for whoever gets the release. "publisher": with what else was tried on the way to its parameters.
 
     Examples
     --------
@@ -40,7 +48,7 @@ def render(certificate: Mapping[str, Any]) -> str:
     >>> "Shoal release report" in page
     True
     """
-    facts = _facts(certificate)
+    facts = _facts(certificate, audience)
     page = template("page.html.j2").render(facts, script=_plotly())
     if len(page.encode()) > MAX_BYTES:
         # Figures never get this far, but another version of the plotting script might.
@@ -63,8 +71,8 @@ def template(name: str) -> Template:
         entry=words.entry,
         marked=words.marked,
         number=words.number,
+        percent=words.percent,
         plural=words.plural,
-        title_of=words.title,
     )
     return environment.get_template(name)
 
@@ -77,7 +85,7 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(certificate: Mapping[str, Any], audience: Audience) -> dict[str, Any]:
     figures = mapping(certificate.get("figures"))
     channels = channel_plots(figures)
     facts = facts_of(certificate)
@@ -85,7 +93,8 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
     holds = bool(guarantees) and all(g["holds"] for g in guarantees)
     groups = group_bars(facts.counts)
     axis = checked_axis(figures)
-    search, curves = search_part(figures), attack_curves(figures)
+    search = search_part(figures) if audience == "publisher" else None
+    curves = attack_curves(figures)
     data = {
         "search": None if search is None else search["plot"],
         "curves": [{key: curve[key] for key in ("along", "at", "success")} for curve in curves],
@@ -94,12 +103,12 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "channels": [{plot["kind"]: plot["data"] for plot in channel["plots"]} for channel in channels],
     }
     return {
-        "lead": _lead(facts),
+        "sheet": sheet(facts, guarantees, channels),
         "guarantees": guarantees,
         "holds": holds,
         "steps": [(name, " ".join(lines)) for name, step in STEPS.items() if (lines := said(step, facts))],
-        "may": _conclusions("may", facts),
-        "may_not": _conclusions("may not", facts),
+        "may": conclusions("may", facts),
+        "may_not": conclusions("may not", facts),
         "groups": groups,
         "alike": " ".join(said(ALIKE, facts)),
         "channels": channels,
@@ -107,10 +116,9 @@ def _facts(certificate: Mapping[str, Any]) -> dict[str, Any]:
         "channels_left_out": figures.get("channels_left_out") or 0,
         "search": search,
         "curves": curves,
-        "purposes": by_purpose(figures, _scores(certificate.get("utility"))),
+        "purposes": by_purpose(figures, _scores(facts)),
         "suppression": said(SUPPRESSION, facts),
-        "risks": _risks(certificate.get("risk")),
-        "left_out": " ".join(said(LEFT_OUT, facts)),
+        "risks": _risks(facts),
         "tables": _tables(certificate),
         "data": htmlsafe_json_dumps(data, separators=(",", ":")),
     }
@@ -136,21 +144,6 @@ def _values(curve: Any) -> list[Any]:
     return [v for part in curve.values() for v in part] if isinstance(curve, Mapping) else listed(curve)
 
 
-def _conclusions(section: str, facts: Facts) -> list[str]:
-    """What may be said by the guarantees, each line once, and what by the release as a whole."""
-    lines = [line for g in facts.guarantees for line in said(BY_GUARANTEE[section], facts.about(g))]
-    return list(dict.fromkeys([*lines, *said(BY_RELEASE[section], facts)]))
-
-
-def _lead(facts: Facts) -> str:
-    # Fictive series are counted as subjects of their own.
-    nouns = ("series",) if facts.counted("series_fictive") else ("subjects", "series")
-    counts = [name for name in (*nouns, "instants", "events", "snapshots") if name in facts.counts]
-    what = [words.plural(facts.counts[name], name if name == "series" else name.removesuffix("s")) for name in counts]
-    method = words.clipped(facts.method.get("name", ""), 80)
-    return " · ".join([*what, *([method] if method else [])])
-
-
 def _guarantee(facts: Facts) -> dict[str, Any]:
     guarantee, verdict = facts.guarantee, mapping(facts.guarantee.get("verdict"))
     return {
@@ -165,47 +158,43 @@ def _guarantee(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _scores(utility: Any) -> list[dict[str, Any]]:
+def _scores(facts: Facts) -> list[dict[str, Any]]:
     scores = []
-    for name, score in list(mapping(utility).items())[:MOST_ROWS]:
-        figures = mapping(score)
-        value, bounds = figures.get("value"), listed(figures.get("range"))
+    for name, found in list(mapping(facts.certificate.get("utility")).items())[:MOST_ROWS]:
+        score = mapping(found)
+        value, bounds = score.get("value"), listed(score.get("range"))
         low, high = [*bounds, None, None][:2]
+        worst, best = (low, high) if score.get("goal") == "higher" else (high, low)
         bar = None
         if all(is_finite(v) for v in (value, low, high)) and low <= value <= high and low < high:
-            bar = round(100 * (value - low) / (high - low), 1)
+            bar = round(100 * (value - worst) / (best - worst), 1)
         scores.append(
             {
                 "key": name,
-                "name": _with_settings(name),
-                "value": words.number(float(f"{value:.3g}") if is_finite(value) else value),
-                "goal": words.clipped(figures.get("goal", ""), 20),
-                "meaning": words.clipped(figures.get("meaning", "")),
-                "low": words.number(low),
-                "high": words.number(high),
+                "name": words.measure_name(name),
+                "value": score_text(score, facts),
+                "goal": words.clipped(score.get("goal", ""), 20),
+                "meaning": words.clipped(score.get("meaning", "")),
+                "worst": score_text({**score, "value": worst}, facts),
+                "best": score_text({**score, "value": best}, facts),
                 "bar": bar,
             }
         )
     return scores
 
 
-def _with_settings(name: Any) -> str:
-    """A measure's name, and how it was taken where not in the usual way: `ramp-error:of=all` is Ramp error, of all."""
-    plain, _, settings = words.clipped(name, 120).partition(":")
-    return ", ".join([words.title(plain), *filter(None, settings.replace("=", " ").split(","))])
-
-
-def _risks(risk: Any) -> list[dict[str, str]]:
+def _risks(facts: Facts) -> list[dict[str, str]]:
     risks = []
-    for name, found in list(mapping(risk).items())[:MOST_ROWS]:
+    for name, found in list(mapping(facts.certificate.get("risk")).items())[:MOST_ROWS]:
         figures = mapping(found)
         risks.append(
             {
                 "name": words.title(name),
+                "answers": words.together(questions_of(name)),
                 "success": _share(figures.get("success"), figures.get("interval")),
                 "baseline": _share(figures.get("baseline"), figures.get("baseline_interval")),
+                "control": _share(figures.get("control"), figures.get("control_interval")),
                 "targets": words.number(figures.get("n_targets")),
-                "meaning": words.clipped(figures.get("meaning", "")),
                 "sentence": words.clipped(figures.get("sentence", ""), 600),
             }
         )
@@ -225,7 +214,8 @@ def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, s
     """The figures of the certificate, for whoever compares them with `release.json`."""
     method, counts = mapping(certificate.get("method")), mapping(certificate.get("counts"))
     source = mapping(certificate.get("input"))
-    head = {key: certificate[key] for key in ("shoal", "format", "form", "pseudonyms", "seal") if key in certificate}
+    names = ("title", "publisher", "purpose", "date", "shoal", "format", "form", "pseudonyms", "seal")
+    head = {key: certificate[key] for key in names if key in certificate}
     files = []
     for name, found in list(mapping(certificate.get("files")).items())[:MOST_ROWS]:
         file = mapping(found)

@@ -11,6 +11,10 @@ from shoal.report.figures import FIFTHS, MAX_CHANNELS, MAX_POINTS, MAX_SHARES, C
 from shoal.report.words import clipped, clock, moment, number, percent, plural
 
 MAX_BARS = 40
+
+Compared = tuple[str, tuple[str, float], tuple[str, float]]
+"""What is compared; where it is and how large, of the originals and of the release."""
+
 _TABLE_ROWS = 12
 _DATE = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d)?")
 
@@ -99,6 +103,8 @@ def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) 
         else "Mean reading at each instant, over all series, in the unit of the data.",
         "sentence": sentence,
         "data": {"original": original, "published": published} if high or _peak(published) else None,
+        "compared": _compared_profile(original, published, axis),
+        "ends": [_where(axis, 0), _where(axis, len(axis["at"]) - 1)],
     }
 
 
@@ -123,7 +129,24 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
         + clipped(figures.get("note", "")),
         "sentence": sentence,
         "data": {"original": original, "published": published} if high else None,
+        "compared": [("Highest total of all series at one time", ("", high[1]), ("", other[1]))]
+        if high and (other := _peak(published))
+        else [],
     }
+
+
+def _compared_profile(original: Curve, published: Curve, axis: Mapping[str, Any]) -> list[Compared]:
+    """Mean and peak of both sides, where both are drawn."""
+    high, other = _peak(original), _peak(published)
+    level, other_level = _mean(original), _mean(published)
+    if high is None or other is None or level is None or other_level is None:
+        return []
+    curve = "day" if axis["kind"] == "clock" else "curve"
+    peaks = tuple((f"at {_where(axis, at)}", value) for at, value in (high, other))
+    return [
+        ("Mean reading", ("", round4(level)), ("", round4(other_level))),
+        (f"Peak of the mean {curve}", peaks[0], peaks[1]),
+    ]
 
 
 def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) -> dict[str, Any]:

@@ -156,24 +156,8 @@ IDENTIFIERS = (
     ),
 )
 
-# What the method did.
-METHOD = (
-    Said(
-        "summary",
-        lambda f: bool(f.method.get("summary")),
-        lambda f: words.clipped(f.method["summary"], 400),
-    ),
-    Said(
-        "parameters",
-        lambda f: bool(_used(f)),
-        lambda f: f"Here {_used(f)}.",
-    ),
-    Said(
-        "groups",
-        # Where nothing is promised, rows that happen to be equal are no groups of the method.
-        lambda f: f.counts.get("groups") is not None and not f.promises("none"),
-        lambda f: f"This made {words.plural(f.counts['groups'], 'group')}{_over(f)}{_members(f)}.",
-    ),
+# What became of single readings, values and series.
+CHANGED = (
     Said(
         "perturbed",
         lambda f: f.counted("sensitive_perturbed") > 0,
@@ -213,19 +197,48 @@ METHOD = (
         ),
     ),
     Said(
-        "bound",
-        lambda f: is_finite(_bound(f)),
-        lambda f: (
-            f"The loss is at most {words.percent(float(_bound(f)))} above the least that groups of k to 2k − 1 "
-            "neighbouring values with as many series left alone can have."
-        ),
-    ),
-    Said(
         "alone",
         lambda f: f.counted("cells_alone") > 0,
         lambda f: (
             f"{words.plural(f.counted('cells_alone'), 'reading')} "
             f"{'is' if f.counted('cells_alone') == 1 else 'are'} alone in a group, and so published as measured."
+        ),
+    ),
+    Said(
+        "withheld",
+        lambda f: f.counted("cells_withheld") > 0,
+        lambda f: (
+            f"{words.plural(f.counted('cells_withheld'), 'reading')} "
+            f"{'was' if f.counted('cells_withheld') == 1 else 'were'} withheld: too few subjects have one there."
+        ),
+    ),
+)
+
+# What the method did.
+METHOD = (
+    Said(
+        "summary",
+        lambda f: bool(f.method.get("summary")),
+        lambda f: words.clipped(f.method["summary"], 400),
+    ),
+    Said(
+        "parameters",
+        lambda f: bool(_used(f)),
+        lambda f: f"Here {_used(f)}.",
+    ),
+    Said(
+        "groups",
+        # Where nothing is promised, rows that happen to be equal are no groups of the method.
+        lambda f: f.counts.get("groups") is not None and not f.promises("none"),
+        lambda f: f"This made {words.plural(f.counts['groups'], 'group')}{_over(f)}{_members(f)}.",
+    ),
+    *CHANGED,
+    Said(
+        "bound",
+        lambda f: is_finite(_bound(f)),
+        lambda f: (
+            f"The loss is at most {words.percent(float(_bound(f)))} above the least that groups of k to 2k − 1 "
+            "neighbouring values with as many series left alone can have."
         ),
     ),
     *METRIC,
@@ -442,6 +455,153 @@ LEFT_OUT = (
         "left out",
         lambda f: bool(f.figures.get("left_out")),
         lambda f: words.clipped(f.figures["left_out"], 400),
+    ),
+)
+
+# The head of the sheet: how much, when, and since when it is public.
+HEAD = (
+    Said(
+        "subjects",
+        lambda f: is_finite(f.counts.get("subjects")) and f.form != "events" and not f.counted("series_fictive"),
+        lambda f: words.plural(f.counts["subjects"], "subject"),
+    ),
+    Said(
+        "fictive series",
+        lambda f: f.counted("series_fictive") > 0 and "series" in f.counts,
+        lambda f: f"{words.plural(f.counts['series'], 'series')}, some of them fictive",
+    ),
+    Said("events", lambda f: "events" in f.counts, lambda f: words.plural(f.counts["events"], "event")),
+    Said(
+        "period",
+        lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
+        lambda f: f"{'instants ' * _is_counted(f)}{words.day(f.time['first'])} to {words.day(f.time['last'])}",
+    ),
+    Said(
+        "step",
+        lambda f: bool(f.time.get("step")) and f.form != "events" and not str(f.time["step"]).isdecimal(),
+        lambda f: f"a reading {words.every(f.time['step'])}",
+    ),
+    Said("dated", lambda f: bool(f.certificate.get("date")), lambda f: f"published {words.day(f.certificate['date'])}"),
+    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "not dated"),
+)
+
+# Why nothing is said of what is lost.
+NO_LOSS = (
+    Said(
+        "noise",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
+    ),
+    Said(
+        "not measured",
+        lambda f: (
+            not f.certificate.get("utility")
+            and not f.figures.get("left_out")
+            and not f.promises("differential-privacy")
+        ),
+        lambda f: "Not measured. The publisher, who has the originals, can tell with `shoal utility`.",
+    ),
+)
+
+
+def _is_counted(facts: Facts) -> bool:
+    """Whether instants are numbers, not times."""
+    return str(facts.time["first"]).lstrip("-").isdecimal()
+
+
+# What was read.
+READ = (
+    Said(
+        "rows",
+        lambda f: is_finite(mapping(f.certificate.get("input")).get("rows")),
+        lambda f: f"Rows read from the input: {words.number(f.certificate['input']['rows'])}.",
+    ),
+)
+
+# What was done to the data, beyond what reading says it did.
+DONE = (
+    Said(
+        "nothing",
+        lambda f: bool(f.reading) and not account_of(f.reading) and not f.promises("differential-privacy"),
+        lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
+    ),
+    Said(
+        "given",
+        lambda f: not f.reading and f.form != "events" and not f.promises("differential-privacy"),
+        lambda f: "The readings were given as they are; what was done to them before is not known here.",
+    ),
+    Said(
+        "not told",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
+    ),
+    Said(
+        "method",
+        lambda f: bool(f.method.get("summary")),
+        lambda f: words.clipped(f.method["summary"], 200),
+    ),
+    *CHANGED,
+)
+
+# Who must be told what before this is passed on.
+TELL = (
+    Said(
+        "tests only",
+        lambda f: f.pseudonyms == "insecure",
+        lambda f: "Nobody may get it: its names come from a fixed seed that can be guessed, as tests use it.",
+    ),
+    Said(
+        "recipient",
+        lambda f: f.is_copy,
+        lambda f: (
+            "The recipient: this copy is theirs alone, until "
+            f"{words.day(mapping(f.certificate['agreement']).get('expires'))}; then it must be deleted."
+        ),
+    ),
+    Said(
+        "joined",
+        lambda f: _many(f) and f.pseudonyms == "keyed" and not f.is_copy,
+        lambda f: "Everyone who gets it: releases made with the same key can be joined, series by series.",
+    ),
+    Said(
+        "filled in",
+        lambda f: f.reading.get("interpolated", 0) not in (0, None),
+        lambda f: "Analysts: some readings were interpolated, and are estimates; nothing marks them.",
+    ),
+    Said(
+        "missing people",
+        lambda f: f.counted("series_suppressed") > 0,
+        lambda f: "Analysts: some subjects are missing, so totals and extremes are not those of everybody.",
+    ),
+    Said(
+        "missing events",
+        lambda f: f.counted("suppressed") > 0 and f.counted("events") > 0,
+        lambda f: "Analysts: suppressed events change how frequent values are.",
+    ),
+    Said(
+        "fictive series",
+        lambda f: f.counted("series_fictive") > 0,
+        lambda f: "Analysts: some series are fictive, and it is not said which.",
+    ),
+    Said(
+        "noise",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: "Analysts: every figure carries noise; small groups may be far off.",
+    ),
+    Said(
+        "groups",
+        lambda f: f.promises("k-anonymity", "sequence-anonymity") and f.form == "values",
+        lambda f: "Analysts: a published series stands for its group; read no peaks or habits of one subject from it.",
+    ),
+    Said(
+        "verify",
+        lambda f: any(f.about(g).anyone for g in f.guarantees),
+        lambda f: "Recipients: `shoal verify FOLDER` tells whether files and guarantee are those of this page.",
+    ),
+    Said(
+        "private folder",
+        lambda f: _many(f) and f.pseudonyms in ("random", "keyed"),
+        lambda f: "Whoever keeps a private folder: it undoes the pseudonyms, and must not travel with the release.",
     ),
 )
 

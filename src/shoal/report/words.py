@@ -15,15 +15,18 @@ from shoal.model.words import clipped, number, percent, plural, title
 __all__ = [
     "clipped",
     "clock",
+    "day",
     "entry",
     "every",
     "file_size",
     "has_offset",
     "marked",
+    "measure_name",
     "moment",
     "number",
     "percent",
     "plural",
+    "sentence_case",
     "title",
     "together",
 ]
@@ -61,6 +64,15 @@ def moment(text: Any) -> str:
     return f"{when.day} {when:%B} {when.year:04d}, {clock}"
 
 
+def day(text: Any) -> str:
+    """The day of a time of the certificate; what is no date is shown as it is."""
+    try:
+        when = dt.datetime.fromisoformat(str(text))
+    except ValueError:
+        return clipped(text, 40)
+    return f"{when.day} {when:%B} {when.year:04d}"
+
+
 def has_offset(text: Any) -> bool:
     """Whether a time of the certificate says how far its clock is from UTC."""
     try:
@@ -83,6 +95,18 @@ def clock(minutes: float) -> str:
     seconds = round(minutes * 60)
     text = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
     return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
+
+
+def measure_name(name: Any) -> str:
+    """A measure's name, and how it was taken where not in the usual way: `ramp-error:of=all` is Ramp error, of all."""
+    plain, _, settings = clipped(name, 120).partition(":")
+    return ", ".join([title(plain), *filter(None, settings.replace("=", " ").split(","))])
+
+
+def sentence_case(text: Any) -> str:
+    """The text with a capital letter."""
+    line = clipped(text)
+    return line[:1].upper() + line[1:]
 
 
 def entry(value: Any) -> str:

@@ -44,6 +44,7 @@ class DivergenceClasses(Measure):
 
     name: ClassVar[str] = "divergence-classes"
     meaning: ClassVar[str] = "share of the points published within the limit of their original"
+    plain: ClassVar[str] = "Readings published near their original"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "share"
     goal: ClassVar[Goal] = "higher"

@@ -37,6 +37,7 @@ class EuclideanLoss(Measure):
 
     name: ClassVar[str] = "euclidean-loss"
     meaning: ClassVar[str] = "sum of the distances between original and published points, in the unit of the data"
+    plain: ClassVar[str] = "Readings are moved by, all together"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "data"
 

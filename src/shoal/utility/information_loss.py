@@ -36,6 +36,7 @@ class InformationLoss(Measure):
 
     name: ClassVar[str] = "information-loss"
     meaning: ClassVar[str] = "share of the variation between series that is lost"
+    plain: ClassVar[str] = "Differences between series that are lost"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "share"
 

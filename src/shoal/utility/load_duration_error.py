@@ -43,6 +43,7 @@ class LoadDurationError(SpreadMeasure):
 
     name: ClassVar[str] = "load-duration-error"
     meaning: ClassVar[str] = "distance between the curves of sorted values, as a share of the values"
+    plain: ClassVar[str] = "Sorted loads are off by this share of their values"
     purpose: ClassVar[str] = "loads and ramps"
     unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "pooled"}, {"of": "all"})

@@ -39,6 +39,7 @@ class MeanDayError(CurveMeasure):
 
     name: ClassVar[str] = "mean-day-error"
     meaning: ClassVar[str] = "sum of absolute changes of the mean day, as a share of its values"
+    plain: ClassVar[str] = "Mean days are off by this share of their values"
     purpose: ClassVar[str] = "daily and weekly routine"
     unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "all"})

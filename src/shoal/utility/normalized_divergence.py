@@ -37,6 +37,7 @@ class NormalizedDivergence(Measure):
 
     name: ClassVar[str] = "normalized-divergence"
     meaning: ClassVar[str] = "sum of absolute changes as a share of the sum of absolute values"
+    plain: ClassVar[str] = "Readings are off by this share of their size"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "share"
 

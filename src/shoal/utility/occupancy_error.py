@@ -59,6 +59,7 @@ class OccupancyError(Measure):
 
     name: ClassVar[str] = "occupancy-error"
     meaning: ClassVar[str] = "error of the mean, or of the histogram, of arrival, departure or time occupied"
+    plain: ClassVar[str] = "Arrivals, departures or presence are off by"
     purpose: ClassVar[str] = "presence and special interests"
     unit: ClassVar[Unit] = "share"
     matched: ClassVar[bool] = False

@@ -42,6 +42,7 @@ class PeakHeightError(CurveMeasure):
 
     name: ClassVar[str] = "peak-height-error"
     meaning: ClassVar[str] = "sum of absolute changes of the daily peaks, as a share of their heights"
+    plain: ClassVar[str] = "Daily peaks are off by this share of their height"
     purpose: ClassVar[str] = "peaks"
     unit: ClassVar[Unit] = "share"
     usual = ({}, {"of": "all"})

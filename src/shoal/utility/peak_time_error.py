@@ -42,6 +42,7 @@ class PeakTimeError(CurveMeasure):
 
     name: ClassVar[str] = "peak-time-error"
     meaning: ClassVar[str] = "mean distance between the times of daily peaks, in hours"
+    plain: ClassVar[str] = "Daily peaks are off in time by"
     purpose: ClassVar[str] = "peaks"
     unit: ClassVar[Unit] = "hours"
     usual = ({}, {"of": "all"})

@@ -36,6 +36,7 @@ class ValueLoss(Measure):
     name: ClassVar[str] = "value-loss"
     meaning: ClassVar[str] = "mean width of the published ranges, in the unit of the values"
     judges: ClassVar[Literal["envelopes"]] = "envelopes"
+    plain: ClassVar[str] = "Width of a published range"
     purpose: ClassVar[str] = "ranges, shapes and queries"
     unit: ClassVar[Unit] = "data"
     needs_envelopes: ClassVar[bool] = True

@@ -48,6 +48,7 @@ class WindowError(Measure):
     name: ClassVar[str] = "window-error"
     meaning: ClassVar[str] = "mean relative error of counting events of a stretch of time"
     judges: ClassVar[Literal["events"]] = "events"
+    plain: ClassVar[str] = "Counts of events in a stretch of time are off by"
     purpose: ClassVar[str] = "events"
     unit: ClassVar[Unit] = "share"
     matched: ClassVar[bool] = False

@@ -6,7 +6,7 @@
   // A finger on a plot means to scroll the page.
   var still = window.matchMedia("(pointer: coarse)").matches;
   var printing = false;
-  var A4 = 676; // px between the margins of a printed page
+  var A4 = 700; // px between the margins of a printed page
   var PRINT = 160; // px, the height in page.css
 
   function colours() {
@@ -166,13 +166,18 @@
     });
   }
 
-  function redraw() { divs.forEach(draw); }
+  // What is folded has no width: it is drawn when it is opened.
+  function isOpen(div) { var part = div.closest("details"); return !part || part.open; }
+  function redraw() {
+    var open = divs.filter(isOpen);
+    open.forEach(draw);
+    document.documentElement.dataset.drawn = open.length;
+  }
 
   redraw();
-  document.documentElement.dataset.drawn = divs.length;
+  document.querySelectorAll("details").forEach(function (part) { part.addEventListener("toggle", redraw); });
   if (dark.addEventListener) dark.addEventListener("change", redraw);
   window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details").forEach(function (d) { d.open = true; });
     printing = true;
     redraw();
   });

@@ -1,0 +1,353 @@
+"""Singling out, linkability, inference: for each the highest figure there is, beside its limit and guessing.
+
+A figure is *measured*, by an attack that answers the question, or *proven*, by a guarantee that was checked. A light is
+"within" only where such a figure, at the upper end of its interval, is at most a limit that somebody stated: the
+policy's for attacks, the promise itself for a guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.model import Interval
+from shoal.model.attack import QUESTIONS
+from shoal.model.sentence import Sentence, said
+from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
+from shoal.release.openness import FEWER
+from shoal.report import words
+from shoal.report.rooms import attack_named
+
+Said = Sentence[Facts]
+
+
+@dataclass(frozen=True)
+class Bound(Sentence[Facts]):
+    """What a guarantee proves about a question, beside the condition under which it does."""
+
+    answers: str
+    share: Callable[[Facts], float]
+    limit: Callable[[Facts], float | None]
+    guess: Callable[[Facts], float | None] = lambda f: None
+
+
+def _hides_rows(facts: Facts) -> bool:
+    """Whether rows that look alike cannot be told apart by names, other columns, or several rows of one subject."""
+    by_value = len(listed(facts.columns.get("channels"))) if facts.form == "values" else 0
+    expected = {"values": 2 + by_value, "envelopes": 6}.get(facts.form)
+    only_these = len(listed(facts.columns.get("published"))) == expected and not facts.columns.get("sensitive")
+    return facts.pseudonyms == "random" and not facts.has_several_series and only_these
+
+
+def _crowd(facts: Facts) -> int:
+    measured = mapping(facts.guarantee.get("verdict")).get("measured")
+    return int(measured) if is_finite(measured) else 0
+
+
+def _one_in(facts: Facts, setting: str) -> float:
+    return 1.0 / float(facts.settings[setting])
+
+
+def _holds(facts: Facts, name: str, setting: str) -> bool:
+    given = facts.settings.get(setting)
+    return (
+        facts.name == name
+        and mapping(facts.guarantee.get("verdict")).get("holds") is True
+        and is_finite(given)
+        and given > 1
+    )
+
+
+def _guess_subject(facts: Facts) -> float | None:
+    n = facts.counts.get("subjects")
+    return 1.0 / n if is_finite(n) and n >= 1 else None
+
+
+def _odds(facts: Facts) -> float:
+    return 1.0 / (1.0 + math.exp(-min(float(facts.settings["epsilon"]), 700.0)))
+
+
+PROVEN = (
+    Bound(
+        "equal series",
+        lambda f: (
+            _holds(f, "k-anonymity", "k")
+            and f.counts_subjects
+            and f.form == "values"
+            and _hides_rows(f)
+            and _crowd(f) >= f.settings["k"]
+        ),
+        lambda f: (
+            f"Proven: every published series equals those of at least {words.number(_crowd(f) - 1)} other subjects, so "
+            f"nothing that is published tells which of the {words.number(_crowd(f))} is somebody's own."
+        ),
+        "singling out",
+        lambda f: 1.0 / _crowd(f),
+        lambda f: _one_in(f, "k"),
+        _guess_subject,
+    ),
+    Bound(
+        "profiles",
+        lambda f: _holds(f, "k-anonymity", "k") and f.form == "profiles" and _crowd(f) >= f.settings["k"],
+        lambda f: (
+            f"Proven: no published row is one subject's. Each stands for at least {words.number(_crowd(f))} subjects, "
+            "and nothing that is published tells them apart."
+        ),
+        "singling out",
+        lambda f: 1.0 / _crowd(f),
+        lambda f: _one_in(f, "k"),
+        _guess_subject,
+    ),
+    Bound(
+        "ranges",
+        lambda f: _holds(f, "kp-anonymity", "p") and f.form == "envelopes" and _hides_rows(f),
+        lambda f: (
+            f"Proven: every published range with its pattern is shared by at least {words.number(f.settings['p'])} "
+            "subjects, and nothing that is published tells them apart."
+        ),
+        "singling out",
+        lambda f: _one_in(f, "p"),
+        lambda f: _one_in(f, "p"),
+        _guess_subject,
+    ),
+    Bound(
+        "sensitive values",
+        lambda f: _holds(f, "l-diversity", "l"),
+        lambda f: (
+            "Proven: someone who finds the published group of a record, and cannot rule out values otherwise, is right "
+            f"about its sensitive value at most 1 time in {words.number(f.settings['l'])}."
+        ),
+        "inference",
+        lambda f: _one_in(f, "l"),
+        lambda f: _one_in(f, "l"),
+    ),
+    Bound(
+        "noise",
+        lambda f: (
+            f.name == "differential-privacy"
+            and mapping(f.guarantee.get("verdict")).get("holds") is True
+            and is_finite(f.settings.get("epsilon"))
+            and f.settings["epsilon"] > 0
+        ),
+        lambda f: (
+            "Proven by how the noise was drawn: of two equally likely versions of "
+            + ("any one reading" if f.settings.get("unit") == "reading" else "one subject's readings")
+            + f", nobody tells the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
+        ),
+        "inference",
+        _odds,
+        lambda f: None,
+        lambda f: 0.5,
+    ),
+)
+
+# Why there is no figure.
+NO_FIGURE = (
+    Said(
+        "noise",
+        lambda f: f.promises("differential-privacy"),
+        lambda f: "What attacks achieve is an exact figure about the originals, and would undo the noise.",
+    ),
+    Said(
+        "left out",
+        lambda f: _left_out(f) and not f.promises("differential-privacy"),
+        lambda f: (
+            "Figures of risk are left out of this release, because they would tell about the originals. Ask the "
+            "publisher."
+        ),
+    ),
+    Said(
+        "not asked",
+        lambda f: not _left_out(f) and not f.promises("differential-privacy"),
+        lambda f: (
+            "No such attack was run. Say in a policy what an adversary knows (`adversary:`) and use `shoal run`; of a "
+            "finished release, the publisher can run `shoal attack`."
+        ),
+    ),
+)
+
+# The adversary behind a figure whose attack has a sentence about another one.
+INFERRED = (
+    Said(
+        "readings",
+        lambda f: any(is_finite(mapping(r).get("inferred")) for r in mapping(f.certificate.get("risk")).values()),
+        lambda f: (
+            "Somebody who knows some readings of a target, as under singling out, reads off this share of its other "
+            "readings, on average. Guessing takes the median of those known."
+        ),
+    ),
+)
+
+
+NOT_HELD = "The limit is for finding a series; nothing was held against this figure."
+"""Beside a figure above a limit that was not meant for it."""
+
+
+def _left_out(facts: Facts) -> bool:
+    """Whether figures of risk were left out; where only some of utility were, those of risk would be there."""
+    return facts.figures.get("left_out") not in (None, "", FEWER) and not mapping(facts.certificate.get("risk"))
+
+
+def lights(facts: Facts) -> list[dict[str, Any]]:
+    """The three questions, each with its answer in words and figures."""
+    return [_light(question, facts) for question in QUESTIONS]
+
+
+def _light(question: str, facts: Facts) -> dict[str, Any]:
+    proven = _proven(question, facts)
+    # By proof no link to a series succeeds more often, whatever chance added to a figure.
+    crowd = None if question == "inference" or facts.has_several_series else _proven("singling out", facts)
+    cap = None if crowd is None else crowd["share"]
+    found = [_measured(entry, facts, cap) for entry in _entries(question, facts)]
+    if found:
+        light = max(found, key=lambda one: (one["upper"], one["share"])) | {"others": len(found) - 1}
+    elif proven is not None:
+        light = proven | {"others": 0}
+    else:
+        lines = said(NO_FIGURE, facts)
+        none = {"state": "open", "figure": "", "others": 0, "none": "Not told" if _left_out(facts) else "Not measured"}
+        return {"name": words.title(question), "sentence": " ".join(lines), **none}
+    limit = light["limit"]
+    state = "open" if limit is None else "within" if light["upper"] <= limit else "above"
+    if state == "above" and light["kind"] == "inferred":
+        light["sentence"] += f" {NOT_HELD}"
+    return light | {
+        "name": words.title(question),
+        "state": state,
+        "figure": ("at most " if light["kind"] == "proven" else "") + _percent(light["share"]),
+        "interval_text": _between(light["interval"]),
+        "guess_text": "" if light["guess"] is None else _percent(light["guess"]),
+        "limit_text": "no limit was stated" if limit is None else f"limit {_percent(limit)}",
+        "scale": _scale(light),
+    }
+
+
+def _proven(question: str, facts: Facts) -> dict[str, Any] | None:
+    """The strongest of what the guarantees prove about a question."""
+    bounds = [
+        (bound.share(about), bound, about)
+        for guarantee in facts.guarantees
+        for about in [facts.about(guarantee)]
+        for bound in PROVEN
+        if bound.answers == question and bound.when(about)
+    ]
+    if not bounds:
+        return None
+    share, bound, about = min(bounds, key=lambda found: found[0])
+    return {
+        "kind": "proven",
+        "share": share,
+        "upper": share,
+        "interval": None,
+        "limit": bound.limit(about),
+        "guess": bound.guess(about),
+        "control": "",
+        "sentence": bound.says(about),
+    }
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A risk of the certificate, and the figure of it that answers a question."""
+
+    risk: Mapping[str, Any]
+    figure: str
+    attack: Any
+    """Its class."""
+
+
+def questions_of(name: Any) -> list[str]:
+    """Which of the three questions an attack answers, by its name in a certificate."""
+    attack = attack_named(name)
+    return [] if attack is None else list(attack.answers)
+
+
+def _entries(question: str, facts: Facts) -> list[_Entry]:
+    found = []
+    for name, risk in list(mapping(facts.certificate.get("risk")).items())[:MOST_ROWS]:
+        attack = attack_named(name)
+        figure = None if attack is None else attack.answers.get(question)
+        share = mapping(risk).get(figure) if figure else None
+        if figure and is_finite(share) and 0 <= share <= 1:
+            found.append(_Entry(mapping(risk), figure, attack))
+    return found
+
+
+def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
+    risk, own = entry.risk, entry.figure == "success"
+    share = float(risk[entry.figure])
+    interval = _interval(risk.get("interval")) if own else None
+    n = risk.get("n_targets")
+    if interval is None and is_finite(n) and n >= 1:
+        interval = Interval.wilson(share, int(n))
+    upper = share if interval is None else interval.high
+    limit, scenario = limit_of(facts)
+    if own and scenario == "prosecutor" and is_finite(risk.get("prosecutor")):
+        upper = max(upper, float(risk["prosecutor"]))
+    if cap is not None and entry.attack.against == "values":
+        upper = min(upper, max(cap, share))
+    return {
+        "kind": "measured" if own else "inferred",
+        "share": share,
+        "upper": upper,
+        "interval": interval,
+        "limit": limit,
+        "guess": _share(risk.get("baseline" if own else f"{entry.figure}_baseline")),
+        "control": _control(entry) if own else "",
+        "sentence": words.clipped(risk.get("sentence", ""), 320) if own else " ".join(said(INFERRED, facts)),
+    }
+
+
+def _between(interval: Interval | None) -> str:
+    """A share that was worked out has no interval."""
+    if interval is None or interval.low == interval.high:
+        return ""
+    return f"{_percent(interval.low)} to {_percent(interval.high)}"
+
+
+def _control(entry: _Entry) -> str:
+    share = _share(entry.risk.get("control"))
+    return "" if share is None or not entry.attack.control else f"{_percent(share)} {entry.attack.control}"
+
+
+def _percent(share: float) -> str:
+    """Two digits are enough for a sheet; those of the certificate stand in the details."""
+    return words.percent(float(f"{share:.2g}"))
+
+
+def limit_of(facts: Facts) -> tuple[float | None, str]:
+    """The limit that attacks were held against, and by which scenario."""
+    process = mapping(facts.figures.get("process"))
+    limit = mapping(process.get("limits")).get("risk")
+    if not is_finite(limit):
+        unjudged = [g for g in facts.guarantees if facts.about(g).name == "none"]
+        limit = mapping(unjudged[0].get("verdict")).get("required") if unjudged else None
+    scenario = str(process.get("scenario", ""))
+    return (float(limit) if is_finite(limit) and 0 <= limit <= 1 else None), scenario
+
+
+def _interval(found: Any) -> Interval | None:
+    low, high = (mapping(found).get(end) for end in ("low", "high"))
+    if not (is_finite(low) and is_finite(high)) or not 0 <= low <= high <= 1:
+        return None
+    return Interval(float(low), float(high))
+
+
+def _share(found: Any) -> float | None:
+    return float(found) if is_finite(found) and 0 <= found <= 1 else None
+
+
+def _scale(light: Mapping[str, Any]) -> dict[str, Any]:
+    """Where figure, interval, limit and guessing lie on a line that is as long as the largest of them."""
+    interval = light["interval"]
+    shares = [light["share"], light["limit"], light["guess"], None if interval is None else interval.high]
+    end = max([0.01, *(1.15 * s for s in shares if s is not None)])
+    at = {
+        name: None if s is None else round(100 * min(s / end, 1.0), 1)
+        for name, s in zip(("share", "limit", "guess"), (light["share"], light["limit"], light["guess"]), strict=True)
+    }
+    if interval is not None:
+        at["low"], at["high"] = (round(100 * min(s / end, 1.0), 1) for s in (interval.low, interval.high))
+    return at

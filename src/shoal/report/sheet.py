@@ -1,0 +1,178 @@
+"""The decision sheet: the first screen of a report, and one page of paper.
+
+What an officer needs to say yes or no, each figure with its unit and its limit, and nothing they cannot use. All of it
+follows from the certificate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.model import account_of
+from shoal.model.sentence import said
+from shoal.release.facts import Facts, is_finite, listed, mapping
+from shoal.report import words
+from shoal.report.conclusions import conclusions
+from shoal.report.lights import lights
+from shoal.report.rooms import measure_named
+from shoal.report.sentences import COLUMNS, DONE, HEAD, LEFT_OUT, NO_LOSS, READ, TELL
+from shoal.report.sketch import sketch
+from shoal.report.units import IN_UNIT_OF_DATA, amount, data_unit, score_text
+
+MOST_GUARANTEES = 3
+MOST_LINES = 6
+MOST_WINDOWS = 2
+MUCH = 3_900
+"""Characters that fill a page of paper in the usual size; for more, print is smaller."""
+MOST_MEASURES = 4
+_WINDOW = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
+USUAL = ("information-loss", "normalized-divergence", "value-loss", "pattern-loss", "window-error")
+"""What is told of a release for which nobody said what must be kept."""
+
+
+Parts = Sequence[Mapping[str, Any]]
+
+
+def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
+    """Everything on the sheet, as text."""
+    holds = bool(guarantees) and all(g["holds"] for g in guarantees)
+    three = lights(facts)
+    unit = data_unit(facts)
+    rows = _before_and_after(facts, channels, unit)
+    measures = _measures(facts)
+    found = {
+        "title": _line(facts, "title") or _neutral_title(facts),
+        "publisher": _line(facts, "publisher"),
+        "purpose": _line(facts, "purpose"),
+        "head": said(HEAD, facts),
+        "state": _state(facts, holds, three),
+        "guarantees": guarantees[:MOST_GUARANTEES],
+        "n_further": max(0, len(guarantees) - MOST_GUARANTEES),
+        "holds": holds,
+        "lights": three,
+        "rows": rows,
+        "unit_note": "" if unit or not rows else f"Amounts are {IN_UNIT_OF_DATA}.",
+        "measures": measures,
+        "sketch": sketch(channels, unit),
+        "left_out": " ".join(said(LEFT_OUT, facts)),
+        "no_loss": "" if rows or measures else " ".join(said(NO_LOSS, facts)),
+        "done": _first([*said(READ, facts), *account_of(facts.reading), *said((*DONE, *COLUMNS), facts)]),
+        "may": _first(conclusions("may", facts)),
+        "may_not": _first(conclusions("may not", facts)),
+        "tell": _first(said(TELL, facts)),
+        "certificate": words.clipped(facts.certificate.get("seal") or "", 16),
+        "shoal": words.clipped(facts.certificate.get("shoal") or "", 20),
+    }
+    return found | {"is_dense": _length(found) > MUCH}
+
+
+def _length(part: Any) -> int:
+    """Characters of all texts."""
+    if isinstance(part, Mapping):
+        return sum(_length(one) for name, one in part.items() if name != "sketch")
+    if isinstance(part, list | tuple):
+        return sum(map(_length, part))
+    return len(part) if isinstance(part, str) else 0
+
+
+def _line(facts: Facts, name: str) -> str:
+    found = facts.certificate.get(name)
+    return words.clipped(found, 200) if isinstance(found, str) else ""
+
+
+def _neutral_title(facts: Facts) -> str:
+    """What it is, where nobody gave it a name."""
+    if facts.form == "events":
+        return "Anonymized events"
+    if facts.form == "profiles":
+        return "Profiles of groups of time series"
+    return "Anonymized time series"
+
+
+def _first(lines: Sequence[str]) -> list[str]:
+    """As many lines as the page has room for; the details have all."""
+    if len(lines) <= MOST_LINES:
+        return list(lines)
+    return [*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more below, under Details."]
+
+
+def _state(facts: Facts, holds: bool, three: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The answer in three words. It is never better than its weakest part."""
+    if not holds:
+        return {"kind": "above", "text": "Does not hold"}
+    states = [light["state"] for light in three]
+    if "above" in states:
+        return {"kind": "above", "text": "A risk is above the limit"}
+    first = "No guarantee" if facts.promises("none") else "Guarantee holds"
+    if states.count("within") == len(states):
+        return {"kind": "within", "text": f"{first}, all limits met" if facts.promises("none") else "All limits met"}
+    n = sum(light["figure"] == "" for light in three)
+    if n:
+        return {"kind": "open", "text": f"{first}; {n} of 3 risks have no figure"}
+    return {"kind": "open", "text": f"{first}; not every risk has a limit"}
+
+
+def _before_and_after(facts: Facts, channels: Parts, unit: str) -> list[dict[str, Any]]:
+    """What the drawn curves say in figures: of the first channel, where both sides are shown."""
+    plots = [plot for plot in (channels[0]["plots"] if channels else ()) if plot["data"]]
+    compared = [row for plot in plots for row in plot.get("compared", ())]
+    if compared:
+        compared[:0] = _windows(facts, plots[0])
+    return [{"what": what, "before": _said(one, unit), "after": _said(other, unit)} for what, one, other in compared]
+
+
+def _windows(facts: Facts, profile: Mapping[str, Any]) -> list[Any]:
+    """The mean reading in every window of the day that was to be kept."""
+    axis = mapping(facts.figures.get("axis"))
+    rows = []
+    for name in listed(mapping(facts.figures.get("process")).get("kept"))[:MOST_WINDOWS]:
+        window = _WINDOW.search(str(name))
+        if window is None or axis.get("kind") != "clock":
+            continue
+        start, end = (60 * int(hour) + int(minute) for hour, minute in (window[1].split(":"), window[2].split(":")))
+        inside = [(start <= at < end) if start < end else not end <= at < start for at in listed(axis.get("at"))]
+        means = [_mean_of(profile["data"][side], inside) for side in ("original", "published")]
+        if all(mean is not None for mean in means):
+            rows.append((f"Mean reading from {window[1]} to {window[2]}", ("", means[0]), ("", means[1])))
+    return rows
+
+
+def _mean_of(curve: Sequence[float | None], inside: Sequence[bool]) -> float | None:
+    seen = [value for value, there in zip(curve, inside, strict=False) if there and value is not None]
+    return sum(seen) / len(seen) if seen else None
+
+
+def _said(found: tuple[str, float], unit: str) -> tuple[str, str]:
+    where, value = found
+    return amount(value, unit), where
+
+
+def _measures(facts: Facts) -> list[dict[str, str]]:
+    """The figures of what was to be kept, else of those with a limit, else the usual ones; each with unit and limit."""
+    utility = mapping(facts.certificate.get("utility"))
+    process = mapping(facts.figures.get("process"))
+    limits = mapping(mapping(process.get("limits")).get("utility"))
+    wanted = [*(str(name) for name in listed(process.get("kept"))), *map(str, limits)]
+    found = [name for name in dict.fromkeys(wanted) if name in utility] or [name for name in USUAL if name in utility]
+    rows = []
+    for name in found[:MOST_MEASURES]:
+        score = mapping(utility[name])
+        limit = mapping(limits.get(name))
+        bounds = [
+            f"{text} {score_text({**score, 'value': limit[key]}, facts)}"
+            for key, text in (("at_most", "limit"), ("at_least", "at least"))
+            if is_finite(limit.get(key))
+        ]
+        rows.append({"what": _plainly(name, score), "figure": score_text(score, facts), "limit": ", ".join(bounds)})
+    return rows
+
+
+def _plainly(name: str, score: Mapping[str, Any]) -> str:
+    """What a figure says to somebody who does not know the measure."""
+    measure, (_, _, settings) = measure_named(name), name.partition(":")
+    plain = (measure.plain if measure is not None else "") or words.sentence_case(score.get("meaning", name))
+    settings = settings.removeprefix("interest=").replace("=", " ").replace(":", " ", 1)
+    how = f" ({settings})" if settings else ""
+    return words.clipped(plain.replace("{}", how) if "{}" in plain else plain + how, 200)

@@ -1,0 +1,143 @@
+"""A light shows the highest figure there is, and is green only below a limit that somebody stated."""
+
+import pytest
+
+from report.samples import certificate_of
+from shoal.report.lights import lights
+from shoal.report.page import facts_of
+from shoal.report.units import data_unit, score_text, unit_of
+
+POINTS = {
+    "success": 0.04,
+    "interval": {"low": 0.02, "high": 0.07, "level": 0.95},
+    "baseline": 0.002,
+    "n_targets": 500,
+    "prosecutor": 0.06,
+    "control": 0.9,
+    "inferred": 0.01,
+    "inferred_baseline": 0.008,
+    "sentence": "Somebody who holds five readings finds a target.",
+}
+
+
+def three(figures=None, **changes):
+    return {light["name"]: light for light in lights(facts_of(certificate_of(figures or {}, **changes)))}
+
+
+def attacked(limit=0.09, scenario="prosecutor", **figures):
+    """The lights of a release with several series for a subject, of which nothing is proven."""
+    process = {"process": {"limits": {"risk": limit}, "scenario": scenario}} if limit is not None else {}
+    return three(figures=process, risk={"known-points": POINTS | figures})
+
+
+def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_figure():
+    found = attacked()
+    one = found["Singling out"]
+    assert (one["figure"], one["limit_text"], one["interval_text"], one["guess_text"]) == (
+        "4 %",
+        "limit 9 %",
+        "2 % to 7 %",
+        "0.2 %",
+    )
+    assert one["control"] == "90 % of the targets are fitted as well by a series that is not theirs"
+    assert one["sentence"] == POINTS["sentence"]
+    assert found["Inference"]["figure"] == "1 %"
+    assert found["Inference"]["guess_text"] == "0.8 %"
+    assert found["Inference"]["interval_text"] == "0.43 % to 2.3 %"  # Wilson's, of 500 targets
+    assert found["Linkability"]["figure"] == ""
+    assert found["Linkability"]["none"] == "Not measured"
+    assert "shoal run" in found["Linkability"]["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "within"),
+        ({"limit": None}, "open"),
+        ({"limit": 0.065}, "above"),  # the upper end of the interval, not the figure, is held against it
+        ({"prosecutor": 0.1}, "above"),
+        ({"prosecutor": 0.1, "scenario": "journalist"}, "within"),
+        ({"success": 0.09, "interval": {"low": 0.09, "high": 0.09}}, "within"),
+    ],
+)
+def test_a_light_is_green_only_where_all_of_it_is_below_a_stated_limit(changes, state):
+    assert attacked(**changes)["Singling out"]["state"] == state
+
+
+def test_a_limit_that_was_not_meant_for_a_figure_is_said_to_be_none():
+    found = attacked(inferred=0.3)["Inference"]
+    assert found["state"] == "above"
+    assert found["sentence"].endswith("nothing was held against this figure.")
+    assert "nothing was held" not in attacked(limit=0.01)["Singling out"]["sentence"]
+
+
+def test_of_several_attacks_the_one_that_may_achieve_most_is_shown():
+    totals = POINTS | {"success": 0.05, "interval": {"low": 0.04, "high": 0.06}, "prosecutor": 0.05}
+    near = POINTS | {"success": 0.03, "interval": {"low": 0.01, "high": 0.08}, "prosecutor": 0.03}
+    found = three(risk={"known-totals": totals, "nearest-neighbour": near, "another": POINTS | {"success": 1.0}})
+    assert (found["Linkability"]["figure"], found["Linkability"]["others"]) == ("3 %", 1)
+    assert found["Singling out"]["figure"] == ""
+
+
+def one_series_each(figures=None, **changes):
+    certificate = certificate_of(figures or {}, **changes)
+    certificate["counts"] |= {"series": 12_001, "subjects": 12_001}
+    certificate["columns"] = {"published": ["id", "time", "value"], "channels": ["kwh"], "withheld": 2}
+    return certificate
+
+
+def test_a_crowd_that_was_counted_is_a_proof():
+    (light, *others) = lights(facts_of(one_series_each()))
+    assert (light["figure"], light["limit_text"], light["state"]) == ("at most 8.3 %", "limit 10 %", "within")
+    assert "at least 11 other subjects" in light["sentence"]
+    assert [other["figure"] for other in others] == ["", ""]
+
+
+def test_by_the_same_proof_chance_adds_nothing_to_a_link():
+    lucky = {"known-points": POINTS | {"success": 0.08, "interval": {"low": 0.06, "high": 0.11}, "prosecutor": 0.3}}
+    process = {"process": {"limits": {"risk": 0.09}, "scenario": "prosecutor"}}
+    (light, *_) = lights(facts_of(one_series_each(risk=lucky, figures=process)))
+    assert (light["figure"], light["state"]) == ("8 %", "within")
+    assert three(risk=lucky, figures=process)["Singling out"]["state"] == "above"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pseudonyms": "keyed"},
+        {"columns": {"published": ["id", "time", "value", "tariff"], "channels": ["kwh"]}},
+        {"columns": {"published": ["id", "time", "value"], "channels": ["kwh"], "sensitive": {"income": "number"}}},
+        {"counts": {"series": 12_345, "subjects": 12_001}},
+    ],
+)
+def test_nothing_is_proven_where_rows_may_be_told_apart_otherwise(changes):
+    certificate = one_series_each() | changes
+    assert lights(facts_of(certificate))[0]["figure"] == ""
+
+
+def test_a_guarantee_that_does_not_hold_proves_nothing():
+    certificate = one_series_each()
+    certificate["guarantees"][0]["verdict"]["holds"] = False
+    assert lights(facts_of(certificate))[0]["figure"] == ""
+
+
+def test_figures_have_units():
+    facts = facts_of(one_series_each())
+    said = {
+        ("share", 0.3123): "31.2 %",
+        ("share", 8.68e-16): "0 %",
+        ("hours", 0.5833): "35 min",
+        ("hours", 3.42): "3.4 hours",
+        ("instants", 1.5): "90 min",
+        ("data", 0.2134): "0.213 kWh",
+        ("decibel", 12.34): "12.3 dB",
+        ("times", 1.234): "1.23 times",
+        ("number", -0.25): "−0.25",
+    }
+    for (unit, value), text in said.items():
+        assert score_text({"value": value, "unit": unit, "range": [0.0, 1.0]}, facts) == text
+    other = facts_of(certificate_of({}, time={"step": "1"}))
+    assert data_unit(other) == ""
+    assert score_text({"value": 2.0, "unit": "data"}, other) == "2 in the unit of the data"
+    assert score_text({"value": 2.0, "unit": "instants"}, other) == "2 instants"
+    assert [unit_of(name) for name in ("wh_and_kwh", "loadings", "Temp.degC")] == ["", "", "°C"]
