@@ -67,9 +67,9 @@ def anonymize_source(
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
         kept = kept_by(method)
-        process = {} if kept is None else {"process": {"kept": list(measures_of(kept, panel))}}
+        process = None if kept is None else {"kept": list(measures_of(kept, panel))}
         scores = partial(scores_of, method, candidate, panel)
-        release = publish(candidate, to, scores=scores, **process, **publishing)
+        release = publish(candidate, to, scores=scores, process=process, **publishing)
         _remembered(release, publishing, settings)
         return with_comparison(release, method, candidate, panel, steps)
 
