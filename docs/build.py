@@ -136,7 +136,7 @@ def _commands() -> list[str]:
         for name, parameter in inspect.signature(function).parameters.items():
             if len(get_args(hints[name])) == 2 and hasattr(get_args(hints[name])[1], "help"):
                 info = get_args(hints[name])[1]
-                lines.append(f"| {_spelling(name, info)} | {_default(parameter.default)} | {_cell(info.help)} |")
+                lines.append(f"| {_spelling(name, info)} | {_default(parameter.default, info)} | {_cell(info.help)} |")
     return lines
 
 
@@ -157,7 +157,11 @@ def _spelling(name: str, info: Any) -> str:
     return ", ".join(f"`{word}`" for word in words or [f"--{name.replace('_', '-')}"])
 
 
-def _default(default: Any) -> str:
+def _default(default: Any, info: Any) -> str:
+    # What holds where an option is left out may be known only later.
+    shown = getattr(info, "show_default", None)
+    if default is None and isinstance(shown, str):
+        default = shown
     if default is inspect.Parameter.empty:
         return "required"
     return "" if default is None or default is False else f"`{default}`"
