@@ -12,6 +12,8 @@ from shoal.report.page import template
 from shoal.report.words import number
 
 _WIDTH, _HEIGHT = 640, 200
+_COLOUR = "#2b9a92"
+"""Where no style sheet says otherwise, as in a notebook."""
 _LEVELS = 5
 """Shades of the picture of coverage."""
 
@@ -31,7 +33,7 @@ def render_look(look: Mapping[str, Any], source: str | None) -> str:
 
 def notebook_look(look: Mapping[str, Any]) -> str:
     """Its tables and pictures without a page around them, for a notebook."""
-    return template("look_cell.html.j2").render(_facts(look))
+    return f'<div style="max-width: 46rem">{template("look_cell.html.j2").render(_facts(look))}</div>'
 
 
 def _facts(look: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +87,7 @@ def _curve(values: Sequence[float | None]) -> Markup:
         for i, value in enumerate(values)
     ]
     lines = "".join(
-        f'<polyline points="{" ".join(str(p) for p in part)}"/>'
+        f'<polyline fill="none" stroke="{_COLOUR}" stroke-width="3" points="{" ".join(str(p) for p in part)}"/>'
         for there, part in itertools.groupby(places, key=lambda place: place is not None)
         if there
     )
@@ -116,11 +118,13 @@ def _axis(below: Sequence[tuple[float, str]], aside: Sequence[tuple[float, str]]
         for x, word in below
     ]
     text += [f'<text x="-6" y="{y + 4:.1f}" text-anchor="end">{word}</text>' for y, word in aside]
-    return f'<path d="M0 {_HEIGHT}H{_WIDTH}"/>' + "".join(text)
+    return f'<path stroke="#9aa" d="M0 {_HEIGHT}H{_WIDTH}"/><g fill="#777" font-size="13">{"".join(text)}</g>'
 
 
 def _svg(inside: str, label: str, kind: str) -> Markup:
     left = 44 if kind == "line" else 4
     box = f"{-left} -8 {_WIDTH + left + 4} {_HEIGHT + (30 if kind != 'cover' else 10)}"
     extra = ' preserveAspectRatio="none"' if kind == "cover" else ""
-    return Markup(f'<svg class="{kind}" viewBox="{box}" role="img" aria-label="{label}"{extra}>{inside}</svg>')
+    return Markup(
+        f'<svg class="{kind}" fill="{_COLOUR}" viewBox="{box}" role="img" aria-label="{label}"{extra}>{inside}</svg>'
+    )

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from process.look import messy
 from shoal.cli.app import run
 from shoal.process.policy import parse_policy
 from shoal.read.zones import Zone
+
+FORMATS = Path(__file__).resolve().parents[4] / "shared" / "data" / "formats"
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +218,49 @@ def test_a_row_per_meter_and_day_is_understood(tmp_path):
     assert (counts["meters"], counts["readings"], counts["absent"]) == (30, 30 * 480, 0)
     assert found.to_dict()["step"] == "30min"
     assert shoal.read_panel(str(path), **found.settings).values.shape == (30, 480)
+
+
+def test_days_of_fifty_half_hours_are_those_of_a_local_clock(tmp_path):
+    path = tmp_path / "periods.csv"
+    days = pl.date_range(pl.date(2023, 10, 27), pl.date(2023, 10, 31), eager=True)
+    lengths = [50 if day.day == 29 else 48 for day in days]
+    names = ["MPAN", "Date", *(f"HH{n}" for n in range(1, 51))]
+    rows = [
+        [f"13000{meter:05d}", day, *(0.1 * (n % 9) + meter if n < length else None for n in range(50))]
+        for meter in range(25)
+        for day, length in zip(days, lengths, strict=True)
+    ]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(path)
+    found = shoal.look(str(path))
+    assert found.settings == {"timezone": "Europe/London"}
+    assert "50 readings of a 25th hour" in found.problems[0]
+    assert shoal.read_panel(str(path), **found.settings).values.shape == (25, sum(lengths))
+
+
+@pytest.mark.skipif(not FORMATS.exists(), reason="the shared data are not there")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "au_nem12_4channels_30min.csv",
+        "be_fluvius_registers_quarter_hour.csv",
+        "espi_hourly_coastal_single_family.xml",
+        "fr_enedis_hdm_c5_load_curve.csv",
+        "uk_lcl_low_carbon_london.csv",
+        "uk_opus_settlement_period_rows.csv",
+        "us_smt_texas_interval_consumption_generation.csv",
+    ],
+)
+def test_the_settings_found_read_a_file_as_utilities_exchange_it(name):
+    path = str(FORMATS / name)
+    found = shoal.look(path)
+    panel = shoal.read_panel(path, **found.settings)
+    assert panel.n_series == found.to_dict()["counts"]["meters"]
+
+
+def test_a_table_of_events_is_not_taken_for_series():
+    times = np.datetime64("2024-01-01", "us") + np.arange(60) // 10 * np.timedelta64(1, "D")
+    found = shoal.look(pl.DataFrame({"id": np.arange(60), "time": times, "value": np.arange(60) % 7 + 0.5}))
+    assert found.problems[0].startswith("Each of 60 series has one reading: this is rather a table of events")
 
 
 def test_whole_numbers_as_times_have_no_clock():

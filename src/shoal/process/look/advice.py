@@ -49,7 +49,19 @@ def advise(found: Findings, said: dict[str, Any]) -> Advice:
     """What to do with a table; what the caller said stays."""
     settings = _columns(found) | said
     problems: list[Problem] = []
-    for part in (_unlike, _subjects, _words, _registers, _interval, _clock, _long_days, _conflicts, _instants, _gaps):
+    for part in (
+        _unlike,
+        _events,
+        _subjects,
+        _words,
+        _registers,
+        _interval,
+        _clock,
+        _long_days,
+        _conflicts,
+        _instants,
+        _gaps,
+    ):
         problems += part(found, settings)
     left = _subjects_left(found, settings)
     k = K if left >= 2 * K else max(2, left // 2)
@@ -103,6 +115,14 @@ def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         f"{subject.name!r}, have several. k must count subjects."
     )
     return [Problem("accounts with several meters", sentence, f"--subject {subject.name}")]
+
+
+def _events(found: Findings, settings: dict[str, Any]) -> list[Problem]:
+    survey = found.survey
+    if survey.step is not None or survey.n_series < 2:
+        return []
+    sentence = f"Each of {survey.n_series:,} series has one reading: this is rather a table of events than of series."
+    return [Problem("events?", sentence, "--method reposition --sensitive COLUMN")]
 
 
 def _asked(found: Findings) -> list[Problem]:

@@ -54,15 +54,17 @@ class Source:
     by_name = True
     """Whether the names of its columns were enough to tell what they are."""
 
-    nameable = True
-    """Whether naming id, time and value reads it in the same way as naming nothing."""
-
     n_channels = 0
     """Channels that rows of a meter may have; 0 where every meter has all of them."""
 
     def __init__(self, clock: Clock, further: Sequence[str] = ()) -> None:
         self.clock = clock
         self.further = list(further)
+
+    @property
+    def nameable(self) -> bool:
+        """Whether naming id, time and value reads it in the same way as naming nothing."""
+        return True
 
     def rows(self) -> Iterator[Rows]:
         """All rows, some at a time."""
@@ -101,7 +103,7 @@ class LongSource(Source):
         assert plan.time is not None
         self._table, self._id = table, plan.id.name
         self.by_name = not isinstance(table, Canonical)
-        self.nameable = nameable
+        self._nameable = nameable
         self._numbers = [NumberColumn(f"Column {column.name!r}") for column in plan.values]
         self._positions = [column.position for column in (plan.id, plan.time, *plan.values, *further)]
         self._ids = Numbers()
@@ -117,6 +119,11 @@ class LongSource(Source):
             for array, numbers in zip(rest, values, strict=False):
                 self._see_words(array, numbers)
             yield Rows(meters, self.clock.read(times), values, rest[n:])
+
+    @property
+    def nameable(self) -> bool:
+        """Times with offsets are told by reading them."""
+        return self._nameable and not (isinstance(self._table, Canonical) and self._table.aware)
 
     def _see_words(self, array: Any, numbers: NDArray[np.float64]) -> None:
         gone = np.isnan(numbers)

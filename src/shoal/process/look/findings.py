@@ -160,13 +160,20 @@ class Findings:
 
     @property
     def long_days(self) -> str | None:
-        """A zone whose clock goes back on a day of the table; there are readings of a 25th hour."""
-        if not self.n_beyond or not self.on_clock:
+        """A zone whose clock goes back on a day of the table, where there are readings of a 25th hour.
+
+        On the days on which it goes forward the table must have an hour less, and on no others.
+        """
+        at, step = self.survey.instants, self.survey.step
+        if not self.n_beyond or not self.on_clock or not at.exact or step is None or DAY % step:
             return None
-        days = np.unique(self.survey.instants.times // DAY) * DAY
+        days, place = np.unique(at.times // DAY, return_inverse=True)
+        counts = np.bincount(place, weights=at.readings > 0)
+        short = counts == (DAY - HOUR) // step
         for name in CHANGING:
             zone = find_zone(name)
-            if (zone.start_of_day(days + DAY) - zone.start_of_day(days) > DAY).any():
+            lengths = zone.start_of_day((days + 1) * DAY) - zone.start_of_day(days * DAY)
+            if (lengths > DAY).any() and np.array_equal(lengths < DAY, short):
                 return name
         return None
 

@@ -11,6 +11,7 @@ from shoal.read.canonical import Canonical
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Layout, Plan, Request, parse_layout, parse_request
 from shoal.read.definitions import DefinedTable
+from shoal.read.numbers import MISSING_WORDS
 from shoal.read.recognition import Recognised, choose, open_any, parse_writing, recognise, stem_of
 from shoal.read.tables import Table
 from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, Understanding
@@ -90,7 +91,9 @@ def _is_nameable(way: Recognised) -> bool:
     guess, names = way.guess, way.source.names
     if isinstance(way.source, DefinedTable) or guess.shape is not Shape.LONG or guess.id is None or guess.channel:
         return False
-    if len(guess.time.keys) != 1 or guess.time.stamp is None or way.table.aware or guess.time.end is not None:
+    if len(guess.time.keys) != 1 or guess.time.stamp is None or guess.time.end is not None:
+        return False
+    if guess.id == getattr(way.source, "file_column", None) or not {*guess.numbers.nulls} <= {*MISSING_WORDS}:
         return False
     used = [names[place] for place in (guess.id, guess.time.stamp, *guess.values)]
     return all(used) and all(names.count(name) == 1 for name in used)
