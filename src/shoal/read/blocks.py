@@ -147,7 +147,8 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
     """Without names: as many numbers right of a date as a day has intervals, alone or with a flag beside each."""
     dates = [column.position for column in columns if column.kind == "date"]
     for date in dates:
-        numbers = [column.position for column in columns[date + 1 :] if column.kind == "number"]
+        right = columns[date + 1 :]
+        numbers = [c.position for c in right if c.kind == "empty" or (c.kind == "number" and not _names(c))]
         for run in _runs(numbers):
             positions = _without_total(run, columns)
             usual = per_day(len(positions))
@@ -156,6 +157,11 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
                 offsets = tuple(step * n for n in range(len(positions)))
                 return [Block("", tuple(positions), offsets, step, True, "number")]
     return []
+
+
+def _names(column: Profile) -> bool:
+    """Whether numbers are rather names: whole and long."""
+    return not column.has_decimals and bool(np.abs(column.present).min(initial=1e9) >= 1e7)
 
 
 def _runs(positions: list[int]) -> list[list[int]]:
@@ -177,7 +183,8 @@ def _without_total(run: list[int], columns: Sequence[Profile]) -> list[int]:
     for total, rest in ((run[0], run[1:]), (run[-1], run[:-1])):
         if per_day(len(rest)) is None:
             continue
-        matrix = np.array([columns[p].numbers for p in rest])
+        filled = [numbers for p in rest if (numbers := columns[p].numbers) is not None]
+        matrix = np.array(filled)
         sums, told = np.nansum(matrix, axis=0), columns[total].numbers
         if told is not None and np.allclose(sums, told, rtol=1e-3, atol=0.01):
             return rest

@@ -55,6 +55,11 @@ class ExactCells:
         """How many readings repeat another exactly."""
         return int(self.repeated_at.sum())
 
+    @property
+    def printed(self) -> NDArray[np.bool_]:
+        """Which series have a row for which instant."""
+        return self._seen.reshape(self._values.shape[:2])
+
     def add(self, cells: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]) -> None:
         """Put readings into cells, counted series by series; one array of readings per channel."""
         again = self._seen[cells]

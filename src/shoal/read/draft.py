@@ -30,6 +30,8 @@ class Draft:
     n_rows: int = 0
     told: tuple[str, ...] = ()
     """What the publisher is told about the names in it."""
+    printed: NDArray[np.bool_] | None = None
+    """Which series have a row for which instant, with a reading or without one."""
     troubles: list[InputError] = field(default_factory=list)
     """What speaks against the table and was found on the way, most important first."""
     account: dict[str, int] = field(default_factory=dict)

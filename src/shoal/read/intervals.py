@@ -89,29 +89,26 @@ def to_starts(draft: Draft) -> Draft:
     if draft.times is None or len(draft.times) < 2:
         return draft
     values = draft.values if draft.values.ndim == 3 else draft.values[:, :, None]
-    rows = values.transpose(0, 2, 1).reshape(-1, len(draft.times))
-    steps = _steps(rows, draft.times)
+    n_series, _, n_channels = values.shape
+    printed = np.ones(values.shape[:2], dtype=np.bool_) if draft.printed is None else draft.printed
+    steps = _steps(printed, draft.times)
     if len(steps) == 1:
         draft.times = draft.times - steps[0]
         return draft
-    starts = [_starts(draft.times[np.flatnonzero(~np.isnan(row))], steps) for row in rows]
+    starts = [_starts(draft.times[row], steps) for row in printed]
     times = np.unique(np.concatenate(starts))
-    moved = np.full((len(rows), len(times)), np.nan)
-    for n, (row, own) in enumerate(zip(rows, starts, strict=True)):
-        moved[n, np.searchsorted(times, own)] = row[~np.isnan(row)]
-    shaped = moved.reshape(values.shape[0], values.shape[2], len(times)).transpose(0, 2, 1)
-    draft.values = np.ascontiguousarray(shaped if draft.values.ndim == 3 else shaped[:, :, 0])
-    draft.times = times
+    moved = np.full((n_series, len(times), n_channels), np.nan)
+    for n, (row, own) in enumerate(zip(printed, starts, strict=True)):
+        moved[n, np.searchsorted(times, own)] = values[n, row]
+    draft.values = moved if draft.values.ndim == 3 else np.ascontiguousarray(moved[:, :, 0])
+    draft.times, draft.printed = times, None
     return draft
 
 
-def _steps(rows: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.int64]:
+def _steps(printed: NDArray[np.bool_], times: NDArray[np.int64]) -> NDArray[np.int64]:
     """The steps of a table: differences within series that are frequent, and the most frequent of them at least."""
-    if not np.isnan(rows).any():
-        lengths, counts = np.unique(np.diff(times), return_counts=True)
-    else:
-        found = [np.diff(times[~np.isnan(row)]) for row in rows]
-        lengths, counts = np.unique(np.concatenate(found), return_counts=True)
+    found = [np.diff(times)] if printed.all() else [np.diff(times[row]) for row in printed]
+    lengths, counts = np.unique(np.concatenate(found), return_counts=True)
     if not len(lengths):
         return np.diff(times)[:1]
     often = counts >= _FREQUENT * counts.sum()

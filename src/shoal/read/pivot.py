@@ -114,7 +114,7 @@ def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
         if np.any(found[places] != instants):
             raise changed()
         cells.add(series * len(found) + places, readings)
-    draft = Draft(values=cells.finish(), times=found)
+    draft = Draft(values=cells.finish(), times=found, printed=cells.printed)
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     n_doubtful = int(cells.repeated_at[clock.doubtful(found)].sum()) if cells.n_repeated else 0
     draft.troubles += conflicts(cells.n_merged, cells.n_repeated, n_doubtful, clock.n_rows, rules.duplicates)

@@ -21,7 +21,7 @@ from shoal.read.documents import read_json, read_xml
 from shoal.read.draft import Draft
 from shoal.read.files import CsvTable, ParquetTable, digests, find_files, open_found
 from shoal.read.guesses import Guess, TimeGuess, Wishes, guess
-from shoal.read.headings import unit_of
+from shoal.read.headings import groups_of, unit_of
 from shoal.read.intervals import fold_channels, settle_interval, to_starts
 from shoal.read.lake import is_lake
 from shoal.read.locations import SourceFile, shown
@@ -40,6 +40,7 @@ from shoal.read.zones import offset_name
 
 _SAMPLE_ROWS = 4000
 _SAMPLE_CELLS = 1_000_000
+_FEW_COLUMNS = 40
 _MOST_COLUMNS = 3000
 """Columns up to which each is looked at; a wider table is read as its names say."""
 
@@ -119,7 +120,8 @@ def recognise(
         return None
     separator = getattr(getattr(table, "form", None), "separator", "" if not table.untyped else ",")
     numbers = number_form(sample.columns, separator, writing.decimal)
-    columns = profile(sample.columns, table.names, numbers, writing.time_format or "")
+    names = ("",) * len(table.names) if _say_nothing(table.names) else table.names
+    columns = profile(sample.columns, names, numbers, writing.time_format or "")
     wishes = Wishes(
         id=_place(table, request.id),
         time=_place(table, request.time),
@@ -155,6 +157,12 @@ def recognise(
     zone = timezone or found.zone
     canonical = Canonical(table, found, zone=zone, only_id=only_id, static=static)
     return Recognised(canonical, table, columns, zone, zone_given=timezone is not None)
+
+
+def _say_nothing(names: Sequence[str]) -> bool:
+    """Whether columns are merely numbered: c1, c2, c3."""
+    patterns = {re.sub(r"\d+", "#", name) for name in names}
+    return len(names) > 1 and len(patterns) == 1 and "#" in patterns.pop()
 
 
 def _place(table: Table, name: str | None) -> int | None:
@@ -359,14 +367,21 @@ def choose(
         except (InputError, ParameterError) as refused:
             error = refused
         if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
-            if layout is Layout.WIDE or plan.time is None or plan.id is not None or len(plan.values) != 1:
+            if layout is Layout.WIDE or plan.time is None or plan.layout is Layout.LONG:
                 return plan
+            if len(plan.values) > 1:
+                # A long table whose identifier has another name than ours, or else a column per series.
+                named = len(plan.values) <= _FEW_COLUMNS and any(
+                    groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values
+                )
+                found = recognise(table, request, writing, timezone, only_id) if named else None
+                return plan if found is None or found.guess.id is None or found.guess.shape is not Shape.LONG else found
             # A time and one column of readings: one series, or one for each file.
             one_series = _apart(table)
+    if layout is not Layout.AUTO and error is not None:
+        raise error
     if layout is Layout.WIDE:
-        raise error or ParameterError(
-            "layout='wide' reads names and numbers as they are: leave the other settings out."
-        )
+        raise ParameterError("layout='wide' reads names and numbers as they are: leave the other settings out.")
     for name in request.names:
         find_column(table.names, name)
     found = recognise(one_series, request, writing, timezone, only_id)

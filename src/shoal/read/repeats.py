@@ -124,11 +124,10 @@ def conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, dupl
         further = f" ({n_repeated} more repeat one exactly)" if n_repeated else ""
         return [
             InputError(
-                f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row and "
-                f"other readings{further}. If they lie in the hour that the clock shows twice at the end of summer "
-                "time, "
-                "give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are never "
-                "added up."
+                f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row "
+                f"and other readings{further}. If they lie in the hour that the clock shows twice at the end of summer "
+                "time, give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are "
+                "never added up."
             )
         ]
     if n_doubtful:

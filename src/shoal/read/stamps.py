@@ -41,6 +41,7 @@ _DATES = {
     "dmy": r"(?P<c>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
     "mdy": r"(?P<b>\d{1,2})[-/.](?P<c>\d{1,2})[-/.](?P<a>\d{4}|\d{2})",
     "named": r"(?P<c>\d{1,2})(?:st|nd|rd|th|\.)?[-/ ]*(?P<b>[^\W\d_]{3,10})\.?[-/ ,]*(?P<a>\d{4}|\d{2})",
+    "digits": r"(?P<a>(?:19|20)\d{2})(?P<b>\d{2})(?P<c>\d{2})",
     "words": r"(?P<b>[^\W\d_]{3,10})\.? +(?P<c>\d{1,2})(?:st|nd|rd|th)?,? +(?P<a>\d{4})",
 }
 _FORMS = {
@@ -60,9 +61,10 @@ _FORMS["month"] += "$"
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
 _RANGE = (
     r"^(?P<start>.*\d(?: *[AaPp]\.?[Mm]\.?| *[A-Z]{1,4})?)"
-    r"(?: +(?:-|–|—|to|bis|until|till?|tot|à|au?|hasta) +| *[–—] *|/)"
+    r"(?: +(?:-|–|—|to|bis|until|till?|tot|à|au?|hasta) +| *[–—] *)"
     r"(?P<end>\d.*|[^\W\d_]{3,9} .*\d.*)$"
 )
+_ISO_RANGE = r"^(?P<start>\d{4}-[^/]*)/(?P<end>\d{4}-[^/]*|P[^/]*)$"
 _CLOCK_RANGE = r"^(?P<start>\d{1,2}[:.h]\d{2}(?: *[AaPp]\.?[Mm]\.?)?) *(?:-|–|—|to) *(?P<end>\d{1,2}[:.h]\d{2}.*)$"
 
 _MONTHS = {
@@ -84,6 +86,7 @@ WORDS = {
     "named": "day, name of the month, year",
     "words": "name of the month, day, year",
     "compact": "digits without marks",
+    "digits": "date without marks",
     "epoch": "seconds since 1970",
     "epoch_ms": "milliseconds since 1970",
     "time": "time of day",
@@ -159,6 +162,7 @@ class StampForm:
 
 def _parts(texts: pl.Series, part: str) -> pl.Series:
     whole = texts.str.extract_groups(_RANGE).struct.field(part)
+    whole = whole.fill_null(texts.str.extract_groups(_ISO_RANGE).struct.field(part))
     return texts.str.extract_groups(_CLOCK_RANGE).struct.field(part).fill_null(whole).str.strip_chars()
 
 
@@ -292,7 +296,7 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
         starts = _parts(some, "start")
         if starts.null_count() <= (1 - ENOUGH) * len(some) and (found := find_form(starts.drop_nulls().unique())):
             return StampForm(found[0].name, is_range=True), found[1]
-    for name in ("time", "ymd", "compact", "named", "words"):
+    for name in ("time", "ymd", "compact", "digits", "named", "words"):
         if StampForm(name).read(some).valid.mean() >= ENOUGH:
             return StampForm(name), ""
     if share_with(some, r"^\d{4}[-/.]\d{2}$") >= ENOUGH and StampForm("month").read(some).valid.all():
