@@ -45,7 +45,7 @@ BAD_TABLES = {
     ),
     "no id": (table(id=["alice", None, "bob", "bob", "carol", "carol"]), "id"),
     "huge value": (table(value=["4711.25", "1e200", "3", "4", "5", "6"]), "larger than"),
-    "no time": (table().drop("time"), "column"),
+    "no time": (table().drop("time"), "repeat the id of another"),
 }
 BAD_OPTIONS = {
     "missing file": (["nowhere.csv", "--k", "2"], "nowhere.csv"),
