@@ -172,11 +172,11 @@ def _clock(found: Findings) -> str:
     told = [known.form, known.zone_evidence]
     if (changes := found.changes) is not None:
         shown = [
-            f"{n} {what}"
-            for n, what in (
-                (changes.n_skipped, "spring hours skipped"),
-                (changes.n_twice, "autumn hours twice"),
-                (changes.n_once, "autumn hours once"),
+            f"{n} {season} hour{'s' * (n != 1)} {what}"
+            for n, season, what in (
+                (changes.n_skipped, "spring", "skipped"),
+                (changes.n_twice, "autumn", "twice"),
+                (changes.n_once, "autumn", "once"),
             )
             if n
         ]
