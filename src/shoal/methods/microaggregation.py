@@ -296,11 +296,9 @@ class Microaggregation(Method):
         groups = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
         likeness = self._likeness(panel, means, groups)
-        missing_before, missing_after = np.isnan(panel.rows), np.isnan(means)
-        figures: dict[str, float] = {
-            "cells_withheld": int((missing_after & ~missing_before).sum()),
-            "gaps_covered": int((missing_before & ~missing_after).sum()),
-        }
+        n_before, n_after = panel.n_missing, int(np.isnan(means).sum())
+        n_both = int((np.isnan(panel.rows) & np.isnan(means)).sum()) if n_before and n_after else 0
+        figures: dict[str, float] = {"cells_withheld": n_after - n_both, "gaps_covered": n_before - n_both}
         learned = find_features(self.features)
         if isinstance(learned, Learned) and learned.shown is not None and not learned.shown.concern(panel):
             figures["shown_elsewhere"] = learned.shown.n_subjects
