@@ -128,7 +128,7 @@ def publish_kinds(folder):
         "channels": (micro.anonymize(days(values=np.stack([days().values] * 2, axis=2))), {}),
         "gaps": (micro.anonymize(holed()), {}),
         "filled": (micro.anonymize(filled), {}),
-        "zone": (micro.anonymize(days(timezone="Europe/Dublin")), {}),
+        "zone": attacked(micro.anonymize(days(n=480, timezone="Europe/Dublin"))),
         "autumn": (
             micro.anonymize(
                 days(

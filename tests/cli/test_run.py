@@ -84,6 +84,17 @@ def test_of_few_subjects_the_figures_are_on_the_screen_and_not_in_the_release(fo
     page = (folder / "out" / "report.html").read_text()
     assert "What was tried" not in page
     assert "Risk, utility and curves of the originals are left out" in page
+    assert "Not told" in page
+    own = ["report", "out", "--for", "publisher", "-o", "own.html"]
+    assert run([*own, "--private", "private"]) == 0
+    page = (folder / "own.html").read_text()
+    assert "Somebody who holds the total of every day" in page
+    assert "Not told" not in page
+    assert run(own) == 0  # from the folder alone there is no more than it holds
+    assert "Somebody who holds" not in (folder / "own.html").read_text()
+    capsys.readouterr()
+    assert run(["report", "out", "--private", "private"]) == 2
+    assert "give --for publisher" in capsys.readouterr().err
 
 
 def test_json_has_the_frontier(folder, capsys):

@@ -124,7 +124,7 @@ THE_OTHERS = {
     "channels": _differs(more=["Published: channels"]),
     "gaps": _differs(more=["Published: missing", "Method: withheld"], less=["Published: nothing missing"]),
     "filled": _differs(more=["Input: account", "read: rows", "tell: filled in"], less=["done: given"]),
-    "zone": _differs(more=["clock: zone"]),
+    "zone": _differs(more=["clock: zone", "inferred: readings", "reader may not: more knowledge"]),
     "autumn": _differs(more=["clock: put back", "clock: zone"]),
     "several series": _differs(
         more=["who can check: crowd of series"], less=["who can check: anyone", "proven: equal series"]

@@ -35,7 +35,7 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
     one = found["Singling out"]
     assert (one["figure"], one["limit_text"], one["interval_text"], one["guess_text"]) == (
         "4 %",
-        "limit 9 %",
+        "publisher's limit 9 %",
         "2 % to 7 %",
         "0.2 %",
     )
@@ -88,7 +88,11 @@ def one_series_each(figures=None, **changes):
 
 def test_a_crowd_that_was_counted_is_a_proof():
     (light, *others) = lights(facts_of(one_series_each()))
-    assert (light["figure"], light["limit_text"], light["state"]) == ("at most 8.3 %", "limit 10 %", "within")
+    assert (light["figure"], light["limit_text"], light["state"]) == (
+        "at most 8.3 %",
+        "promised: at most 10 %",
+        "within",
+    )
     assert "at least 11 other subjects" in light["sentence"]
     assert [other["figure"] for other in others] == ["", ""]
 

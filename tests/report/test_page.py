@@ -388,10 +388,10 @@ def test_findings_that_were_let_pass_are_said():
 
 def test_the_sheet_says_what_the_release_is_called_and_invents_no_name(certificate):
     text = Reader(render(certificate)).text
-    assert "Anonymized time series Publisher not named · purpose not stated 12,001 subjects" in text
+    assert "Anonymized time series Publisher not named · purpose not stated 12,001 subjects, 12,345 series ·" in text
     called = {"title": "Use of 600 homes", "publisher": "Example Grid", "purpose": "research on demand"}
     text = Reader(render(certificate | called | {"date": "2026-11-16"})).text
-    assert "Use of 600 homes Published by Example Grid · for research on demand 12,001 subjects" in text
+    assert "Use of 600 homes Published by Example Grid · for research on demand 12,001 subjects, 12,345 series" in text
     assert "published 16 November 2026" in text
     assert "What is lost: research on demand" in text
     assert "not named" not in text
@@ -402,7 +402,7 @@ def test_the_sheet_has_no_more_lines_than_a_page_has_room_for(certificate):
     certificate["guarantees"] += [certificate["guarantees"][0] | {"name": name} for name in others]
     page = render(certificate)
     sheet = page[page.index('class="sheet"') : page.index('class="details"')]
-    assert max(part.count("<li>") for part in sheet.split("<ul>")) == 6
+    assert max(part.count("<li>") for part in sheet.split("<ul>")) == 7
     assert "2 further guarantees below, under Details." in sheet
     lines = re.findall(r"(\d+) more below, under Details", sheet)
     assert lines

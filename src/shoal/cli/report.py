@@ -20,6 +20,10 @@ def report(
         Literal["public", "publisher"],
         typer.Option("--for", help="public: as in the folder. publisher: with what was tried to find the parameters."),
     ] = "public",
+    private: Annotated[
+        Path | None,
+        typer.Option(help="With --for publisher: the private folder, for figures left out of a small release."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures of the certificate as JSON.")] = False,
 ) -> None:
     """Write the report of a release as one self-contained HTML page: a decision sheet, and details below it."""
@@ -31,7 +35,7 @@ def report(
         raise ReleaseError(
             "A release is not changed after it was written. Choose a page outside its folder with --out."
         )
-    certificate, html = render_report(folder, audience)
+    certificate, html = render_report(folder, audience, private)
     try:
         page.write_text(html, encoding="utf-8")
     except OSError as error:

@@ -16,6 +16,7 @@ from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
 from shoal.release.gate import Figures
 from shoal.release.openness import without_originals
+from shoal.release.private import read_measured
 from shoal.report import Audience, render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
@@ -142,12 +143,24 @@ def _event_figures(candidate: EventsCandidate) -> Figures:
     )
 
 
-def render_report(folder: str | Path, audience: Audience = "public") -> tuple[dict[str, Any], str]:
-    """The certificate of a release and its report, made again from the folder alone, if the release still verifies."""
+def render_report(
+    folder: str | Path, audience: Audience = "public", private: str | Path | None = None
+) -> tuple[dict[str, Any], str]:
+    """The certificate of a release and its report, made again from the folder, if the release still verifies.
+
+    The publisher's has with `private`, the folder the release was made with, also figures that were left out of it.
+    """
+    if private is not None and audience != "publisher":
+        raise ParameterError(
+            "What a private folder holds is for its publisher: give --for publisher, or leave out --private."
+        )
     outcome = verify(folder)
     if outcome.findings:
         raise GuaranteeNotMetError(f"No report of a release that does not verify: {outcome.findings[0]}.")
     sealed = read_certificate(Path(folder))
     assert sealed is not None  # it verifies
     certificate = sealed.as_dict()
+    if private is not None and (measured := read_measured(Path(private), certificate["files"])):
+        shown = {name: figure for name, figure in certificate["figures"].items() if name != "left_out"}
+        return certificate, render({**certificate, **measured, "figures": shown}, audience)
     return certificate, render(certificate, audience)

@@ -52,6 +52,7 @@ from shoal.release.private import (
     data_digest,
     finish_map,
     input_key,
+    keep_measured,
     kept_with,
     load_or_make_key,
     map_aside,
@@ -203,6 +204,8 @@ def release_candidate(
             _keep_map(map_place, candidate, key, kept, in_parts=in_parts)
     if suppression.values and private is not None:
         write_privately(private / f"suppression-{data_sha256[:16]}.csv", table_by_value(suppression))
+    if told.measured and private is not None:
+        keep_measured(private, data_sha256, told.measured)
     return _release(Path(to), final, candidate, key, suppression, told.measured)
 
 

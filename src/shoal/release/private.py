@@ -224,6 +224,24 @@ def _who_is_who(candidate: Candidate, names: list[str]) -> pl.DataFrame:
     ).explode("pseudonym")
 
 
+def keep_measured(private: Path, data_sha256: str, measured: Mapping[str, Any]) -> None:
+    """Keep the figures of a release that are for its publisher alone."""
+    write_privately(_measured_file(private, data_sha256), json.dumps(measured, indent=2).encode())
+
+
+def read_measured(private: Path, files: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of a release, by its files, that were left out of its certificate; none where none were kept."""
+    path = _measured_file(private, data_digest(files))
+    if not path.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(path.read_bytes())
+    return found
+
+
+def _measured_file(private: Path, data_sha256: str) -> Path:
+    return private / f"measured-{data_sha256[:16]}.json"
+
+
 def write_privately(path: Path, content: bytes) -> None:
     """Write a file that only its owner can read, and wait until it is on disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -308,6 +308,11 @@ MAY_NOT_OF_THE_RELEASE = (
         ),
     ),
     Said(
+        "more knowledge",
+        lambda f: bool(f.certificate.get("risk")) and not f.promises("none"),
+        lambda f: "That someone who knows more, or tries something else, achieves no more than these attacks.",
+    ),
+    Said(
         "further budgets",
         lambda f: f.promises("differential-privacy"),
         lambda f: "That another release of the same subjects costs nothing: the budgets of both add up.",

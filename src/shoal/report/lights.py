@@ -181,6 +181,9 @@ INFERRED = (
 )
 
 
+LIMITS = {"proven": "promised: at most", "measured": "publisher's limit", "inferred": "publisher's limit"}
+"""Whose limit it is."""
+
 NOT_HELD = "The limit is for finding a series; nothing was held against this figure."
 """Beside a figure above a limit that was not meant for it."""
 
@@ -219,7 +222,7 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
         "figure": ("at most " if light["kind"] == "proven" else "") + _percent(light["share"]),
         "interval_text": _between(light["interval"]),
         "guess_text": "" if light["guess"] is None else _percent(light["guess"]),
-        "limit_text": "no limit was stated" if limit is None else f"limit {_percent(limit)}",
+        "limit_text": "no limit was stated" if limit is None else f"{LIMITS[light['kind']]} {_percent(limit)}",
         "scale": _scale(light),
     }
 

@@ -92,9 +92,7 @@ def _profile(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) 
                 sentence += "; the two curves coincide" if close else f"; on average they lie {percent(apart)} apart"
         sentence += "."
     elif other := _peak(published):
-        sentence = (
-            f"The release peaks at {_where(axis, other[0])} with {number(other[1])}. Of the originals: n" + sentence[1:]
-        )
+        sentence = f"The release peaks at {_where(axis, other[0])} with {number(other[1])}. {sentence}"
     return {
         "kind": "profile",
         "title": "Mean day" if is_day else "Mean curve",

@@ -5,6 +5,7 @@ Sentences about one guarantee, what it lets a reader conclude, are in `conclusio
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from shoal.model import account_of
@@ -463,7 +464,10 @@ HEAD = (
     Said(
         "subjects",
         lambda f: is_finite(f.counts.get("subjects")) and f.form != "events" and not f.counted("series_fictive"),
-        lambda f: words.plural(f.counts["subjects"], "subject"),
+        lambda f: (
+            f"{words.plural(f.counts['subjects'], 'subject')}, "
+            + (f"{words.number(f.counts.get('series'))} series" if f.has_several_series else "one series each")
+        ),
     ),
     Said(
         "fictive series",
@@ -538,10 +542,18 @@ DONE = (
     Said(
         "method",
         lambda f: bool(f.method.get("summary")),
-        lambda f: words.clipped(f.method["summary"], 200),
+        lambda f: f"{words.clipped(f.method['summary'], 200)}{_named_in_summary(f)}",
     ),
     *CHANGED,
 )
+
+
+def _named_in_summary(facts: Facts) -> str:
+    """The values of those parameters that the summary names."""
+    given, held = mapping(facts.method.get("parameters")), set(re.findall(r"\w+", str(facts.method["summary"])))
+    named = {name: value for name, value in given.items() if name in held}
+    return f" Here {settings(named)}." if named else ""
+
 
 # Who must be told what before this is passed on.
 TELL = (

@@ -17,12 +17,12 @@ from shoal.report import words
 from shoal.report.conclusions import conclusions
 from shoal.report.lights import lights
 from shoal.report.rooms import measure_named
-from shoal.report.sentences import COLUMNS, DONE, HEAD, LEFT_OUT, NO_LOSS, READ, TELL
+from shoal.report.sentences import COLUMNS, DONE, HEAD, IDENTIFIERS, LEFT_OUT, NO_LOSS, READ, TELL
 from shoal.report.sketch import sketch
 from shoal.report.units import IN_UNIT_OF_DATA, amount, data_unit, score_text
 
 MOST_GUARANTEES = 3
-MOST_LINES = 6
+MOST_LINES = 7
 MOST_WINDOWS = 2
 MUCH = 3_900
 """Characters that fill a page of paper in the usual size; for more, print is smaller."""
@@ -58,7 +58,7 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
         "sketch": sketch(channels, unit),
         "left_out": " ".join(said(LEFT_OUT, facts)),
         "no_loss": "" if rows or measures else " ".join(said(NO_LOSS, facts)),
-        "done": _first([*said(READ, facts), *account_of(facts.reading), *said((*DONE, *COLUMNS), facts)]),
+        "done": _first(_done(facts)),
         "may": _first(conclusions("may", facts)),
         "may_not": _first(conclusions("may not", facts)),
         "tell": _first(said(TELL, facts)),
@@ -75,6 +75,13 @@ def _length(part: Any) -> int:
     if isinstance(part, list | tuple):
         return sum(map(_length, part))
     return len(part) if isinstance(part, str) else 0
+
+
+def _done(facts: Facts) -> list[str]:
+    """What became of rows, readings, columns and names, in this order."""
+    names = " ".join(said(IDENTIFIERS, facts))
+    named = [f"Identifiers: {names[:1].lower()}{names[1:]}"] if names else []
+    return [*said(READ, facts), *account_of(facts.reading), *said((*DONE, *COLUMNS), facts), *named]
 
 
 def _line(facts: Facts, name: str) -> str:
