@@ -25,6 +25,7 @@ SAID_OF_PLAIN = {
     "may: crowd of subjects",
     "may: who is who",
     "no figure: not asked",
+    "promise: statement",
     "proven: equal series",
     "reader may not: other releases",
     "reader may: figures",
@@ -81,11 +82,11 @@ ATTACKED = _differs(
     NO_CROWD,
     more=[
         *("Check: attacks only", "may not: no promise", "may not: publisher's figures", "may: attacks"),
-        *("who can check: attacks", "inferred: readings"),
+        *("who can check: attacks", "inferred: readings", "promise: nothing"),
     ],
     less=[
         *("Check: published values", "Method: groups", "who can check: anyone"),
-        *("reader may not: other releases", "tell: verify"),
+        *("reader may not: other releases", "tell: verify", "promise: statement"),
     ],
 )
 BY_MECHANISM = _differs(

@@ -54,6 +54,7 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
     [
         ({}, "within"),
         ({"limit": None}, "open"),
+        ({"limit": 1.0}, "open"),
         ({"limit": 0.065}, "above"),  # the upper end of the interval, not the figure, is held against it
         ({"prosecutor": 0.1}, "above"),
         ({"prosecutor": 0.1, "scenario": "journalist"}, "within"),

@@ -422,7 +422,8 @@ def test_bars_are_full_where_a_figure_is_best(certificate):
 
 
 def test_the_mean_reading_of_a_window_that_was_kept_stands_on_the_sheet(certificate):
-    certificate["figures"]["process"] = {"kept": ["interest-loss:interest=window:17:00-20:00"]}
+    kept = ["peak-height-error", "peak-time-error", "interest-loss:interest=window:17:00-20:00"]
+    certificate["figures"]["process"] = {"kept": kept}
     profile = certificate["figures"]["channels"][0]["profile"]
     before, after = (sum(profile[side][17:20]) / 3 for side in ("original", "published"))
     text = Reader(render(certificate)).text

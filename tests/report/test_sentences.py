@@ -17,6 +17,7 @@ from shoal.report.sentences import (
     HEAD,
     LEFT_OUT,
     NO_LOSS,
+    PROMISE,
     READ,
     STEPS,
     SUPPRESSION,
@@ -39,7 +40,7 @@ OF_THE_RELEASE = {
     "inferred": INFERRED,
     **{f"reader {section}": sentences for section, sentences in BY_RELEASE.items()},
 }
-OF_A_GUARANTEE = {**BY_GUARANTEE, "proven": PROVEN}
+OF_A_GUARANTEE = {**BY_GUARANTEE, "promise": PROMISE, "proven": PROVEN}
 EVERY = {
     f"{section}: {sentence.name}": sentence
     for section, sentences in (*OF_THE_RELEASE.items(), *OF_A_GUARANTEE.items())

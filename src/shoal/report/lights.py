@@ -328,7 +328,8 @@ def limit_of(facts: Facts) -> tuple[float | None, str]:
         unjudged = [g for g in facts.guarantees if facts.about(g).name == "none"]
         limit = mapping(unjudged[0].get("verdict")).get("required") if unjudged else None
     scenario = str(process.get("scenario", ""))
-    return (float(limit) if is_finite(limit) and 0 <= limit <= 1 else None), scenario
+    # What may always succeed has no limit.
+    return (float(limit) if is_finite(limit) and 0 <= limit < 1 else None), scenario
 
 
 def _interval(found: Any) -> Interval | None:

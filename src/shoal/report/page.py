@@ -22,7 +22,7 @@ from shoal.report.lights import questions_of
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, STEPS, SUPPRESSION, pairs, settings
+from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, PROMISE, STEPS, SUPPRESSION, pairs, settings
 from shoal.report.sheet import sheet
 from shoal.report.units import score_text
 
@@ -149,7 +149,8 @@ def _guarantee(facts: Facts) -> dict[str, Any]:
     return {
         "name": words.clipped(guarantee.get("name", ""), 80),
         "parameters": settings(guarantee.get("parameters")),
-        "statement": words.clipped(guarantee.get("statement", ""), 400),
+        "statement": " ".join(said(PROMISE, facts)),
+        "promises": facts.name != "none",
         "check": " ".join(said(BY_GUARANTEE["who can check"], facts)),
         "holds": verdict.get("holds") is True,
         "measured": words.number(verdict.get("measured")),

@@ -459,6 +459,20 @@ LEFT_OUT = (
     ),
 )
 
+# A guarantee in one sentence.
+PROMISE = (
+    Said(
+        "statement",
+        lambda f: f.name != "none",
+        lambda f: words.clipped(f.guarantee.get("statement", ""), 400),
+    ),
+    Said(
+        "nothing",
+        lambda f: f.name == "none",
+        lambda f: "No guarantee is promised: this release is judged by attacks alone.",
+    ),
+)
+
 # The head of the sheet: how much, when, and since when it is public.
 HEAD = (
     Said(

@@ -51,6 +51,7 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
         "guarantees": guarantees[:MOST_GUARANTEES],
         "n_further": max(0, len(guarantees) - MOST_GUARANTEES),
         "holds": holds,
+        "promises": all(g["promises"] for g in guarantees),
         "lights": three,
         "rows": rows,
         "unit_note": "" if unit or not rows else f"Amounts are {IN_UNIT_OF_DATA}.",
@@ -134,10 +135,8 @@ def _windows(facts: Facts, profile: Mapping[str, Any]) -> list[Any]:
     """The mean reading in every window of the day that was to be kept."""
     axis = mapping(facts.figures.get("axis"))
     rows = []
-    for name in listed(mapping(facts.figures.get("process")).get("kept"))[:MOST_WINDOWS]:
-        window = _WINDOW.search(str(name))
-        if window is None or axis.get("kind") != "clock":
-            continue
+    kept = [_WINDOW.search(str(name)) for name in listed(mapping(facts.figures.get("process")).get("kept"))]
+    for window in [found for found in kept if found and axis.get("kind") == "clock"][:MOST_WINDOWS]:
         start, end = (60 * int(hour) + int(minute) for hour, minute in (window[1].split(":"), window[2].split(":")))
         inside = [(start <= at < end) if start < end else not end <= at < start for at in listed(axis.get("at"))]
         means = [_mean_of(profile["data"][side], inside) for side in ("original", "published")]
