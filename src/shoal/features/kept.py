@@ -55,8 +55,8 @@ ABOVE = 0.5
 """From what reading on somebody is there, where nobody says: right for presence of 0 and 1."""
 
 VALUES = 0.3
-"""The weight of the readings where nobody gives one. It keeps most of what is gained, at far less loss of the
-rest: of 300 meters over a day, four fifths for totals at a third of the information loss."""
+"""The weight of the readings where nobody gives one, chosen among six on a few samples. Of 300 real meters over one day
+with k = 5 it kept three quarters of what weight 0 gains for totals, at a third of its information loss."""
 
 _DAY = 86_400_000_000  # microseconds
 _WINDOWS = ("window", "total")
