@@ -24,7 +24,7 @@ def test_read_panel_has_every_option_with_the_same_default():
 
 
 def test_a_policy_has_every_option_but_roles_with_the_same_default():
-    fields = {field.alias: field.default for name, field in Data.model_fields.items() if name != "path"}
+    fields = {field.alias or name: field.default for name, field in Data.model_fields.items() if name != "path"}
     assert fields == {name: one.default for name, one in OPTIONS.items() if not one.is_role}
     assert parse_policy("data: {missing: {interpolate: 2h}}").settings["missing"] == {"interpolate": "2h"}
 

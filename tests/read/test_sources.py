@@ -211,7 +211,7 @@ def test_sheets_of_a_workbook(tmp_path, long, capsys):
     long.write_csv(tmp_path / "x.csv")
     with refused("^Only a workbook has sheets, and this is CSV"):
         read_panel(tmp_path / "x.csv", sheet="meters")
-    with Local() as engine, refused("^sheet: an engine reads Parquet", ParameterError):
+    with Local() as engine, refused("An engine reads Parquet as it is and knows no sheet=", ParameterError):
         read_panel(path, sheet="meters", engine=engine)
 
 

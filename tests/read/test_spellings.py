@@ -219,3 +219,9 @@ def test_channels_in_rows_become_channels(tmp_path):
     assert panel.channels == ("export", "import")
     assert panel.values.shape == (2, 24, 2)
     assert read_panel(tmp_path / "x.csv", channel="direction").channels == panel.channels
+
+
+def test_columns_may_be_named_by_their_position(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("id,0,1,2,3\na,1,2,3,4\nb,2,3,4,5\n")
+    assert read_panel(path).values.tolist() == [[1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 5.0]]

@@ -206,7 +206,7 @@ def find_table(lines: list[list[str]]) -> Rows:
     header: list[str] | None = None
     n_odd = 0
     for place, row in filled:
-        if not is_data(row):
+        if not is_data(row) or (place == filled[0][0] and not stamps and _counts_columns(row)):
             above.append(row)
             continue
         if found.n_before < 0:
@@ -235,6 +235,14 @@ def find_table(lines: list[list[str]]) -> Rows:
     if header is not None:
         found.names = (header + [""] * (width - len(header)))[:width]
     return found
+
+
+def _counts_columns(row: list[str]) -> bool:
+    """Whether a line names its columns by position, such as id, 0, 1, 2."""
+    words = [cell for cell in row if kind_of_cell(cell) != "N"]
+    counted = [int(cell) for cell in row if cell.isdecimal()]
+    in_order = len(counted) > 1 and counted == list(range(counted[0], counted[0] + len(counted)))
+    return in_order and len(words) + len(counted) == len(row) and any(groups_of(word) for word in words)
 
 
 def _is_ragged(line: list[str], row: list[str]) -> bool:
