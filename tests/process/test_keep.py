@@ -13,6 +13,7 @@ from shoal.process.anonymizing import anonymize_source
 from shoal.process.keep import apply_keep, compare_with_raw, measures_of
 from shoal.process.policy import parse_policy
 from shoal.process.running import run_policy
+from shoal.process.simulating import simulate_table
 from shoal.utility import InformationLoss, InterestLoss, PeakHeightError, PeakTimeError
 
 
@@ -43,6 +44,15 @@ def test_a_release_has_the_scores_of_what_it_keeps_and_its_publisher_the_compari
     assert "kept" not in certificate
 
 
+def test_a_certificate_names_the_measures_of_what_was_to_be_kept(tmp_path):
+    simulate_table("meters", tmp_path / "many.parquet", {"n": 150, "days": 1})
+    anonymize_source(str(tmp_path / "many.parquet"), Microaggregation(k=3), tmp_path / "out", {}, keep="total")
+    certificate = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert certificate["figures"]["process"] == {"kept": ["interest-loss:interest=total"]}
+    assert certificate["utility"]["interest-loss:interest=total"]["unit"] == "data"
+    assert "What was to be kept (total) is off" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_the_comparison_is_with_the_same_method_on_raw_values():
     panel = simulate.meters(40, days=1, seed=3)
     method = apply_keep(Microaggregation(k=4), "total")
@@ -65,6 +75,7 @@ def test_a_policy_keeps_in_every_point_it_tries(table, tmp_path):
     outcome = run_policy(policy, base=tmp_path)
     method = outcome.release.certificate["method"]
     assert method["parameters"]["features"] == "keep:total,window:17:00-20:00=2"
+    assert outcome.process["kept"] == ["interest-loss:interest=total", "interest-loss:interest=window:17:00-20:00"]
     assert [figure["label"] for figure in outcome.release.measured["kept"]] == [
         "interest-loss:interest=total",
         "interest-loss:interest=window:17:00-20:00",
