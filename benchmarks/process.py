@@ -21,7 +21,7 @@ from measuring import Row, best_of, print_rows
 
 from shoal import simulate
 from shoal.features import DeepMetric, LinearMetric
-from shoal.process.simulating import long_table
+from shoal.process.simulation import long_table
 
 ALLOWED, ALLOWED_LINEAR, ALLOWED_DEEP = 180.0, 5.0, 30.0
 N_SERIES, DAYS = 1_400, 60

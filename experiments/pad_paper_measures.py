@@ -12,7 +12,7 @@ from pad_paper_plan import Plan
 from shoal import Microaggregation, Panel
 from shoal.features import DeepMetric
 from shoal.features.interests import Arrival, Departure, TimeOccupied, label_pairs
-from shoal.methods.grouping import Algorithm
+from shoal.methods.algorithms import Algorithm
 from shoal.utility import OccupancyError, Prediction
 from shoal.utility.occupancy_error import Statistic
 from shoal.utility.prediction import Learner

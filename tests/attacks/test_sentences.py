@@ -7,7 +7,7 @@ from attacks.releases import households, sliced
 from shoal import Microaggregation, Panel, SamplingWithFictives
 from shoal.attacks import KnownPoints, KnownTotals, Reordering, SubsetSum
 from shoal.attacks.sentences import LINKED, OF_PROFILES, OF_SUBJECT, OWN
-from shoal.process.judging import attack_all
+from shoal.process.assessment import attack_all
 
 SLICES = "another slice of a slice's subject"
 

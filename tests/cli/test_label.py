@@ -13,7 +13,7 @@ from shoal import LabelTask, simulate
 from shoal.cli.app import run
 from shoal.features import Learned
 from shoal.labels import load_labels
-from shoal.process.simulating import long_table
+from shoal.process.simulation import long_table
 
 
 @pytest.fixture(scope="module")

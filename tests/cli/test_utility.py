@@ -11,7 +11,7 @@ import pytest
 
 from shoal import KP, NLK, Microaggregation, Panel, publish, read_panel, utility
 from shoal.cli.app import run
-from shoal.process.measuring import PURPOSES, Asked, asked_for, usual_measures
+from shoal.process.usefulness import PURPOSES, Asked, asked_for, usual_measures
 
 METHODS = {
     "values": Microaggregation(k=5),

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from engine_work import COUNTED, NUMBERS, AddShared, CountKeys, CountRows, Double, Fail, Refuse, Repeat
 from shoal.engines import Chain, Local, Same, each_key, whole_keys
-from shoal.engines.failing import WorkFailedError, raise_carried
 from shoal.engines.local import as_bytes
 from shoal.engines.rows import pack, unpack
 from shoal.engines.work import Columns, starts_of_keys
+from shoal.engines.work_errors import WorkFailedError, raise_carried
 from shoal.errors import InputError, ParameterError
 
 

@@ -12,7 +12,7 @@ from engine_work import MarkedPart
 from shard_examples import many_parts
 from shoal import Microaggregation, simulate
 from shoal.engines import Local, Memory, in_shards
-from shoal.engines.failing import WorkFailedError
+from shoal.engines.work_errors import WorkFailedError
 from shoal.release import release_candidate, verify
 
 METHOD = Microaggregation(k=5, algorithm="mdav")

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from naive.kp import naive_post_processing, naive_recycle, naive_tree
 from shoal.features.sax import Sax, parse, reconstruct
-from shoal.kernels.kp_joining import join_bad_leaves
+from shoal.kernels.kp_leftovers import join_bad_leaves
 from shoal.kernels.kp_tree import create_tree, recycle, word_classes
 
 ONE_TREE = np.zeros
@@ -140,7 +140,7 @@ def test_ties_of_similarity_go_to_the_smaller_leaf_then_to_the_first():
 
 
 def test_many_trees_are_joined_in_blocks(monkeypatch):
-    monkeypatch.setattr("shoal.kernels.kp_joining._PAIRS", 3)
+    monkeypatch.setattr("shoal.kernels.kp_leftovers._PAIRS", 3)
     rng = np.random.default_rng(8)
     letters = rng.integers(0, 3, size=(300, 4)).astype(np.uint8)
     roots = np.repeat(np.arange(15), 20)

@@ -32,7 +32,7 @@ from shoal import (
 )
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
-from shoal.methods.unfolding import working_panel
+from shoal.methods.first_panel import working_panel
 from strategies import small_panels
 
 rng = np.random.default_rng(9)

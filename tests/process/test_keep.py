@@ -9,11 +9,11 @@ from shoal import KP, Microaggregation, Panel, simulate
 from shoal.errors import ParameterError
 from shoal.features import keep
 from shoal.methods import NoiseAddition, Steps
-from shoal.process.anonymizing import anonymize_source
+from shoal.process.anonymization import anonymize_source
 from shoal.process.keep import apply_keep, compare_with_raw, measures_of
 from shoal.process.policy import parse_policy
-from shoal.process.running import run_policy
-from shoal.process.simulating import simulate_table
+from shoal.process.policy_run import run_policy
+from shoal.process.simulation import simulate_table
 from shoal.utility import InformationLoss, InterestLoss, PeakHeightError, PeakTimeError
 
 

@@ -19,13 +19,13 @@ from shoal.attacks.totals import find_steps
 from shoal.closed import Mean
 from shoal.errors import InputError, ParameterError
 from shoal.model import Events
-from shoal.process.asking import ask
+from shoal.process.question import ask
 from shoal.queries import RangeCount, WindowCount
-from shoal.release.certifying import time_part
+from shoal.release.certification import time_part
 from shoal.release.sequence import _when
 from shoal.report import render
 from shoal.report.axis import clock_times, common_axis
-from shoal.studio.drawing import axis_of
+from shoal.studio.charts import axis_of
 
 N_METERS = 6
 CHANGES = [

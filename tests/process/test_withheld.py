@@ -9,9 +9,9 @@ import pytest
 from shoal import Events, Panel, publish
 from shoal.attacks import KnownPoints, KnownTotals, NearestNeighbour
 from shoal.methods import Reposition, ScopeAggregation
-from shoal.process.measuring import scores_by_purpose
 from shoal.process.policy import parse_policy
-from shoal.process.running import run_policy
+from shoal.process.policy_run import run_policy
+from shoal.process.usefulness import scores_by_purpose
 from shoal.release import gate
 
 LEVELS = [10.0, 200.0, 4000.0, 80_000.0]

@@ -12,7 +12,7 @@ import pytest
 from shoal import Microaggregation, Panel, load_release
 from shoal.cli.app import run
 from shoal.errors import InputError, ParameterError, ReleaseError
-from shoal.process.tracing import FALSE_ALARM, longest_common, nearest_curves, order_odds, trace
+from shoal.process.trace import FALSE_ALARM, longest_common, nearest_curves, order_odds, trace
 from shoal.release import release_candidate, verify
 from shoal.release.agreement import Agreement, agreement_text, recipient_key
 from shoal.release.copies import load_copies, read_rows

@@ -26,7 +26,7 @@ from shoal.release.certificate import (
     VerdictPart,
     digest_file,
 )
-from shoal.release.certifying import time_part
+from shoal.release.certification import time_part
 from shoal.release.event_originals import refuse_late
 from shoal.release.events import EventsForm
 from shoal.release.files import NotAPanelError

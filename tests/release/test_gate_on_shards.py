@@ -35,11 +35,11 @@ from shoal import (
 )
 from shoal.attacks import KnownPoints
 from shoal.engines import Local, Memory, in_shards
-from shoal.engines.failing import WorkFailedError
+from shoal.engines.work_errors import WorkFailedError
 from shoal.errors import GuaranteeNotMetError, ParameterError, ReleaseError
 from shoal.guarantees import KAnonymity
 from shoal.model.joined import join_candidates
-from shoal.process.matching import match, read_map
+from shoal.process.private_map import match, read_map
 from shoal.release import ReleaseOptions, release_candidate, written_parts
 from shoal.release.agreement import Agreement
 

@@ -15,7 +15,7 @@ from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.files import leftovers
 from shoal.ledger.file import read_ledger, unfinished
-from shoal.process.matching import read_map
+from shoal.process.private_map import read_map
 from shoal.release.private import load_or_make_key
 from stream_processes import KILL_EVERY, PATIENCE
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from shard_examples import repeated_candidate, small_candidate
 from shoal import NLK, Microaggregation, Panel, load_release, publish, read_panel
 from shoal.methods import NoiseAddition
-from shoal.process.comparing import compare
+from shoal.process.comparison import compare
 from shoal.release import openness
-from shoal.release.certifying import keyed_digest
+from shoal.release.certification import keyed_digest
 from shoal.release.openness import BITS_OF_A_FIGURE, ENOUGH_BITS, count_figures, most_open, open_bits
 from shoal.release.private import read_input_key
 

@@ -15,7 +15,7 @@ from shoal import KP, Microaggregation, load_release, verify
 from shoal.cli.app import run
 from shoal.engines import Local
 from shoal.errors import ReleaseError
-from shoal.release import loading, release_candidate, written_parts
+from shoal.release import opened, release_candidate, written_parts
 
 T = 6
 
@@ -262,7 +262,7 @@ def test_a_release_in_parts_is_loaded_where_it_fits(made, monkeypatch):
     assert release.values.shape == (60, T)
     names = np.concatenate([pl.read_parquet(part(made, n))["id"].unique(maintain_order=True) for n in range(3)])
     assert release.published.ids.tolist() == names.tolist()
-    monkeypatch.setattr(loading, "MOST_BYTES", 1000)
+    monkeypatch.setattr(opened, "MOST_BYTES", 1000)
     with pytest.raises(
         ReleaseError, match=r"GiB of values in parts.*Read data-\*\.parquet with Spark, DuckDB or Polars"
     ):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shoal.streams import lines as module
 from shoal.streams.blocks import Position
 from shoal.streams.lines import Lines
-from shoal.streams.stopping import stopping
+from shoal.streams.stop_request import stopping
 
 
 def read(pieces, position=0, **options):

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from shoal import LabelTask, simulate
-from shoal.process.simulating import long_table
+from shoal.process.simulation import long_table
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
 from shoal.studio.passwords import Password

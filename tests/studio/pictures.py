@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from shoal import simulate  # noqa: E402
-from shoal.process.simulating import long_table  # noqa: E402
+from shoal.process.simulation import long_table  # noqa: E402
 from studio.running import browser, running_studio  # noqa: E402
 
 PICTURES = ROOT / "docs" / "images"

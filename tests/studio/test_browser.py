@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from shoal import simulate, verify
-from shoal.process.simulating import long_table
+from shoal.process.simulation import long_table
 from studio.running import CHROMIUM, browser, running_studio
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path")

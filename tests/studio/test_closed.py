@@ -20,7 +20,7 @@ from closed.places import MINIMUM, candidate_of, closed, random_question, raw_pa
 from shoal.cli.app import run
 from shoal.closed import Count, Range
 from shoal.errors import ParameterError
-from shoal.studio import slowing
+from shoal.studio import rate_limit
 from shoal.studio.closed_app import ClosedSettings, build_closed
 from shoal.studio.limits import FORM_BYTES
 from shoal.studio.security import CONTENT_POLICY
@@ -139,7 +139,7 @@ class TestTokens:
         assert "A token that opens this service is needed" in answer.json()["detail"]
 
     def test_wrong_expired_and_revoked_ones_look_the_same(self, service, visitor, clock, monkeypatch):
-        monkeypatch.setattr(slowing, "CLIENT_FREE", 10**9)
+        monkeypatch.setattr(rate_limit, "CLIENT_FREE", 10**9)
         number, revoked = service.register.create("south", 30)
         _, expired = service.register.create("west", 1)
         service.register.revoke(number)
@@ -221,8 +221,8 @@ class TestDescription:
 
     @pytest.mark.parametrize("known", [True, False])
     def test_whatever_is_sent_there_is_no_server_error(self, service, known, monkeypatch):
-        monkeypatch.setattr(slowing, "CLIENT_FREE", 10**9)
-        monkeypatch.setattr(slowing, "ALL_FREE", 10**9)
+        monkeypatch.setattr(rate_limit, "CLIENT_FREE", 10**9)
+        monkeypatch.setattr(rate_limit, "ALL_FREE", 10**9)
         secret = service.register.create("north", 30)[1]
         host, token = {"Host": "127.0.0.1:8766"}, {"Authorization": f"Bearer {secret}"}
         app = build_closed(service, ClosedSettings())

@@ -13,7 +13,7 @@ from shoal.studio import connections
 from shoal.studio.command import listen
 from shoal.studio.context import Settings
 from shoal.studio.security import CONTENT_POLICY
-from shoal.studio.serving import configure
+from shoal.studio.server import configure
 
 
 async def answers(scope, receive, send):

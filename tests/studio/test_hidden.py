@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shoal import Microaggregation, publish, read_panel, simulate
-from shoal.process.simulating import long_table
+from shoal.process.simulation import long_table
 from shoal.studio.hidden import hidden_tables
 from studio.conftest import open_link, person
 

@@ -10,8 +10,8 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
 from shoal import simulate
-from shoal.process.simulating import long_table
-from shoal.studio import slowing
+from shoal.process.simulation import long_table
+from shoal.studio import rate_limit
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
 from shoal.studio.project import Project
@@ -29,8 +29,8 @@ def place(tmp_path_factory):
     """A studio, and the headers of a publisher, of an analyst and of nobody."""
     patch = pytest.MonkeyPatch()
     # Slowed, most log-ins would be answered before they are looked at.
-    patch.setattr(slowing, "CLIENT_FREE", 10**9)
-    patch.setattr(slowing, "ALL_FREE", 10**9)
+    patch.setattr(rate_limit, "CLIENT_FREE", 10**9)
+    patch.setattr(rate_limit, "ALL_FREE", 10**9)
     folder = tmp_path_factory.mktemp("openapi") / "project"
     project = Project(folder)
     long_table(simulate.occupancy(20, days=1, step="2h", seed=1)).write_csv(folder / "data/days.csv")

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import engines, reading
+from shoal.cli import engines, read_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
 
-@reading.reads()
+@read_options.reads()
 def anonymize(
     ctx: typer.Context,
     source: Annotated[
@@ -92,7 +92,7 @@ def anonymize(
     from shoal.process import anonymize_source, find_method
 
     chosen = build(find_method(method), method_options(ctx))
-    settings = reading.settings_of(ctx)
+    settings = read_options.settings_of(ctx)
     where = engines.engine_of(ctx)
     with steps() as progress:
         release = anonymize_source(

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
 
-@reading.reads()
+@read_options.reads()
 def attack(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
@@ -32,16 +32,16 @@ def attack(
         float | None, typer.Option(help="Exit 1 where an attack succeeds more often, at the end of its interval.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
-    policy: reading.Policy = None,
+    policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Attack a release as an outsider would and print what was learned. Every published series is a candidate.
 
     The table is read as for the release: the private folder remembers how, and options given here take its place.
     """
-    from shoal.process.attacking import attack_release
+    from shoal.process.release_attack import attack_release
 
-    settings = reading.settings_of(ctx)
+    settings = read_options.settings_of(ctx)
     if at_most is not None and not 0.0 <= at_most <= 1.0:
         raise ParameterError("--at-most is a share of the targets: 0 to 1.")
     with steps() as progress:

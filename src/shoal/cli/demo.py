@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Simulate 500 households, search, attack, check and publish to shoal-demo/ by a policy left beside it."""
     from shoal.cli.run import outcome_figures, print_outcome
-    from shoal.process.demonstrating import run_demo
+    from shoal.process.demo import run_demo
 
     with steps() as progress:
         outcome, policy = run_demo(out, k=k, seed=seed, steps=progress)

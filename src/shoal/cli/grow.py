@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
 
-@reading.reads(without=("layout", "sensitive", "other", "split", "sql"), missing="keep")
+@read_options.reads(without=("layout", "sensitive", "other", "split", "sql"), missing="keep")
 def grow(
     ctx: typer.Context,
     source: Annotated[Path, typer.Argument(help="A folder with one table per day, or a table that is appended to.")],
@@ -51,7 +51,7 @@ def grow(
     from shoal.methods import Microaggregation
     from shoal.process import publish_growing
 
-    settings = {"missing": "keep", **reading.settings_of(ctx)}
+    settings = {"missing": "keep", **read_options.settings_of(ctx)}
     with steps() as progress:
         summary = publish_growing(
             source,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.output import print_json, print_table, steps
 from shoal.errors import ParameterError
 
@@ -24,7 +24,7 @@ _OF_A_ROUND = {"source", "analyst", "next_", "as_json"}
 
 
 @label.command("export")
-@reading.reads(without=("quasi", "sensitive", "other"))
+@read_options.reads(without=("quasi", "sensitive", "other"))
 def export_(
     ctx: typer.Context,
     source: Annotated[
@@ -68,7 +68,7 @@ def export_(
     next_: Annotated[
         int | None, typer.Option("--next", help="Hand out the next so many pairs. Default: all that are fixed before.")
     ] = None,
-    policy: reading.Policy = None,
+    policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Write a task folder, and in it for-ANALYST: the only part to hand over.
@@ -95,7 +95,7 @@ def export_(
     else:
         folder = out
         refuse_folder(out)  # before anything is recorded
-        settings = reading.settings_of(ctx)
+        settings = read_options.settings_of(ctx)
         if k is not None and ledger is None:
             # What is shown is a release, and always on record.
             out.parent.mkdir(parents=True, exist_ok=True)

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.output import print_table, steps, write_new
 
 
-@reading.reads(without=reading.NOT_LOOKED_AT)
+@read_options.reads(without=read_options.NOT_LOOKED_AT)
 def look(
     ctx: typer.Context,
     source: Annotated[
@@ -31,7 +31,7 @@ def look(
 
     with steps() as progress:
         progress.start("looking")
-        found = look_at(source, **reading.settings_of(ctx))
+        found = look_at(source, **read_options.settings_of(ctx))
     if html is not None:
         write_new(html, found.to_html())
     if as_json:

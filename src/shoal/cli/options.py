@@ -50,7 +50,7 @@ def method_options(ctx: Any) -> dict[str, str]:
 
 def build(cls: Any, options: dict[str, str]) -> Any:
     """A method or guarantee from the text of its options."""
-    from shoal.process.building import build as build_from
+    from shoal.process.factory import build as build_from
 
     return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}")
 

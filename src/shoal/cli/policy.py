@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.output import print_json, write_new
 
 policy = typer.Typer(
@@ -19,7 +19,7 @@ policy = typer.Typer(
 
 
 @policy.command()
-@reading.reads(without=reading.NOT_LOOKED_AT)
+@read_options.reads(without=read_options.NOT_LOOKED_AT)
 def init(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="The table; whatever shoal look reads.")],
@@ -30,7 +30,7 @@ def init(
     """Look at a table and write what was found as a policy; read it before use."""
     from shoal.process.look import look
 
-    found = look(source, **reading.settings_of(ctx))
+    found = look(source, **read_options.settings_of(ctx))
     found.require_subjects()
     text = found.policy
     if out is None:
@@ -43,8 +43,8 @@ def init(
 @policy.command()
 def check(path: Annotated[Path, typer.Argument(help="The policy file.")]) -> None:
     """Read a policy and everything it names, without touching the data."""
-    from shoal.process.planning import plan_of
     from shoal.process.policy import load_policy
+    from shoal.process.policy_plan import plan_of
 
     n_points = plan_of(load_policy(path)).choices.n_points()
     print(f"{path}  reads as a policy: {n_points} point{'s' * (n_points != 1)} to try")

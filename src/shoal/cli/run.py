@@ -35,7 +35,7 @@ def run_policy_file(
     """
     from shoal.cli.sentences import warn_of_suppression
     from shoal.process.policy import load_policy
-    from shoal.process.running import NothingMeetsBothError, run_policy
+    from shoal.process.policy_run import NothingMeetsBothError, run_policy
 
     policy = load_policy(path)
     changed: dict[str, Any] = {}

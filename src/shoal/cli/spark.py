@@ -39,7 +39,7 @@ def stream_on_spark(
     ctx: typer.Context, method: Reposition, columns: StreamColumns, known: list[str] | None, steps: Watcher
 ) -> dict[str, Any]:
     """Run the stream; gives its summary."""
-    from shoal.process.spark_streaming import stream_events_on_spark
+    from shoal.process.spark_stream import stream_events_on_spark
 
     given = ctx.params
     if given["source"] == "-" or given["goes_on"]:

@@ -20,8 +20,8 @@ def trace(
 
     Rows may be missing, values rounded, pseudonyms replaced. Exit 1 where chance cannot be ruled out.
     """
-    from shoal.process.tracing import FALSE_ALARM
-    from shoal.process.tracing import trace as trace_copy
+    from shoal.process.trace import FALSE_ALARM
+    from shoal.process.trace import trace as trace_copy
 
     found = trace_copy(leaked, private)
     certain = [suspicion for suspicion in found if suspicion.is_certain]

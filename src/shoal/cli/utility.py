@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli import reading
+from shoal.cli import read_options
 from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
-    from shoal.process.measuring import Finding, Usefulness
+    from shoal.process.usefulness import Finding, Usefulness
 
 _OF = {"series": "series by series", "pooled": "all series in one", "all": "of the mean of all series"}
 
 
-@reading.reads()
+@read_options.reads()
 def utility(
     ctx: typer.Context,
     source: Annotated[
@@ -38,7 +38,7 @@ def utility(
         Path | None,
         typer.Option(metavar="DIR", help="The private folder kept with the release: it tells who is who."),
     ] = None,
-    policy: reading.Policy = None,
+    policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure what a release is still good for, against the originals.
@@ -48,9 +48,9 @@ def utility(
     Exit 1 when a limit, at_most or at_least of a measure, is not met. Figures are in three digits; limits are held
     against the exact ones.
     """
-    from shoal.process.measuring import asked_for, measure_release
+    from shoal.process.usefulness import asked_for, measure_release
 
-    settings = reading.settings_of(ctx)
+    settings = read_options.settings_of(ctx)
     wanted = [asked_for(text) for text in measure or ()]
     with steps() as progress:
         found = measure_release(source, folder, settings, wanted, private=private, steps=progress)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pyarrow as pa
 
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
-from shoal.engines.failing import WorkFailedError, told
 from shoal.engines.parts import (
     FilePart,
     MappedPart,
@@ -31,6 +30,7 @@ from shoal.engines.parts import (
     write_part,
 )
 from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
+from shoal.engines.work_errors import WorkFailedError, told
 from shoal.errors import InputError, ParameterError
 from shoal.files.scratch import ScratchFolder
 from shoal.read.locations import SourceFile, is_address, kind_of_bytes, locate, shown

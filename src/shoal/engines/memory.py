@@ -12,9 +12,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
-from shoal.engines.failing import guard
 from shoal.engines.local import parquet_files
 from shoal.engines.scatter import refuse_missing_keys
+from shoal.engines.work_errors import guard
 from shoal.errors import InputError
 from shoal.model import PanelShards
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Work
-from shoal.engines.failing import guard
+from shoal.engines.work_errors import guard
 from shoal.read.files import open_parquet as open_file
 from shoal.read.locations import local_file, locate
 

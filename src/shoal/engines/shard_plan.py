@@ -20,7 +20,7 @@ from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
 from shoal.engines.split_tree import Coordinates, SplitTree, learn_tree
-from shoal.engines.summing import add_up
+from shoal.engines.totals import add_up
 from shoal.engines.work import Chain, Columns, whole_keys
 from shoal.errors import ParameterError
 from shoal.features import Features, find_features

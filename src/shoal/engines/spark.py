@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import pyarrow as pa
 
 from shoal.engines.contract import MOST_COLLECTED, Blocks, Reading, Shared, Table, Work, refuse_large
-from shoal.engines.failing import carried, raise_carried
 from shoal.engines.scatter import refuse_missing_keys
 from shoal.engines.session import close as close_session
 from shoal.engines.session import session as new_session
 from shoal.engines.work import Chain, Columns
+from shoal.engines.work_errors import carried, raise_carried
 from shoal.errors import InputError
 
 if TYPE_CHECKING:

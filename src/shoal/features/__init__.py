@@ -6,11 +6,11 @@ on them; what is published are aggregates of the originals.
 """
 
 from shoal.features import interests
+from shoal.features.by_name import FeatureName, describe_features, find_features
 from shoal.features.centred import Centred
 from shoal.features.contract import Features
 from shoal.features.custom import Custom
 from shoal.features.deep_metric import DeepMetric
-from shoal.features.finding import FeatureName, describe_features, find_features
 from shoal.features.haar import Haar
 from shoal.features.kept import Kept, keep
 from shoal.features.learned import Learned

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.features.judging import conclude, refuse_seed
+from shoal.features.gain import conclude, refuse_seed
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs
 from shoal.features.learned import Inputs, Learned, inputs_of, map_inputs
 

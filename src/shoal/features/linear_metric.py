@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.features.judging import conclude, refuse_seed
+from shoal.features.gain import conclude, refuse_seed
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, one_thread, score
 from shoal.features.learned import Inputs, Learned, inputs_of
 from shoal.features.linear_objectives import SOLVERS

@@ -3,8 +3,9 @@
 The publisher is trusted, the analyst is not: nothing in a `LabelTask` comes from unprotected data.
 """
 
+from shoal.labels.advice import Advice, advice
 from shoal.labels.agreement import Agreement, Share, agreement, consistency
-from shoal.labels.comparing import Compared, compare
+from shoal.labels.comparison import Compared, compare
 from shoal.labels.files import (
     export_pairs,
     load_asked,
@@ -15,14 +16,13 @@ from shoal.labels.files import (
     store_labels,
 )
 from shoal.labels.labels import Answer, Label, Labels, labelled_pairs
-from shoal.labels.learning import CurvePoint, curve, learn
+from shoal.labels.metric import CurvePoint, curve, learn
 from shoal.labels.questions import DEFAULT_QUESTION, Choice, Question
 from shoal.labels.rounds import HandedOut, TakenIn, build_task, hand_out, is_task, learn_from, take_in
 from shoal.labels.sentences import CURVES, NEXT_RELEASE, PAIRS
 from shoal.labels.shown import MULTIPLE, copies
-from shoal.labels.stopping import Advice, advice
-from shoal.labels.storing import refuse_folder
 from shoal.labels.task import LabelTask
+from shoal.labels.task_folder import refuse_folder
 
 __all__ = [
     "CURVES",

@@ -12,6 +12,7 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.features import Learned
+from shoal.labels.advice import Advice, advice
 from shoal.labels.agreement import Agreement, Share, agreement, consistency
 from shoal.labels.files import (
     export_pairs,
@@ -24,11 +25,10 @@ from shoal.labels.files import (
     store_labels,
 )
 from shoal.labels.labels import Labels
-from shoal.labels.learning import CurvePoint, Metric, curve, learn
+from shoal.labels.metric import CurvePoint, Metric, curve, learn
 from shoal.labels.shown import MULTIPLE
-from shoal.labels.stopping import Advice, advice
-from shoal.labels.storing import FILE_NAME
 from shoal.labels.task import LabelTask
+from shoal.labels.task_folder import FILE_NAME
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.read import read_panel
 from shoal.release.certificate import FILE_NAME as RELEASE

@@ -23,7 +23,7 @@ from shoal.ledger.file import record_shown
 from shoal.methods import Microaggregation
 from shoal.model import Candidate, Guarantee, Panel, Verdict
 from shoal.release import load_release, verify
-from shoal.release.certifying import time_part
+from shoal.release.certification import time_part
 
 Source = Literal["presanitised", "public", "released"]
 PUBLIC: Source = "public"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features import ShownGroups
-from shoal.labels.choosing import choose_next
+from shoal.labels.next_pair import choose_next
 from shoal.labels.questions import (
     DEFAULT_QUESTION,
     Asking,
@@ -164,7 +164,7 @@ class LabelTask:
     @classmethod
     def load(cls, folder: str | Path) -> LabelTask:
         """Open a saved task, if its files are unchanged and its guarantee holds on the curves in them."""
-        from shoal.labels.storing import read_task
+        from shoal.labels.task_folder import read_task
 
         return cls._of(*read_task(Path(folder)))
 
@@ -173,7 +173,7 @@ class LabelTask:
 
         Of a pre-sanitised task also `shown.json`, for its owner alone: who stands behind which curve, hashed.
         """
-        from shoal.labels.storing import write_task
+        from shoal.labels.task_folder import write_task
 
         return write_task(self._shown, self._asking, self._groups, Path(folder))
 
@@ -278,7 +278,7 @@ class LabelTask:
     @property
     def certificate(self) -> dict[str, Any]:
         """What `task.json` says."""
-        from shoal.labels.storing import certify
+        from shoal.labels.task_folder import certify
 
         return certify(self._shown, self._asking)
 

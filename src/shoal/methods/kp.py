@@ -14,7 +14,7 @@ from shoal.guarantees import KPAnonymity, LDiversity
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.kp_clusters import split_sets
 from shoal.kernels.kp_groups import boxes_of, form_groups
-from shoal.kernels.kp_joining import join_bad_leaves
+from shoal.kernels.kp_leftovers import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions

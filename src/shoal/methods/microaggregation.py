@@ -35,7 +35,7 @@ from shoal.methods.aggregates import (
     largest_likeness,
     round_values,
 )
-from shoal.methods.grouping import Algorithm, Grouping
+from shoal.methods.algorithms import Algorithm, Grouping
 from shoal.methods.strata import strata_of
 from shoal.methods.threads import check_threads
 from shoal.model import (

@@ -19,7 +19,7 @@ from shoal.methods.event_parts import concat
 from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
 from shoal.methods.reposition_costs import delay_costs, suppression_costs
-from shoal.methods.repositioning import Eligible, Repositioning
+from shoal.methods.reposition_window import Eligible, Repositioning
 from shoal.model import Described, Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME

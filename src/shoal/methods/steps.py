@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
-from shoal.methods.unfolding import curves_of_first, groups_of_first, row_of_first, working_panel
+from shoal.methods.first_panel import curves_of_first, groups_of_first, row_of_first, working_panel
 from shoal.model import Candidate, Guarantee, Method, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
 
 # Their output must be made of readings as they were measured, or nothing may come after it.

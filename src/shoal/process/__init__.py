@@ -4,40 +4,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.process.anonymizing import anonymize_source
-    from shoal.process.asking import Answer, ask
+    from shoal.process.anonymization import anonymize_source
     from shoal.process.catalogue import Entry, find_guarantee, find_method
-    from shoal.process.demonstrating import run_demo
-    from shoal.process.growing import publish_growing
+    from shoal.process.demo import run_demo
+    from shoal.process.event_stream import StreamColumns, stream_events
+    from shoal.process.growth import publish_growing
     from shoal.process.policy import load_policy, parse_policy
-    from shoal.process.publishing import publish, render_report
+    from shoal.process.policy_run import run_policy
+    from shoal.process.publication import publish, render_report
+    from shoal.process.question import Answer, ask
     from shoal.process.result import Result, anonymize
-    from shoal.process.running import run_policy
     from shoal.process.search import Frontier
-    from shoal.process.simulating import simulate_table
-    from shoal.process.streaming import StreamColumns, stream_events
+    from shoal.process.simulation import simulate_table
 
 # Each name is loaded when it is first used: a look at a table needs no kernels.
 _HOMES = {
-    "Answer": "shoal.process.asking",
+    "Answer": "shoal.process.question",
     "Entry": "shoal.process.catalogue",
     "Frontier": "shoal.process.search",
     "Result": "shoal.process.result",
-    "StreamColumns": "shoal.process.streaming",
+    "StreamColumns": "shoal.process.event_stream",
     "anonymize": "shoal.process.result",
-    "anonymize_source": "shoal.process.anonymizing",
-    "ask": "shoal.process.asking",
+    "anonymize_source": "shoal.process.anonymization",
+    "ask": "shoal.process.question",
     "find_guarantee": "shoal.process.catalogue",
     "find_method": "shoal.process.catalogue",
     "load_policy": "shoal.process.policy",
     "parse_policy": "shoal.process.policy",
-    "publish": "shoal.process.publishing",
-    "publish_growing": "shoal.process.growing",
-    "render_report": "shoal.process.publishing",
-    "run_demo": "shoal.process.demonstrating",
-    "run_policy": "shoal.process.running",
-    "simulate_table": "shoal.process.simulating",
-    "stream_events": "shoal.process.streaming",
+    "publish": "shoal.process.publication",
+    "publish_growing": "shoal.process.growth",
+    "render_report": "shoal.process.publication",
+    "run_demo": "shoal.process.demo",
+    "run_policy": "shoal.process.policy_run",
+    "simulate_table": "shoal.process.simulation",
+    "stream_events": "shoal.process.event_stream",
 }
 
 __all__ = [

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from shoal.engines.by_name import open_local, open_spark
 from shoal.engines.contract import Engine
 from shoal.engines.memory import Memory
-from shoal.engines.opening import open_local, open_spark
 from shoal.model import Panel, PanelShards
 from shoal.process.policy.schema import EnginePart
 from shoal.read import read_panel

@@ -14,7 +14,7 @@ from shoal.features import Kept, find_features
 from shoal.features import keep as kept_features
 from shoal.model import Candidate, CandidateShards, Measure, Panel, PanelShards, Release, Score
 from shoal.model.watcher import Watcher
-from shoal.process.measuring import Asked
+from shoal.process.usefulness import Asked
 from shoal.utility import InformationLoss, InterestLoss, PeakHeightError, PeakTimeError
 
 Keep = str | Mapping[str, Any] | Kept | Iterable[str | Mapping[str, Any]]

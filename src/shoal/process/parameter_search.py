@@ -13,15 +13,15 @@ from shoal.methods import Microaggregation
 from shoal.methods.altered import SECRET
 from shoal.model import Guarantee, Method
 from shoal.process.keep import Keep, apply_keep
-from shoal.process.planning import build_attacks, build_measures, is_by_mechanism
 from shoal.process.policy.schema import Adversary, Policy, Require, Search
+from shoal.process.policy_plan import build_attacks, build_measures, is_by_mechanism
 from shoal.process.progress import steps
 from shoal.process.result import Result, check_reading, check_result, make_result, needed_columns, read_data
 from shoal.process.search import Frontier, Point
 from shoal.process.search import search as search_points
 from shoal.process.search.frontier import Limits
 from shoal.process.search.points import MOST_POINTS, Choices
-from shoal.process.search.searching import Plan
+from shoal.process.search.trials import Plan
 from shoal.release import ReleaseOptions
 from shoal.release.suppression import LIMIT
 

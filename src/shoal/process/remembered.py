@@ -11,9 +11,9 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Panel, Release
-from shoal.process.matching import map_of
+from shoal.process.private_map import map_of
 from shoal.read.options import different_options, given_options
-from shoal.release.certifying import keyed_digest
+from shoal.release.certification import keyed_digest
 from shoal.release.private import data_digest, read_input_key, write_privately
 
 

@@ -40,12 +40,12 @@ from shoal.model.frame_shape import FrameShape
 from shoal.model.html import html_grid, html_table
 from shoal.model.watcher import Watcher, silent
 from shoal.model.words import number, percent
-from shoal.process.building import build
 from shoal.process.catalogue import find_in, named_in
+from shoal.process.factory import build
 from shoal.process.keep import Keep, apply_keep, scores_of
-from shoal.process.measuring import PURPOSES, scores_by_purpose
 from shoal.process.progress import steps
-from shoal.process.publishing import publish, shown_figures
+from shoal.process.publication import publish, shown_figures
+from shoal.process.usefulness import PURPOSES, scores_by_purpose
 from shoal.read import read_panel
 from shoal.release import ReleaseOptions
 from shoal.release.forms import form_of

@@ -5,13 +5,13 @@ and a shape is what its word says. To ask many questions of the same data, `prep
 """
 
 from shoal.queries.combined import Combined
-from shoal.queries.drawing import Kind, random_queries
 from shoal.queries.estimation import Estimation, complete, estimate
 from shoal.queries.estimation_quality import EstimationQuality, judge_estimation
 from shoal.queries.pattern_range import Difference, PatternRange, Ratio
 from shoal.queries.pattern_similarity import PatternSimilarity
 from shoal.queries.prepared import Data, Prepared, prepare
 from shoal.queries.query import Query
+from shoal.queries.random_queries import Kind, random_queries
 from shoal.queries.random_windows import random_windows
 from shoal.queries.range_count import RangeCount
 from shoal.queries.tabular import count_in_table

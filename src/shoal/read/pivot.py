@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, make_buckets, require_even
 from shoal.read.autumn import Autumn
+from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
 from shoal.read.draft import Draft
-from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import conflicts, refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, ParameterError
 from shoal.model.names import text_of
 from shoal.read.align import Exact, Rules, make_buckets, require_even
+from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Plan
 from shoal.read.draft import Draft
-from shoal.read.gathering import Gathered, require_step
 from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
 from shoal.read.repeats import Duplicates

@@ -3,7 +3,7 @@
 from shoal.release.certificate import Certificate
 from shoal.release.folder import check_target
 from shoal.release.gate import release_candidate
-from shoal.release.loading import load_release
+from shoal.release.opened import load_release
 from shoal.release.options import ReleaseOptions
 from shoal.release.verification import Verification, verify
 

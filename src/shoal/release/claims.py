@@ -10,7 +10,7 @@ from shoal.model import Envelopes, EventTables, Profiles, Published, Suppression
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES, NAME_LENGTH
 from shoal.release.canonical import count_odd_names
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, PUBLISHERS_WORDS, Certificate, GuaranteePart
-from shoal.release.certifying import time_part
+from shoal.release.certification import time_part
 from shoal.release.form import Form
 from shoal.release.suppression import readers_figures
 

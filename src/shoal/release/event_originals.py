@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.guarantees.event_groups import event_groups
-from shoal.kernels.covering import NOWHERE, TWICE, boxes_of_rows
+from shoal.kernels.boxes import NOWHERE, TWICE, boxes_of_rows
 from shoal.model import EventTables, PrivateEvents
 from shoal.model.event_kinds import as_text, coarse_names, is_number, plain_types
 from shoal.model.event_tables import COUNT, GROUP, TIME

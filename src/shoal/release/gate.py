@@ -38,14 +38,14 @@ from shoal.model.joined import draw_from
 from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.release import certificate as cert
 from shoal.release.agreement import new_salt, recipient_key, write_agreement
-from shoal.release.certifying import certified_figures, certify, input_part, time_part, withheld, write_certificate
+from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
 from shoal.release.folder import check_target, folder_beside, whole_folder
 from shoal.release.forms import form_of
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, odd_dates
-from shoal.release.loading import ShardedRelease
+from shoal.release.opened import ShardedRelease
 from shoal.release.openness import EVENTS, affordable, open_bits, tell_what_may_be_told
 from shoal.release.options import ReleaseOptions
 from shoal.release.private import (

@@ -21,7 +21,7 @@ from shoal.files.durable import sync
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Guarantee, Panel
 from shoal.model.joined import join_candidates
 from shoal.release import certificate as cert
-from shoal.release.certifying import time_part
+from shoal.release.certification import time_part
 from shoal.release.files import FileFormat, NotAPanelError
 from shoal.release.forms import form_of
 from shoal.release.lint import Finding, Written, lint

@@ -19,7 +19,7 @@ from shoal.read.columns import find_column
 from shoal.read.files import kind_of, read_header
 from shoal.read.tables import plain
 from shoal.streams.blocks import Block, Position, with_malformed
-from shoal.streams.stopping import Stop
+from shoal.streams.stop_request import Stop
 
 POLL_SECONDS = 1.0
 _ROWS = 1 << 14

@@ -16,7 +16,6 @@ from shoal.methods import Microaggregation
 from shoal.methods.aggregates import aggregate_groups, round_values
 from shoal.model import Candidate, Panel, Private, Recipe
 from shoal.streams.incremental_cells import form_cells
-from shoal.streams.incremental_joining import join_thin
 from shoal.streams.incremental_panels import (
     columns_of,
     digest_of,
@@ -26,6 +25,7 @@ from shoal.streams.incremental_panels import (
     told,
     with_readings,
 )
+from shoal.streams.thin_cells import join_thin
 
 _AGGREGATES = ("mean", "trimmed-mean")
 

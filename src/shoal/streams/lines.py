@@ -7,7 +7,7 @@ import select
 from collections.abc import Iterator, Sequence
 
 from shoal.streams.blocks import Block, Position, parse_lines
-from shoal.streams.stopping import Stop
+from shoal.streams.stop_request import Stop
 
 _BLOCK = 1 << 20
 """Bytes per block where more are waiting than that."""

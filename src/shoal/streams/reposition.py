@@ -10,7 +10,7 @@ import polars as pl
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.methods import Reposition
-from shoal.methods.repositioning import Eligible
+from shoal.methods.reposition_window import Eligible
 from shoal.model import EventTables
 from shoal.model.event_kinds import coarse_names, is_number
 from shoal.model.event_tables import COUNT, GROUP, TIME

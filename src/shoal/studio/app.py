@@ -14,13 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from shoal.errors import GuaranteeNotMetError, ShoalError
-from shoal.studio import assets, entrance, home, label, learning, releases, tables, tasks
+from shoal.studio import assets, home, label, login, metrics, releases, tables, tasks
 from shoal.studio.context import LogInNeeded, Studio
 from shoal.studio.limits import BodyLimit
-from shoal.studio.rendering import plain_page
+from shoal.studio.pages import plain_page
 from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
 
-ROOMS = (assets, entrance, label, home, tables, tasks, learning, releases)
+ROOMS = (assets, login, label, home, tables, tasks, metrics, releases)
 API = "/label/api/"
 NOT_SHOWN = "This task cannot be shown at the moment. Ask whoever sent you the link."
 FAILED = "What had been saved is still there. The place of the failure is logged, nothing else of it."

@@ -37,7 +37,7 @@ def studio(
     from shoal.studio.context import Settings, Studio
     from shoal.studio.passwords import find_password
     from shoal.studio.project import Project
-    from shoal.studio.serving import serve
+    from shoal.studio.server import serve
 
     settings = Settings(host=host, password=find_password(password_file), public_url=public_url)
     with listen(host, port) as listener:

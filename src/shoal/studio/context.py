@@ -14,10 +14,10 @@ from shoal.studio.jobs import Jobs
 from shoal.studio.limits import UPLOAD_BYTES, UPLOAD_PATH
 from shoal.studio.passwords import Password
 from shoal.studio.project import Project
+from shoal.studio.rate_limit import Slowing
 from shoal.studio.reached import Reached
 from shoal.studio.security import SAFE_METHODS, same
 from shoal.studio.sessions import Session, Sessions
-from shoal.studio.slowing import Slowing
 from shoal.studio.tokens import Clock, Links, new_secret
 
 CSRF_HEADER = "X-CSRF-Token"

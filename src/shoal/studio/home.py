@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from shoal.studio.context import InStudio, Publisher, Studio
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 
 router = APIRouter()
 

@@ -17,9 +17,9 @@ from pydantic import BaseModel, Field
 from shoal.labels import CURVES
 from shoal.model.sentence import said
 from shoal.studio.answers import Standing
+from shoal.studio.charts import axis_of, draw_pair
 from shoal.studio.context import Analyst, InStudio, Studio
-from shoal.studio.drawing import axis_of, draw_pair
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 from shoal.studio.sessions import Session
 
 router = APIRouter()

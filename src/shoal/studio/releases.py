@@ -23,7 +23,7 @@ from shoal.studio.context import InStudio, Publisher
 from shoal.studio.hidden import protecting, refuse_renamed
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 from shoal.studio.sentences import FOLDER, GROUPED, VERDICT
 
 router = APIRouter()

@@ -60,7 +60,7 @@ def start(
     from shoal.closed import Closed
     from shoal.studio.closed_app import ClosedSettings, build_closed
     from shoal.studio.command import listen
-    from shoal.studio.serving import address_of, answer
+    from shoal.studio.server import address_of, answer
 
     settings = ClosedSettings(host=host, public_url=public_url, others=let_others_in)
     closed = Closed(_closed_folder(folder))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from shoal.errors import ParameterError, ShoalError
 from shoal.studio.context import CSRF_FIELD, CSRF_HEADER, InStudio, Publisher, Studio
 from shoal.studio.names import TABLE
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 from shoal.studio.security import same
 from shoal.studio.uploads import receive_table
 

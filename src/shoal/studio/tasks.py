@@ -20,12 +20,12 @@ from shoal.labels import (
     consistency,
 )
 from shoal.model.sentence import said
+from shoal.studio.charts import draw_lines
 from shoal.studio.context import InStudio, Publisher, Studio
-from shoal.studio.drawing import draw_lines
 from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, Slug, TableName
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 from shoal.studio.sessions import Session
 
 router = APIRouter()

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.local import parquet_files
-from shoal.engines.reading.assembling import (
+from shoal.engines.reading.first import First, count_series, look, refuse_numbers
+from shoal.engines.reading.gaps import Instants, Totals, totals
+from shoal.engines.reading.segments import (
     Assemble,
     Grid,
     LongColumns,
@@ -19,18 +21,16 @@ from shoal.engines.reading.assembling import (
     segment_schema,
     static_name,
 )
-from shoal.engines.reading.first import First, count_series, look, refuse_numbers
-from shoal.engines.reading.gaps import Instants, Totals, totals
 from shoal.engines.reading.static import as_names, kept_as
 from shoal.engines.reading.summary import HELPERS
 from shoal.engines.rows import ID, ROW, SERIES, SUBJECT
 from shoal.engines.work import Chain
 from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, count_irregular, make_buckets, require_even
+from shoal.read.buckets import require_step
 from shoal.read.cells import refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
-from shoal.read.gathering import require_step
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts
 from shoal.read.series import read_ids

@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine
-from shoal.engines.reading.assembling import LongColumns, as_texts, numbers_of, static_name
 from shoal.engines.reading.first import count_series, look, refuse_numbers
 from shoal.engines.reading.gaps import Instants, totals
 from shoal.engines.reading.long import (
@@ -19,6 +18,7 @@ from shoal.engines.reading.long import (
     refuse_types,
     refuse_without_subject,
 )
+from shoal.engines.reading.segments import LongColumns, as_texts, numbers_of, static_name
 from shoal.engines.reading.static import Entries, kept_as, one_entry_each
 from shoal.engines.reading.summary import HELPERS, counted
 from shoal.engines.rows import ID, ROW, SUBJECT, pack

@@ -25,7 +25,7 @@ from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.files.durable import sync
 from shoal.streams.checkpoint import Checkpoint, different, read_checkpoints, write_checkpoint
 from shoal.streams.output import complete_summary, write_summary
-from shoal.streams.stopping import Stop
+from shoal.streams.stop_request import Stop
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

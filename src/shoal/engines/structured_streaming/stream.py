@@ -32,7 +32,7 @@ from shoal.errors import InputError, ParameterError, ReleaseError
 from shoal.methods import Reposition
 from shoal.streams.checkpoint import locked
 from shoal.streams.output import check_new
-from shoal.streams.stopping import stopping
+from shoal.streams.stop_request import stopping
 from shoal.streams.terms import check_terms, method_terms
 
 if TYPE_CHECKING:

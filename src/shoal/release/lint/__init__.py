@@ -1,7 +1,7 @@
 """The side-channel lint: what a release would tell beside what it is meant to tell. One file per rule."""
 
+from shoal.release.lint.all_rules import RULES, check_accepted, lint, settle
 from shoal.release.lint.finding import Finding
-from shoal.release.lint.linting import RULES, check_accepted, lint, settle
 from shoal.release.lint.written import Crowd, Written
 
 __all__ = ["RULES", "Crowd", "Finding", "Written", "check_accepted", "lint", "settle"]

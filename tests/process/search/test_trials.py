@@ -8,9 +8,9 @@ import pytest
 from shoal import Microaggregation, Panel
 from shoal.attacks import KnownTotals
 from shoal.model import Attack, Interval, Risk
-from shoal.process.planning import plan_of
 from shoal.process.policy import parse_policy
-from shoal.process.search.searching import Plan, draw_sample, evaluate, halves, search
+from shoal.process.policy_plan import plan_of
+from shoal.process.search.trials import Plan, draw_sample, evaluate, halves, search
 from shoal.utility import InformationLoss
 
 

@@ -15,7 +15,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
 from shoal.model.watcher import Watcher, silent
-from shoal.process.judging import attack_all, bound_of, view
+from shoal.process.assessment import attack_all, bound_of, view
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
 from shoal.process.search.points import Choices

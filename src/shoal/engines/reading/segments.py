@@ -25,8 +25,8 @@ from shoal.engines.reading.tally import TALLY, Tally, add_up
 from shoal.engines.rows import ID, pack
 from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.read.align import Buckets
+from shoal.read.buckets import Gathered
 from shoal.read.clock import Clock
-from shoal.read.gathering import Gathered
 from shoal.read.numbers import NumberColumn
 from shoal.read.quantities import By
 from shoal.read.repeats import Duplicates, settle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shoal.labels.agreement import consistency
 from shoal.labels.labels import Labels
-from shoal.labels.learning import CurvePoint
+from shoal.labels.metric import CurvePoint
 
 FEWEST = 50
 """Decided answers before which nothing is said."""

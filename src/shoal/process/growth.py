@@ -14,7 +14,7 @@ from shoal.errors import ParameterError, ReleaseError
 from shoal.methods import Microaggregation
 from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
-from shoal.process.publishing import publish
+from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.stretches import Arrived, name_of, stretches
 from shoal.read.options import given_options

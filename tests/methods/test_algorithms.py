@@ -81,7 +81,7 @@ def test_the_index_and_the_plain_kernel_publish_the_same(rng, monkeypatch):
     panel = Panel(rng.normal(size=(300, 5)))
     mdav = Microaggregation(k=5, algorithm="mdav")
     plain = mdav.anonymize(panel).values
-    monkeypatch.setattr("shoal.methods.grouping.INDEX_ROWS", 100)
+    monkeypatch.setattr("shoal.methods.algorithms.INDEX_ROWS", 100)
     monkeypatch.setattr("shoal.kernels.fast_mdav.SMALL", 100)
     assert_array_equal(mdav.anonymize(panel).values, plain)
 
@@ -94,7 +94,7 @@ def test_the_default_refines_only_where_it_is_cheap_and_possible(rng, monkeypatc
     values[3, 1] = np.nan
     for other in (Panel(values), Panel(panel.values, subjects=np.repeat(range(20), 3))):
         assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
-    monkeypatch.setattr("shoal.methods.grouping.CHEAP_GROUPS", 19)
+    monkeypatch.setattr("shoal.methods.algorithms.CHEAP_GROUPS", 19)
     assert_array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
 
 

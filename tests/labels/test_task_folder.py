@@ -117,7 +117,7 @@ def test_nothing_is_left_of_a_task_that_could_not_be_written(task, tmp_path, mon
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("shoal.labels.storing.write_blocks", fail)
+    monkeypatch.setattr("shoal.labels.task_folder.write_blocks", fail)
     with pytest.raises(InputError, match="No space left on device"):
         task.save(tmp_path / "task")
     assert list(tmp_path.iterdir()) == []

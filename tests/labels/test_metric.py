@@ -10,7 +10,7 @@ from shoal import Microaggregation, Panel
 from shoal.errors import ParameterError
 from shoal.features import LinearMetric
 from shoal.labels import Label, Labels, LabelTask, curve, labelled_pairs, learn, learning
-from shoal.labels.learning import _sizes
+from shoal.labels.metric import _sizes
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Envelopes, Events, EventTables, Panel, Profiles, Release
-from shoal.process.matching import read_map
+from shoal.process.private_map import read_map
 from shoal.process.remembered import Reading
 from shoal.read import read_events, read_panel
 

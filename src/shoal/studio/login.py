@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
 from shoal.studio.context import InStudio, Publisher, Studio, require_csrf
-from shoal.studio.rendering import page, plain_page
+from shoal.studio.pages import page, plain_page
 from shoal.studio.security import is_foreign, same
 from shoal.studio.sessions import csrf_token
 from shoal.studio.tokens import fingerprint, new_secret

@@ -13,7 +13,7 @@ from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
 from shoal.process.keep import Keep, apply_keep, kept_by, measures_of, scores_of, with_comparison
 from shoal.process.policy.schema import EnginePart
-from shoal.process.publishing import publish
+from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.read import read_events
 from shoal.read.calendar import CALENDAR

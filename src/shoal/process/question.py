@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.model import Envelopes, EventTables
-from shoal.process.asking_events import window_query
+from shoal.process.event_question import window_query
 from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, Query, RangeCount, count_in_table
 from shoal.queries.instants import Instant, as_instant, as_stored
 from shoal.release import load_release

@@ -10,13 +10,13 @@ from shoal import utility as utility_room
 from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy
 from shoal.model import Attack, Guarantee, Risk
-from shoal.process.building import build
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
+from shoal.process.factory import build
 from shoal.process.keep import apply_keep, publish_columns
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits
 from shoal.process.search.points import Choices, choices_of
-from shoal.process.search.searching import Plan
+from shoal.process.search.trials import Plan
 
 
 def plan_of(policy: Policy) -> Plan:

@@ -11,18 +11,18 @@ import numpy as np
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release, Role, Roles
 from shoal.model.watcher import Watcher, silent, tell
+from shoal.process.assessment import curve_of
 from shoal.process.engine import panel_on
-from shoal.process.exporting import agreement_of, exporting, refuse_export
-from shoal.process.judging import curve_of
+from shoal.process.export import agreement_of, exporting, refuse_export
 from shoal.process.keep import scores_of, with_comparison
-from shoal.process.measuring import scores_by_purpose
-from shoal.process.planning import plan_of
 from shoal.process.policy import Policy
-from shoal.process.publishing import publish
+from shoal.process.policy_plan import plan_of
+from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.search import Frontier, search
 from shoal.process.search.frontier import rough
-from shoal.process.search.searching import Plan, halves
+from shoal.process.search.trials import Plan, halves
+from shoal.process.usefulness import scores_by_purpose
 from shoal.read.columns import find_column
 from shoal.read.locations import is_address
 from shoal.read.sources import open_table

@@ -11,7 +11,7 @@ from shoal.engines.structured_streaming import reposition_stream
 from shoal.engines.structured_streaming.source import arriving_files
 from shoal.methods.reposition import Reposition
 from shoal.model.watcher import Watcher, silent
-from shoal.process.streaming import StreamColumns
+from shoal.process.event_stream import StreamColumns
 
 
 def stream_events_on_spark(

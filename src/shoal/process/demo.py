@@ -8,8 +8,8 @@ from shoal import simulate
 from shoal.errors import ReleaseError
 from shoal.model.watcher import Watcher, silent
 from shoal.process.policy import parse_policy
-from shoal.process.running import Outcome, run_policy
-from shoal.process.simulating import long_table
+from shoal.process.policy_run import Outcome, run_policy
+from shoal.process.simulation import long_table
 from shoal.release import check_target
 
 DEMO_FOLDER = Path("shoal-demo")

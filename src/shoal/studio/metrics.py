@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 from shoal.errors import ParameterError
 from shoal.features import interests
 from shoal.labels import Labels, advice, compare, curve, learn, load_asked, store_labels
+from shoal.studio.charts import draw_bars
 from shoal.studio.context import InStudio, Publisher, Studio
-from shoal.studio.drawing import draw_bars
 from shoal.studio.jobs import Progress
 from shoal.studio.names import SLUG, TableName
-from shoal.studio.rendering import page
+from shoal.studio.pages import page
 
 router = APIRouter()
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from naive.covering import naive_boxes
-from shoal.kernels.covering import boxes_of_rows
+from shoal.kernels.boxes import boxes_of_rows
 
 RANK = st.integers(0, 4)
 

@@ -10,7 +10,7 @@ from shoal import Panel, simulate
 from shoal.errors import ParameterError
 from shoal.features.interests import Segment, distances
 from shoal.labels import Label, Labels, LabelTask, learn
-from shoal.labels.choosing import _spread
+from shoal.labels.next_pair import _spread
 
 
 @pytest.fixture(scope="module")

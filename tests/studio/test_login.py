@@ -7,8 +7,8 @@ import pytest
 from shoal.errors import InputError, ParameterError
 from shoal.studio.context import Settings, Studio
 from shoal.studio.passwords import Password, find_password
+from shoal.studio.rate_limit import ALL_FREE, CLIENT_FREE, CLIENT_LONGEST, FORGET_SECONDS, MOST_CLIENTS, Slowing
 from shoal.studio.sessions import MOST_OF_A_LINK, csrf_token
-from shoal.studio.slowing import ALL_FREE, CLIENT_FREE, CLIENT_LONGEST, FORGET_SECONDS, MOST_CLIENTS, Slowing
 from studio.conftest import PASSWORD, open_link, person
 
 

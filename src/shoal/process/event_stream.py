@@ -26,7 +26,7 @@ from shoal.streams.lines import Lines
 from shoal.streams.output import Totals, check_new, complete_summary, summarise
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
-from shoal.streams.stopping import Stop, stopping
+from shoal.streams.stop_request import Stop, stopping
 from shoal.streams.terms import check_terms, method_terms, read_duration
 
 _STEPS = 20

@@ -12,9 +12,9 @@ from shoal import utility
 from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Score
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.building import build
 from shoal.process.catalogue import find_in
-from shoal.process.comparing import Compared, compare
+from shoal.process.comparison import Compared, compare
+from shoal.process.factory import build
 from shoal.release import load_release
 
 MEASURES: tuple[type[Measure], ...] = tuple(getattr(utility, name) for name in utility.__all__)
