@@ -120,6 +120,11 @@ def test_nothing_is_proven_where_rows_may_be_told_apart_otherwise(changes):
     assert lights(facts_of(certificate))[0]["figure"] == ""
 
 
+def test_published_attributes_are_part_of_what_is_alike():
+    columns = {"published": ["id", "time", "value", "tariff"], "channels": ["kwh"], "attributes": {"tariff": "text"}}
+    assert lights(facts_of(one_series_each() | {"columns": columns}))[0]["figure"] == "at most 8.3 %"
+
+
 def test_a_guarantee_that_does_not_hold_proves_nothing():
     certificate = one_series_each()
     certificate["guarantees"][0]["verdict"]["holds"] = False

@@ -35,7 +35,8 @@ class Bound(Sentence[Facts]):
 
 def _hides_rows(facts: Facts) -> bool:
     """Whether rows that look alike cannot be told apart by names, other columns, or several rows of one subject."""
-    by_value = len(listed(facts.columns.get("channels"))) if facts.form == "values" else 0
+    # Published attributes are part of what is counted as alike.
+    by_value = len(listed(facts.columns.get("channels"))) + len(mapping(facts.columns.get("attributes")))
     expected = {"values": 2 + by_value, "envelopes": 6}.get(facts.form)
     only_these = len(listed(facts.columns.get("published"))) == expected and not facts.columns.get("sensitive")
     return facts.pseudonyms == "random" and not facts.has_several_series and only_these
