@@ -45,7 +45,7 @@ class ByEngine(LoadScopeScheduling):
             return nodeid
         if file.endswith("test_sentences.py"):
             return "sentences"
-        on = re.search(r"[[_-](spark|cluster)", test) if "engines/" in file else None
+        on = re.search(r"[\[_-](spark|cluster)", test) if "engines/" in file else None
         return "on Spark" if on or file.endswith("test_structured_streaming.py") else file
 
 

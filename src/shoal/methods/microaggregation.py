@@ -203,8 +203,6 @@ class Microaggregation(Method):
         if self.within is not None and self.stratum is None:
             plain["within"] = "groups shown to analysts"
         plain |= {"attributes": list(self.attributes)}
-        if not self.attributes:
-            del plain["attributes"]
         return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
 
     @property
