@@ -204,7 +204,7 @@ def release_candidate(
             _keep_map(map_place, candidate, key, kept, in_parts=in_parts)
     if suppression.values and private is not None:
         write_privately(private / f"suppression-{data_sha256[:16]}.csv", table_by_value(suppression))
-    if told.measured and private is not None:
+    if any(told.measured.values()) and private is not None:
         keep_measured(private, data_sha256, told.measured)
     return _release(Path(to), final, candidate, key, suppression, told.measured)
 
