@@ -9,7 +9,7 @@ from label_samples import fully_answered, telling_panel
 from shoal import Microaggregation, Panel
 from shoal.errors import ParameterError
 from shoal.features import LinearMetric
-from shoal.labels import Label, Labels, LabelTask, curve, labelled_pairs, learn, learning
+from shoal.labels import Label, Labels, LabelTask, curve, labelled_pairs, learn, metric
 from shoal.labels.metric import _sizes
 
 
@@ -92,7 +92,7 @@ class TestCurve:
             seen.append((train, held))
             return held.distances(held.series)
 
-        monkeypatch.setattr(learning, "_linear", lambda method, pairs: spy)
+        monkeypatch.setattr(metric, "_linear", lambda method, pairs: spy)
         points = curve(task, labels, steps=4)
         assert len(seen) == 3 * len(points)
         position = {row.tobytes(): at for at, row in enumerate(task.values)}
@@ -120,8 +120,8 @@ class TestCurve:
         labels = fully_answered(active, window=slice(3, 4))
         drawn = {question.pair for question in active.plan("anna")}
         judged = []
-        whole = learning.HeldOut
-        monkeypatch.setattr(learning, "HeldOut", lambda held, found: judged.append(held) or whole(held, found))
+        whole = metric.HeldOut
+        monkeypatch.setattr(metric, "HeldOut", lambda held, found: judged.append(held) or whole(held, found))
         assert curve(active, labels, steps=1)
         for held in judged:
             rows = {row.tobytes(): at for at, row in enumerate(active.values)}

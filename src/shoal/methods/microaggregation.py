@@ -179,9 +179,8 @@ class Microaggregation(Method):
             object.__setattr__(self, "features", features)
         if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
             object.__setattr__(self, "within", ShownGroups.load(self.within))
-        if isinstance(self.attributes, str):
-            named = tuple(name.strip() for name in self.attributes.split(",") if name.strip())
-            object.__setattr__(self, "attributes", named)
+        listed = self.attributes.split(",") if isinstance(self.attributes, str) else self.attributes
+        object.__setattr__(self, "attributes", tuple(name.strip() for name in listed if name.strip()))
         if self.attributes and (self.merge_small or self.form == "profiles"):
             other = (
                 "merge_small joins groups across them" if self.merge_small else "profiles have no table of attributes"
