@@ -332,7 +332,9 @@ def test_odd_tables_are_read_or_refused_as_in_memory(local, tmp_path, table, cho
     expected = outcome(lambda: read_panel(tmp_path / "x.parquet", **chosen))
     found = outcome(lambda: local.read_panel(tmp_path / "x.parquet", **chosen))
     if isinstance(expected, tuple):
-        assert found == expected
+        # In memory every problem is told at once, on an engine the first that is met.
+        assert found[0] == expected[0]
+        assert found[1].split(". ")[0].rstrip(".") in expected[1]
     else:
         assert not isinstance(found, tuple), found
         assert_same(found, expected)
@@ -353,7 +355,7 @@ def test_a_table_with_a_row_for_each_instant_is_refused_with_the_way_out(local, 
         local.read_panel(tmp_path / "x.parquet", layout="wide", time="time")
 
 
-@pytest.mark.parametrize("name", ["row", "Leaf", "n place"])
+@pytest.mark.parametrize("name", ["row", "Shard", "n place"])
 def test_names_that_the_panel_uses_are_refused(local, tmp_path, name):
     long_table(3).rename({"area": name}).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(ParameterError, match=f"Column '{name}' has a name that the panel uses itself"):

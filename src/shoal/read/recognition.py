@@ -385,13 +385,21 @@ def choose(
     for name in request.names:
         find_column(table.names, name)
     found = recognise(one_series, request, writing, timezone, only_id)
-    if found is not None:
+    if found is not None and not _overlooks_time(plan, found):
         return found
     if plan is not None:
         return plan
     raise error or InputError(
         "The table has no column with times and readings that can be told by what it holds. Name id=, time= and value=."
     )
+
+
+def _overlooks_time(plan: Plan | None, found: Recognised) -> bool:
+    """Whether a long table has a column called time, and another one was taken for it."""
+    if plan is None or plan.time is None or plan.layout is not Layout.LONG:
+        return False
+    time = found.guess.time
+    return plan.time.position not in (*time.keys, time.end)
 
 
 def _apart(table: Table) -> Table:

@@ -122,7 +122,7 @@ def _grid(
         steps = None if rules.complete is None else count_steps(engine, keys, columns, buckets.step)
         step = None if steps is None else steps.usual
         return Grid(buckets.times(), rules.duplicates, local, buckets, by, rules.complete, step), steps
-    if count_irregular(times, on_clock=clock.on_clock, zone=zone):
+    if not rules.uneven and count_irregular(times, on_clock=clock.on_clock, zone=zone):
         require_even(
             times,
             on_clock=clock.on_clock,

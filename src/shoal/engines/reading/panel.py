@@ -35,7 +35,7 @@ from shoal.read.align import parse_rules
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
 from shoal.read.files import digest
 from shoal.read.lake import is_lake
-from shoal.read.missing import as_text, parse_missing
+from shoal.read.missing import Keep, as_text, parse_missing
 from shoal.read.repeats import Duplicates
 from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
@@ -81,7 +81,8 @@ def read_series(
         possible of an address. Left out: where they are files, of 64 GiB at most.
     """
     policies = parse_missing(missing)
-    rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity)
+    uneven = isinstance(policies[-1], Keep)
+    rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity, uneven=uneven)
     if rules.duplicates in (Duplicates.FIRST, Duplicates.LAST):
         raise ParameterError(
             f"duplicates='{rules.duplicates}' goes by the order of rows, which an engine does not keep. Give "
@@ -126,10 +127,15 @@ def read_series(
         timezone=None if read.zone is None else read.zone.name,
         attributes=attributes,
         sensitive=hidden,
-        origin=Origin("file", files, read.n_rows, settings | {"layout": plan.layout.value} | account, told),
+        origin=Origin("file", files, read.n_rows, settings | _layout(plan) | account, told),
         roles=plan.roles(),
     )
     return SeriesTable(engine, panel, whole)
+
+
+def _layout(plan: Plan) -> dict[str, str]:
+    shape = {"shape": "row-per-series"} if plan.layout is Layout.WIDE else {}
+    return {"layout": plan.layout.value, **shape}
 
 
 def _place(path: str | os.PathLike[str]) -> str:
