@@ -12,6 +12,7 @@ import pytest
 from read.correct_readings import assert_correct
 from read.layouts.make_layouts import main
 from shoal import Panel, read_panel
+from shoal.errors import InputError
 
 HERE = Path(__file__).parent / "layouts"
 MANIFEST = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
@@ -37,9 +38,22 @@ def test_the_layouts_are_what_the_generator_writes(tmp_path, expected):
     written = {path.relative_to(tmp_path): path for path in tmp_path.glob("files/**/*") if path.is_file()}
     kept = {path.relative_to(HERE): path for path in HERE.glob("files/**/*") if path.is_file()}
     assert written.keys() == kept.keys()
-    # How well it is compressed depends on the version of zlib.
-    for name in (name for name in kept if name.suffix not in {".gz", ".xlsx", ".zip"}):
+    # How well it is compressed depends on the version of the library.
+    for name in (name for name in kept if name.suffix not in {".gz", ".parquet", ".xlsx", ".zip"}):
         assert written[name].read_bytes() == kept[name].read_bytes(), name
+
+
+def test_sessions_are_no_readings(tmp_path):
+    rng = np.random.default_rng(7)
+    starts = np.datetime64("2024-01-01T00:00") + np.sort(rng.integers(0, 40_000, 60))
+    ends = starts + rng.integers(20, 600, 60)
+    rows = [f"{n},CP{n % 3},{start},{end},{n % 17}.5" for n, (start, end) in enumerate(zip(starts, ends, strict=True))]
+    path = tmp_path / "charges.csv"
+    path.write_text("\n".join(["Session,Charge Point,Start,End,Energy (kWh)", *rows]))
+    with pytest.raises(InputError, match=r"last from 'Start' to 'End'.*sessions, not readings.*read_events.*time="):
+        read_panel(path, missing="keep")
+    named = read_panel(path, missing="keep", id="Charge Point", time="Start", value="Energy (kWh)")
+    assert len(named.ids) == 3
 
 
 def panel_of(rows, shift=0):

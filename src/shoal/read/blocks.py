@@ -15,7 +15,9 @@ from shoal.read.profiles import Profile
 from shoal.read.stamps import MINUTE, time_of_label
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
-_AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|b|DST)$")
+_AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|[bB]|DST)$")
+_ONCE = re.compile(r"(.*?\d{1,2})[aA]$")
+"""The first of two hours, beside one that ends in b."""
 _HOURS = re.compile(r"(?P<before>\D*?)(?P<from>\d{1,2}) *[-–] *(?P<to>\d{1,2})\D*$")
 _ENOUGH = 23
 
@@ -61,7 +63,8 @@ def find_blocks(columns: Sequence[Profile]) -> list[Block]:
     """Every block of a table with a row per day; none where its columns are no intervals."""
     named = [column for column in columns if column.name]
     blocks = _by_clock(named) or _by_number(named)
-    if not blocks and not named:
+    if not blocks and len({re.sub(r"\d+", "", column.name) for column in columns}) == 1:
+        # Columns without names, or with numbers for names.
         blocks = _by_position(columns)
     filled = [block for block in blocks if any(columns[p].kind == "number" for p in block.positions)]
     return [block for block in filled if _is_numeric(columns, block)]
@@ -103,8 +106,12 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
 def _by_number(columns: Sequence[Profile]) -> list[Block]:
     """Columns called HH1 ... HH48, kWh_1 ..., 1 ... 24, or 30, 100, ... 2400."""
     groups: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    names = {column.name.strip() for column in columns}
     for column in columns:
-        if column.kind in ("number", "empty") and (found := _NUMBERED.match(column.name.strip())):
+        name = column.name.strip()
+        if (first := _ONCE.match(name)) and names & {f"{first[1]}b", f"{first[1]}B"}:
+            name = first[1]
+        if column.kind in ("number", "empty") and (found := _NUMBERED.match(name)):
             groups[found["before"], found["after"]].append((column.position, int(found["number"])))
     blocks = []
     for (before, after), entries in groups.items():

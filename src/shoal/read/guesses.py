@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
+from shoal.errors import InputError
 from shoal.read.blocks import Block, find_blocks, per_day
 from shoal.read.durations import DAY, SECOND
 from shoal.read.headings import unit_of, words_of
@@ -252,12 +253,26 @@ def _from_stamps(stamps: list[Profile], rest: Sequence[Profile]) -> TimeGuess:
                 named = "start" in first.groups or "end" in second.groups
                 if not named and not _tiles(first.instants[both], int(lengths[counts.argmax()])):
                     continue
+                if counts.max() < 0.5 * len(apart):
+                    _refuse_sessions(first, second, both)
                 time = _start([first], "the start of the interval")
                 time.end = second.position
                 time.used[second.position] = (Part.END, "one step after the start in the same row")
                 time.interval, time.interval_evidence = "start", "the row has the start and the end of its interval"
                 return time
     return _start(stamps, "date and time")
+
+
+def _refuse_sessions(first: Profile, second: Profile, both: np.ndarray) -> None:
+    """Intervals of all lengths that do not follow each other are events, such as charges of a vehicle."""
+    starts, ends = first.instants[both], second.instants[both]
+    follows = np.isin(starts, ends).mean()
+    if len(starts) >= 10 and np.median(ends - starts) < 2 * DAY and follows < 0.5:
+        raise InputError(
+            f"The rows last from {first.name!r} to {second.name!r}, each as long as it likes, and do not follow each "
+            "other: they are sessions, not readings at a step. Read them as events (read_events), write what was used "
+            "in each interval, or name time= and value= to take each row as a reading at that time."
+        )
 
 
 def _tiles(starts: np.ndarray, length: int) -> bool:
@@ -430,6 +445,8 @@ def _id_score(column: Profile) -> float:
     score = 6.0 if "point" in words else 4.0 if "meter" in words else 3.5 if "owner" in words else 0.0
     if "id" in words:
         score = score + 0.5 if score else 3.0
+    if "serial" in words_of(column.name):
+        score -= 1.5  # of the device, which is exchanged; the point of supply stays
     if words & {"status", "unit", "cost", "total", "time"} and "point" not in words and not words & {"meter", "owner"}:
         score -= 3
     texts = column.texts.drop_nulls()
@@ -640,7 +657,9 @@ def _choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequenc
     if len(fit) > 1:
         units = [c for c in fit if unit_of(c.name)]
         named = [c for c in fit if "value" in c.groups and not c.groups & {"status", "point", "meter", "id"}]
-        fit = units or (named if len(named) == 1 else fit)
+        sure = units or (named if len(named) == 1 else fit)
+        # What varies beside them was measured too, in a unit that is not told.
+        fit = [c for c in fit if c in sure or (c.has_decimals and not c.is_constant and "id" not in c.groups)]
         patterns = {_pattern(c) for c in fit if not c.is_constant}
         fit = [c for c in fit if _pattern(c) in patterns] or fit
     return [c.position for c in fit]

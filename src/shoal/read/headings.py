@@ -44,7 +44,8 @@ _LISTS = {
 }
 _WORDS = {group: frozenset(words.split()) for group, words in _LISTS.items()}
 _UNITS = re.compile(
-    r"(?i)(?<![a-z])(k?m?g?wh|k?m?g?w|k?va(?:r(?:h)?|h)?|kvar(?:h)?|m3|m³|therms?|mj|gj|kj|btu|ccf|cf|litres?|liters?|l|°c|degc|v|a|hz|%)"
+    r"(?i)(?<![a-z])(k?m?g?wh|k?m?g?w|k?va(?:r(?:h)?|h)?|kvar(?:h)?|m3|m³|"
+    r"therms?|mj|gj|kj|btu|ccf|cf|litres?|liters?|l|°c|deg ?c|v|a|hz|%)"
     r"(?![a-z])"
 )
 
@@ -91,6 +92,8 @@ def unit_of(text: str) -> str | None:
         word = found[1]
         if len(word) == 1 and not re.search(rf"[\[(/ ]{re.escape(word)}[\])]?$", f" {text}"):
             continue
+        if text == word and word.islower() and len(word) == 1:
+            continue  # a, b and c are names
         return _SPELT.get(word.lower(), word)
     return None
 

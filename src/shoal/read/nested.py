@@ -8,6 +8,8 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from shoal.errors import InputError
+from shoal.read.blocks import per_day
+from shoal.read.headings import groups_of
 from shoal.read.textfiles import Rows, clean, kind_of_cell
 
 _Record = dict[str, str]
@@ -36,17 +38,8 @@ def _n_numbers(records: list[_Record]) -> int:
 def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple[tuple[str, ...], _Record]]:
     if isinstance(node, Mapping):
         own = _scalars(node)
-        lists = {key: part for key, part in node.items() if isinstance(part, list)}
-        lengths = {len(part) for part in lists.values() if part and not isinstance(part[0], list | dict)}
-        if (
-            len(lists) > 1
-            and len(lengths) == 1
-            and max(lengths) > 1
-            and not any(isinstance(entry, list | dict) for part in lists.values() for entry in part)
-        ):
-            # Columns side by side: {"time": [...], "value": [...]}.
-            for entries in zip(*lists.values(), strict=True):
-                yield (*path, "#"), above | own | dict(zip(lists, map(_text, entries), strict=True))
+        if (frame := _frame(node)) is not None:
+            yield from (((*path, "#"), above | own | record) for record in frame)
             return
         stamps = [key for key in own if kind_of_cell(key) == "T" and kind_of_cell(own[key]) in "NE"]
         if len(stamps) > 1 and 2 * len(stamps) > len(own):
@@ -56,13 +49,28 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
                 yield (*path, "#"), above | rest | {"time": key, "value": own[key]}
             return
         within = above | {key: entry for key, entry in own.items() if entry}
-        for key, part in node.items():
-            if isinstance(part, Mapping | list):
-                yield from _records(part, (*path, str(key)), within)
+        if (days := _numbered(node)) is not None:
+            yield (*path, "#"), within | days
+            return
+        parts = {str(key): part for key, part in node.items() if isinstance(part, Mapping | list)}
+        # Parts of one form differ in what their keys say: meters, channels or times.
+        alike = len(parts) > 1 and len({_form(part) for part in parts.values()}) == 1
+        name = _name_of_keys(path, within) if alike else ""
+        for key, part in parts.items():
+            if not alike:
+                yield from _records(part, (*path, key), within)
+            elif isinstance(part, Mapping) and not _holds_array(part) and _form(part)[1]:
+                scalars = _scalars(part, deep=True)
+                if sum(kind_of_cell(inner) == "T" for inner in scalars) > 1:
+                    yield from _records(part, (*path, "*"), within | {name: key})
+                else:
+                    yield (*path, "*"), within | {name: key} | scalars
+            else:
+                yield from _records(part, (*path, "*"), within | {name: key})
     elif isinstance(node, list):
         for entry in node:
             if isinstance(entry, Mapping):
-                if not any(isinstance(part, list) and part for part in entry.values()):
+                if not _holds_array(entry):
                     yield path, above | _scalars(entry, deep=True)
                 else:
                     yield from _records(entry, path, above)
@@ -71,6 +79,73 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
                     yield path, above | {f"{n}": _text(part) for n, part in enumerate(entry)}
                 else:
                     yield from _records(entry, path, above)
+
+
+def _frame(node: Mapping[str, Any]) -> Iterator[_Record] | None:
+    """The rows of columns side by side, or of an array of rows beside the names of its columns; None where none are."""
+    lists = {str(key): part for key, part in node.items() if isinstance(part, list) and part}
+    flat = {key: part for key, part in lists.items() if not any(isinstance(entry, list | dict) for entry in part)}
+    if len(flat) == len(lists) > 1 and len({len(part) for part in flat.values()}) == 1 < len(next(iter(flat.values()))):
+        # {"time": [...], "value": [...]}
+        return (dict(zip(flat, map(_text, entries), strict=True)) for entries in zip(*flat.values(), strict=True))
+    for table in (part for key, part in lists.items() if key not in flat):
+        widths = {len(row) if isinstance(row, list) else 0 for row in table}
+        names = next((part for part in flat.values() if {len(part)} == widths and len(set(map(str, part))) > 1), None)
+        if names is None or any(isinstance(cell, list | dict) for row in table for cell in row):
+            continue
+        # {"columns": [...], "data": [[...], ...]}, and maybe an "index" as long as the data
+        beside = {key: part for key, part in flat.items() if part is not names and len(part) == len(table)}
+        return (
+            {key: _text(part[n]) for key, part in beside.items()}
+            | dict(zip(map(str, names), map(_text, row), strict=True))
+            for n, row in enumerate(table)
+        )
+    columns = [part for part in node.values() if isinstance(part, Mapping)]
+    keys = list(columns[0]) if columns else []
+    counted = [str(n) for n in range(int(keys[0]), int(keys[0]) + len(keys))] if keys and keys[0].isdecimal() else None
+    if len(columns) == len(node) > 1 < len(keys) and all(list(part) == counted for part in columns):
+        # {"time": {"0": ...}, "value": {"0": ...}}
+        return ({str(name): _text(part[key]) for name, part in node.items()} for key in keys)
+    return None
+
+
+def _numbered(node: Mapping[str, Any]) -> _Record | None:
+    """A date and one array of as many numbers as a day has intervals, as cells of a row."""
+    lists = {key: part for key, part in node.items() if isinstance(part, list) and part}
+    if len(lists) != 1 or not any(kind_of_cell(entry) == "T" for entry in _scalars(node).values()):
+        return None
+    ((key, part),) = lists.items()
+    if per_day(len(part)) is None or not all(entry is None or isinstance(entry, int | float) for entry in part):
+        return None
+    return {f"{key} {n}": _text(entry) for n, entry in enumerate(part, 1)}
+
+
+def _holds_array(node: Any) -> bool:
+    if isinstance(node, Mapping):
+        return any(_holds_array(part) for part in node.values())
+    return isinstance(node, list) and bool(node)
+
+
+def _form(part: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """What tells parts of one kind from others: the names and kinds of what they hold."""
+    if isinstance(part, list):
+        first = part[0] if part else None
+        return "list", _form(first)[1] if isinstance(first, Mapping) else ((type(first).__name__, ""),)
+    if not isinstance(part, Mapping):
+        return "", ()
+    kinds = {Mapping: "object", list: "array"}
+    told = (
+        (str(key), next((word for kind, word in kinds.items() if isinstance(entry, kind)), ""))
+        for key, entry in part.items()
+    )
+    return "object", tuple(sorted(told))
+
+
+def _name_of_keys(path: tuple[str, ...], taken: _Record) -> str:
+    """What the keys of parts of one form are called: as the key above them says, or a series and then a channel."""
+    above = path[-1].removesuffix("s") if path and path[-1] not in "#*" else ""
+    wanted = [above] if above and groups_of(above) & {"point", "meter", "owner", "channel", "time"} else []
+    return next(name for name in (*wanted, "series", "channel", *map(str, range(9))) if name not in taken)
 
 
 def _scalars(node: Mapping[str, Any], *, deep: bool = False) -> _Record:

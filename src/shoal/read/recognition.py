@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.align import Resample, Rules
+from shoal.read.arrays_in_cells import spread
 from shoal.read.canonical import Canonical
 from shoal.read.columns import Column, Layout, Plan, Request, find_column, make_plan
+from shoal.read.crosstabs import unfold
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
 from shoal.read.documents import read_json, read_xml
 from shoal.read.draft import Draft
@@ -115,6 +117,8 @@ def recognise(
         return _defined(table, request, timezone, only_id)
     if len(table.names) > _MOST_COLUMNS:
         return None
+    if not table.untyped:
+        table = spread(table)
     sample = take_sample(table)
     if not sample.columns or not len(sample.columns[0]):
         return None
@@ -369,7 +373,7 @@ def choose(
         if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
             if layout is Layout.WIDE or plan.time is None or plan.layout is Layout.LONG:
                 return plan
-            if len(plan.values) > 1:
+            if len(plan.values) > 1 and not _are_quantities(plan):
                 # A long table whose identifier has another name than ours, or else a column per series.
                 named = len(plan.values) <= _FEW_COLUMNS and any(
                     groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values
@@ -419,7 +423,7 @@ def _is_plain(table: Table, plan: Plan) -> bool:
         return (
             not plan.guessed
             or not labels.wrong.any()
-            or len(plan.values) < 20
+            or (len(plan.values) < 20 and _all_numbers(table, plan))
             or bool(labels.wrong.all() and _no_stamps(table))
         )
     some = plan.values[:50]
@@ -442,6 +446,26 @@ def _is_plain(table: Table, plan: Plan) -> bool:
                     return False
         return True
     return True
+
+
+def _are_quantities(plan: Plan) -> bool:
+    """Whether the names of columns tell quantities of one subject, such as import_kwh and export_kwh."""
+    names = [column.name for column in plan.values]
+    return plan.guessed and all(
+        not re.search(r"\d", name) and ("value" in groups_of(name) or unit_of(name)) for name in names
+    )
+
+
+def _all_numbers(table: Table, plan: Plan) -> bool:
+    """Whether some number stands in each column of readings."""
+    for batch in table.batches([column.position for column in plan.values]):
+        cells = (texts_of(array.slice(0, _SAMPLE_ROWS)) for array in batch)
+        return all(len(texts.cast(pl.Float64, strict=False).drop_nulls()) for texts in cells if _is_filled(texts))
+    return True
+
+
+def _is_filled(texts: pl.Series) -> bool:
+    return bool((texts.str.len_chars() > 0).any())
 
 
 def _no_stamps(table: Table) -> bool:
@@ -546,7 +570,7 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
 
 
 def _table_of(rows: Rows) -> Table | None:
-    return as_table(rows) if rows.cells else None
+    return as_table(unfold(rows)) if rows.cells else None
 
 
 def _joined(tables: list[DefinedTable], sha256: tuple[str, ...]) -> DefinedTable:

@@ -59,6 +59,7 @@ _FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})" + "".join(
 _FORMS["month"] += "$"
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
+_WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})$"
 _RANGE = (
     r"^(?P<start>.*\d(?: *[AaPp]\.?[Mm]\.?| *[A-Z]{1,4})?)"
     r"(?: +(?:-|–|—|to|bis|until|till?|tot|à|au?|hasta) +| *[–—] *)"
@@ -94,6 +95,7 @@ WORDS = {
     "hhmmss": "time of day as a number",
     "serial": "days as spreadsheets count them",
     "month": "year and month",
+    "week": "year and week, from Monday",
     "given": "as --time-format says",
 }
 
@@ -149,6 +151,8 @@ class StampForm:
             return _given(texts, self.pattern)
         if self.name == "serial":
             return _serial(texts)
+        if self.name == "week":
+            return _week(texts)
         if self.name in ("hhmm", "hhmmss"):
             return _hhmm(texts, seconds=self.name == "hhmmss")
         return _calendar(texts, self.name)
@@ -179,6 +183,9 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     if name != "time":
         # 02a and 02b: the hour that comes twice, told apart by order.
         texts = texts.str.replace(r"(\d[Tt ]\d{2})[aAbB](:\d{2})", "$1$2")
+    if name == "compact":
+        # As telegrams of meters write it, with S in summer and W in winter; order tells as much.
+        texts = texts.str.replace(r"^(\d{12})[SW]$", "20$1")
     parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
     shaped = parts["hour"].is_not_null().to_numpy()
     hour, minute, second = (_numbers(parts[part], 0) for part in ("hour", "minute", "second"))
@@ -251,6 +258,16 @@ def _serial(texts: pl.Series) -> Stamps:
     return _stamps(np.where(close, minutes, seconds) * SECOND, valid, valid)
 
 
+def _week(texts: pl.Series) -> Stamps:
+    """The Mondays of weeks such as 2024-W05, as ISO 8601 counts them."""
+    parts = texts.str.extract_groups(_WEEK).struct.unnest()
+    year, week = _numbers(parts["year"], -1), _numbers(parts["week"], 0)
+    # The first week has 4 January.
+    fourth = np.where(year > 0, year - 1970, 0).astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 3
+    mondays = fourth - (fourth + 3) % 7 + 7 * (week - 1)
+    return _stamps(mondays * DAY, (year > 0) & (week >= 1) & (week <= 53), np.zeros(len(year), dtype=bool))
+
+
 def _hhmm(texts: pl.Series, *, seconds: bool) -> Stamps:
     numbers = _numbers(texts, -1)
     second = numbers % 100 if seconds else np.zeros_like(numbers)
@@ -301,6 +318,8 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
             return StampForm(name), ""
     if share_with(some, r"^\d{4}[-/.]\d{2}$") >= ENOUGH and StampForm("month").read(some).valid.all():
         return StampForm("month"), ""
+    if share_with(some, _WEEK) >= ENOUGH and StampForm("week").read(some).valid.all():
+        return StampForm("week"), ""
     return _day_or_month(texts)
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from shoal.errors import InputError
-from shoal.read.headings import groups_of
+from shoal.read.headings import groups_of, unit_of
 from shoal.read.locations import SourceFile
 from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
 
@@ -34,8 +34,12 @@ _BLOCK = 1 << 22
 
 _STAMP = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d)|\d{1,2}:\d{2}|\d{1,2}[-/. ]*[^\W\d_]{3,9}[-/., ]+\d{2,4}|"
-    r"[^\W\d_]{3,9} +\d{1,2},? +\d{4}|^(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])$|^(?:19|20)\d{6}T\d{4}"
+    r"[^\W\d_]{3,9} +\d{1,2},? +\d{4}|^(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])$|^(?:19|20)\d{6}T\d{4}|"
+    r"^(?:19|20)\d{2}[-/ ]?W[0-5]?\d$|^\d{12}[SW]$|"
+    r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 )
+_CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[AaPp]\.?[Mm]\.?)?(?: *[-–] *\d{1,2}:\d{2}.*)?")
+_DATE_ALONE = re.compile(r"[^:]*\d[^:]*")
 _NUMBER = re.compile(r"[+-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?%?")
 _GUARD = re.compile(r'=?"(.*)"')
 _KEY_VALUE = re.compile(r"([^:]{2,50}): *(\S.{0,80})")
@@ -76,6 +80,8 @@ class Rows:
     """What the lines above each section say, by key."""
     section: list[int] = field(default_factory=list)
     """The section of each row."""
+    head: list[list[str]] = field(default_factory=list)
+    """The lines above the first row."""
 
 
 # bytes to text
@@ -187,6 +193,11 @@ def find_table(lines: list[list[str]]) -> Rows:
     stamps = [c for c, found in enumerate(kinds) if found["T"] > 0.6 * (len(body) - found["E"]) and found["T"]]
     numbers = [c for c, found in enumerate(kinds) if found["N"] >= 0.5 * (len(body) - found["E"]) and found["N"]]
 
+    clocks_alone = bool(stamps) and all(
+        sum(":" in row[c] and _CLOCK_ALONE.fullmatch(row[c]) is not None for row in body) > 0.6 * len(body)
+        for c in stamps
+    )
+
     def is_data(row: list[str]) -> bool:
         if record is not None and row[0] != record:
             return False
@@ -196,7 +207,11 @@ def find_table(lines: list[list[str]]) -> Rows:
                 return False
             row = row + [""] * (width - len(row))
         if stamps:
+            if clocks_alone and sum(map(bool, row)) == 1 and _DATE_ALONE.fullmatch("".join(row)):
+                return False  # the day of the rows below
             return any(kind_of_cell(row[c]) == "T" for c in stamps)
+        if any(kinds[c]["W"] == 1 and kind_of_cell(row[c]) == "W" and kinds[c]["N"] > 2 for c in numbers):
+            return False  # the one word among numbers is the name of the column
         n_found = sum(kind_of_cell(row[c]) == "N" for c in numbers)
         return n_found > 0 and 2 * n_found >= sum(bool(row[c]) for c in numbers)
 
@@ -212,6 +227,7 @@ def find_table(lines: list[list[str]]) -> Rows:
         if found.n_before < 0:
             found.n_before = place
             header = None if record is not None else _header(above, width)
+            found.head = above
         if above:
             new = _context([line for line in above if line != header], width, record)
             if not found.context or any(keys.get(key) != entry for key, entry in new.items()):
@@ -279,14 +295,24 @@ def _header(above: list[list[str]], width: int) -> list[str] | None:
         if abs(len(row) - width) > 1 or (near and sum(map(bool, row)) < 2):
             break
         near.append(row)
-    best = max(near, key=lambda row: len({cell for cell in row if cell}), default=None)
+    names = [row for row in near if not _tells_units(row)] or near
+    best = max(names, key=lambda row: len({cell for cell in row if cell}), default=None)
     if best is None or (width > 1 and sum(map(bool, best)) < min(2, width)):
         return None
-    units = near[0]
+    below = near[: next(place for place, row in enumerate(near) if row is best)]
+    units = next((row for row in below if _tells_units(row)), below[0] if below else best)
     if best is not units and len(units) == len(best) and len({unit for unit in units[1:] if unit}) > 1:
         # A line below the names that tells them apart: units, mostly.
-        return [f"{name} [{unit}]" if unit and unit != name else name for name, unit in zip(best, units, strict=True)]
+        bare = [unit.strip("[]()") for unit in units]
+        return [f"{name} [{unit}]" if unit and unit != name else name for name, unit in zip(best, bare, strict=True)]
     return best
+
+
+def _tells_units(row: list[str]) -> bool:
+    """Whether a line has nothing but units in most of its cells right of the first."""
+    cells = [cell.strip("[]() ") for cell in row[1:] if cell]
+    n_units = sum(len(cell) <= 6 and unit_of(f"[{cell}]") is not None for cell in cells)
+    return 2 * n_units > len(cells)
 
 
 def _context(lines: list[list[str]], width: int, record: str | None) -> dict[str, str]:
@@ -299,6 +325,8 @@ def _context(lines: list[list[str]], width: int, record: str | None) -> dict[str
             keys |= {f"{row[0]} {column}": cell for column, cell in enumerate(row[1:], 1) if cell}
         elif len(filled) == 1 and (said := _KEY_VALUE.fullmatch(filled[0])):
             keys[said[1].strip()] = said[2].strip()
+        elif len(filled) == 1 and _DATE_ALONE.fullmatch(filled[0]) and kind_of_cell(filled[0]) == "T":
+            keys["Date"] = filled[0]
         elif len(row) > 2 and len(row) == len(below) and all(kind_of_cell(cell) == "W" for cell in filled):
             keys |= {name: cell for name, cell in zip(row, below, strict=True) if name and cell}
         elif len(filled) == 2 and row[0] and kind_of_cell(row[0]) == "W" and row[0] not in keys.values():

@@ -13,11 +13,29 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from read.layouts import day_rows, documents, european_rows, other_rows, wide_tables
+from read.layouts import (
+    day_rows,
+    documents,
+    european_rows,
+    logger_tables,
+    nested_documents,
+    other_rows,
+    portal_days,
+    wide_tables,
+)
 from read.layouts.readings import LAYOUTS
 
 HERE = Path(__file__).parent
-__all__ = ["day_rows", "documents", "european_rows", "other_rows", "wide_tables"]
+__all__ = [
+    "day_rows",
+    "documents",
+    "european_rows",
+    "logger_tables",
+    "nested_documents",
+    "other_rows",
+    "portal_days",
+    "wide_tables",
+]
 
 
 def expected(layout, book):
