@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 
 from read.correct_readings import assert_correct
 from read.layouts.make_layouts import main
@@ -54,6 +55,23 @@ def test_sessions_are_no_readings(tmp_path):
         read_panel(path, missing="keep")
     named = read_panel(path, missing="keep", id="Charge Point", time="Start", value="Energy (kWh)")
     assert len(named.ids) == 3
+
+
+def test_sheets_of_the_same_columns_are_series(tmp_path):
+    path = tmp_path / "book.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        about = book.add_worksheet("About")
+        about.write_row(0, 0, ["Report", "June"])
+        about.write_row(1, 0, ["Unit", "kWh"])
+        for n, name in enumerate(("North", "South")):
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, ["Time", "kWh"])
+            for i in range(24):
+                sheet.write_row(1 + i, 0, [f"01.06.2024 {i:02d}:00", i + 100 * n])
+    panel = read_panel(path)
+    assert list(panel.ids) == ["North", "South"]
+    assert panel.values[1].tolist() == [100.0 + i for i in range(24)]
+    assert list(read_panel(path, sheet="South").values[0]) == list(panel.values[1])
 
 
 def panel_of(rows, shift=0):

@@ -658,8 +658,10 @@ def _choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequenc
         units = [c for c in fit if unit_of(c.name)]
         named = [c for c in fit if "value" in c.groups and not c.groups & {"status", "point", "meter", "id"}]
         sure = units or (named if len(named) == 1 else fit)
-        # What varies beside them was measured too, in a unit that is not told.
-        fit = [c for c in fit if c in sure or (c.has_decimals and not c.is_constant and "id" not in c.groups)]
+        if found.id is None:
+            # Of one place, what varies beside them was measured too, in a unit that is not told.
+            sure = [c for c in fit if c in sure or (c.has_decimals and not c.is_constant and "id" not in c.groups)]
+        fit = sure
         patterns = {_pattern(c) for c in fit if not c.is_constant}
         fit = [c for c in fit if _pattern(c) in patterns] or fit
     return [c.position for c in fit]

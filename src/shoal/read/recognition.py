@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -31,7 +32,7 @@ from shoal.read.nested import rows_of_json, rows_of_xml
 from shoal.read.pivot import read_long
 from shoal.read.profiles import USUAL_NULLS, NumberForm, Profile, number_form, profile, texts_of
 from shoal.read.quantities import guess_quantity
-from shoal.read.sheets import read_sheet
+from shoal.read.sheets import read_sheets
 from shoal.read.sources import open_table
 from shoal.read.stamps import WORDS, StampForm, find_form
 from shoal.read.tables import Table
@@ -561,12 +562,45 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
         root = read_xml(file)
         return read_green_button(root, file.stem) or as_table(rows_of_xml(root)), None
     if kind == "xlsx":
-        cells = [[cell or "" for cell in row] for row in read_sheet(file, sheet).iter_rows()]
-        return read_defined(cells) or _table_of(find_table(cells)), None
+        return _open_workbook(file, sheet), None
     form, rows, lines = look_at(file, name)
     if rows is None:
         return (StreamedText(file, form, name) if form.width else None), form
     return read_defined(lines) or _table_of(rows), form
+
+
+def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
+    """The sheets whose tables have the same columns, as files in a folder are read; those with most cells."""
+    alike: dict[tuple[str, ...], dict[str, Table]] = {}
+    n_cells: Counter[tuple[str, ...]] = Counter()
+    for name, frame in read_sheets(file, sheet):
+        cells = [[cell or "" for cell in row] for row in frame.iter_rows()]
+        if (defined := read_defined(cells)) is not None:
+            return defined
+        if (table := _table_of(find_table(cells))) is not None:
+            alike.setdefault(table.names, {})[name] = table
+            n_cells[table.names] += frame.height * frame.width
+    if not alike:
+        return None
+    tables = alike[n_cells.most_common(1)[0][0]]
+    if _repeat_each_other(list(tables.values())):
+        tables = dict(list(tables.items())[:1])
+    return FilesTable(list(tables.values()), list(tables), None, ())
+
+
+def _repeat_each_other(tables: Sequence[Table]) -> bool:
+    """Whether tables that name their series tell of the same series and times, as versions of one table do."""
+    first = recognise(tables[0], Request(), Writing(), None, "") if len(tables) > 1 else None
+    if first is None or first.guess.id is None:
+        return False
+    keys = [first.guess.id, *first.guess.time.keys]
+    seen: set[tuple[str, ...]] = set()
+    for table in tables:
+        own = {row for batch in table.batches(keys) for row in zip(*(a.to_pylist() for a in batch), strict=True)}
+        if own & seen:
+            return True
+        seen |= own
+    return False
 
 
 def _table_of(rows: Rows) -> Table | None:

@@ -15,7 +15,12 @@ from shoal.read.tables import rows_per_batch
 
 
 def read_sheet(file: SourceFile, sheet: str | None = None) -> pl.DataFrame:
-    """The cells of a sheet as text, without a header; of the first one that has a table where none is named.
+    """The cells of a sheet as text, without a header; of the first one that has a table where none is named."""
+    return next(cells for _, cells in read_sheets(file, sheet))
+
+
+def read_sheets(file: SourceFile, sheet: str | None = None) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The names of sheets that have a table and their cells as text, without a header; of one sheet where it is named.
 
     Dates come as 2024-05-31 00:00:00, times of day as 14:30:00, numbers with all their digits.
     """
@@ -29,13 +34,16 @@ def read_sheet(file: SourceFile, sheet: str | None = None) -> pl.DataFrame:
         names = book.sheet_names
         if sheet is not None and sheet not in names:
             raise InputError(f"None of the {len(names)} sheets of the workbook has the name given as sheet=.")
+        n_found = 0
         for name in names if sheet is None else [sheet]:
             cells, numbers = (_load(book, name, kind) for kind in ("string", "float"))
             if (sheet is not None and cells.width) or (cells.width > 1 and cells.height > 1):
-                return pl.DataFrame([_exact(cell, number) for cell, number in zip(cells, numbers, strict=True)])
+                n_found += 1
+                yield name, pl.DataFrame([_exact(cell, number) for cell, number in zip(cells, numbers, strict=True)])
     except fastexcel.FastExcelError:
         raise InputError("The workbook cannot be read: it is damaged, or protected by a password.") from None
-    raise InputError(f"None of the {len(names)} sheets of the workbook has a table of two rows and columns.")
+    if not n_found:
+        raise InputError(f"None of the {len(names)} sheets of the workbook has a table of two rows and columns.")
 
 
 def _load(book: Any, name: str, kind: str) -> pl.DataFrame:
