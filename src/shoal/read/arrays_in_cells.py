@@ -20,10 +20,15 @@ def spread(table: Table) -> Table:
         if not found:
             break
         for place in found:
-            longest = pl.Series(pl.from_arrow(batch[place])).list.len().max()
-            lengths[place] = max(lengths.get(place, 0), int(longest or 0))  # type: ignore[call-overload]
+            counts = _listed(batch[place]).list.len().fill_null(0).to_numpy()
+            lengths[place] = max(lengths.get(place, 0), int(counts.max(initial=0)))
     wanted = {place: length for place, length in lengths.items() if per_day(length) is not None}
     return _SpreadTable(table, wanted) if wanted else table
+
+
+def _listed(array: Any) -> pl.Series:
+    series = pl.Series(pl.from_arrow(array))
+    return series.arr.to_list() if isinstance(series.dtype, pl.Array) else series
 
 
 def _is_list(kind: Any) -> bool:
@@ -52,6 +57,4 @@ class _SpreadTable(Table):
     def _cell(array: Any, n: int | None) -> Any:
         if n is None:
             return array
-        series = pl.Series(pl.from_arrow(array))
-        entries = series.arr.to_list() if isinstance(series.dtype, pl.Array) else series
-        return entries.list.get(n, null_on_oob=True).to_arrow()
+        return _listed(array).list.get(n, null_on_oob=True).to_arrow()

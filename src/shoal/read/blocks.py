@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -91,6 +91,16 @@ def _by_clock(columns: Sequence[Profile]) -> list[Block]:
 
 
 def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
+    entries, again = _once(entries)
+    if again:
+        block = _clock_block(name, entries)
+        if block is None or block.labelled == "end":
+            return None
+        # Behind the hour that they repeat, wherever they stand in the table.
+        place = sum(start <= max(start for _, start in again) for start in block.offsets)
+        positions = [*block.positions[:place], *(p for p, _ in again), *block.positions[place:]]
+        offsets = [*block.offsets[:place], *(start for _, start in again), *block.offsets[place:]]
+        return replace(block, positions=tuple(positions), offsets=tuple(offsets), again=frozenset(p for p, _ in again))
     positions, times = [p for p, _ in entries], [t for _, t in entries]
     if times[-1] == 0:
         times[-1] = DAY
@@ -101,6 +111,21 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
     ends = times[0] > 0 and times[-1] == DAY
     starts = [t - step for t in times] if ends else times
     return Block(_common(name), tuple(positions), tuple(starts), step, False, "end" if ends else "start")
+
+
+def _once(entries: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Columns by their first time of day, and those of one hour that comes a second time: 01:00 (2), 01:30 (2)."""
+    first: dict[int, int] = {}
+    again = []
+    for position, time in entries:
+        if time and time in first:
+            again.append((position, time))
+        else:
+            first.setdefault(time, position)
+    times = [time for _, time in again]
+    if not again or max(times) - min(times) >= HOUR or len(set(times)) < len(times):
+        return entries, []
+    return [(p, t) for p, t in entries if (p, t) not in again], again
 
 
 def _by_number(columns: Sequence[Profile]) -> list[Block]:

@@ -23,7 +23,9 @@ def _groups_across(rows: Rows) -> Rows | None:
     for upper, lower in itertools.pairwise(rows.head):
         if len(lower) != width or not 3 <= len(upper) <= width:
             continue
-        names = list(itertools.accumulate(upper + [""] * (width - len(upper)), lambda last, cell: cell or last))
+        names: list[str] = []
+        for cell in upper + [""] * (width - len(upper)):
+            names.append(cell or (names[-1] if names else ""))
         first = next((column for column in range(1, width) if upper[column : column + 1] > [""]), width)
         runs = [list(run) for _, run in itertools.groupby(range(first, width), key=names.__getitem__)]
         below = {tuple(lower[column] for column in run) for run in runs}

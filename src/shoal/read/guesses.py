@@ -181,7 +181,14 @@ def _best(columns: list[Profile]) -> list[Profile]:
     """Those that may be the time of the reading, in the order of the table."""
     fit = [c for c in columns if "later" not in c.groups] or columns
     varied = [c for c in fit if not c.is_constant] or fit
-    return sorted(varied, key=lambda c: ("time" not in c.groups and "start" not in c.groups, c.position))
+    # A clock that shows no hour twice comes before one that may.
+    return sorted(
+        varied, key=lambda c: (not _says_utc(c), "time" not in c.groups and "start" not in c.groups, c.position)
+    )
+
+
+def _says_utc(column: Profile) -> bool:
+    return bool({"utc", "gmt", "zulu"} & set(words_of(column.name)))
 
 
 def _varies(stamps: Sequence[Profile]) -> bool:
@@ -513,6 +520,11 @@ def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: se
     score, best = good[0]
     if score < 0 and one_series:
         return
+    if best.is_constant:
+        # One name for all, and numbers that tell rows of one time apart: these are the series.
+        named = _fitting_channel(columns, [*keys, best.position], taken, pairs=False)
+        rivals = [c for _, c in good[1:] if c.position in named and c.groups & {"point", "meter", "id"}]
+        best = next((c for c in rivals if "channel" not in c.groups), best)
     found.id = best.position
     found.roles[best.position] = (Part.ID, _id_evidence(best))
 

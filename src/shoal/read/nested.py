@@ -38,6 +38,11 @@ def _n_numbers(records: list[_Record]) -> int:
 def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple[tuple[str, ...], _Record]]:
     if isinstance(node, Mapping):
         own = _scalars(node)
+        if _holds_array(node):
+            # What stands beside arrays in objects of its own is told of all of them.
+            told = {key: part for key, part in node.items() if isinstance(part, Mapping) and not _holds_array(part)}
+            own |= {key: entry for key, entry in _scalars(told, deep=True).items() if key not in own}
+            node = {key: part for key, part in node.items() if key not in told}
         if (frame := _frame(node)) is not None:
             yield from (((*path, "#"), above | own | record) for record in frame)
             return
@@ -53,6 +58,11 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
             yield (*path, "#"), within | days
             return
         parts = {str(key): part for key, part in node.items() if isinstance(part, Mapping | list)}
+        if len(parts) > 1 and all(kind_of_cell(key) == "T" and _is_day(part) for key, part in parts.items()):
+            # An array for each day: {"2024-05-31": [...], ...}.
+            for key, part in parts.items():
+                yield (*path, "#"), within | {"date": key} | _cells("value", part)
+            return
         # Parts of one form differ in what their keys say: meters, channels or times.
         alike = len(parts) > 1 and len({_form(part) for part in parts.values()}) == 1
         name = _name_of_keys(path, within) if alike else ""
@@ -85,7 +95,12 @@ def _frame(node: Mapping[str, Any]) -> Iterator[_Record] | None:
     """The rows of columns side by side, or of an array of rows beside the names of its columns; None where none are."""
     lists = {str(key): part for key, part in node.items() if isinstance(part, list) and part}
     flat = {key: part for key, part in lists.items() if not any(isinstance(entry, list | dict) for entry in part)}
-    if len(flat) == len(lists) > 1 and len({len(part) for part in flat.values()}) == 1 < len(next(iter(flat.values()))):
+    is_named = not any(kind_of_cell(key) == "T" for key in flat)
+    if (
+        is_named
+        and len(flat) == len(lists) > 1
+        and len({len(part) for part in flat.values()}) == 1 < len(next(iter(flat.values())))
+    ):
         # {"time": [...], "value": [...]}
         return (dict(zip(flat, map(_text, entries), strict=True)) for entries in zip(*flat.values(), strict=True))
     for table in (part for key, part in lists.items() if key not in flat):
@@ -115,15 +130,24 @@ def _numbered(node: Mapping[str, Any]) -> _Record | None:
     if len(lists) != 1 or not any(kind_of_cell(entry) == "T" for entry in _scalars(node).values()):
         return None
     ((key, part),) = lists.items()
-    if per_day(len(part)) is None or not all(entry is None or isinstance(entry, int | float) for entry in part):
-        return None
-    return {f"{key} {n}": _text(entry) for n, entry in enumerate(part, 1)}
+    return _cells(key, part) if _is_day(part) else None
+
+
+def _is_day(part: Any) -> bool:
+    """Whether this is an array of as many numbers as a day has intervals."""
+    numbers = isinstance(part, list) and all(entry is None or isinstance(entry, int | float) for entry in part)
+    return numbers and per_day(len(part)) is not None
+
+
+def _cells(name: str, part: list[Any]) -> _Record:
+    return {f"{name} {n}": _text(entry) for n, entry in enumerate(part, 1)}
 
 
 def _holds_array(node: Any) -> bool:
+    """Whether there is an array inside, other than a few numbers such as the coordinates of a place."""
     if isinstance(node, Mapping):
         return any(_holds_array(part) for part in node.values())
-    return isinstance(node, list) and bool(node)
+    return isinstance(node, list) and (len(node) > 4 or any(isinstance(entry, list | dict) for entry in node))
 
 
 def _form(part: Any) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -427,6 +427,8 @@ def _is_plain(table: Table, plan: Plan) -> bool:
             or (len(plan.values) < 20 and _all_numbers(table, plan))
             or bool(labels.wrong.all() and _no_stamps(table))
         )
+    if plan.layout is Layout.LONG and plan.guessed and plan.id is not None and _numbers_rows(table, plan.id):
+        return False
     some = plan.values[:50]
     columns = [plan.time, *some] if plan.time is not None else list(some)
     for batch in table.batches([column.position for column in columns if column is not None]):
@@ -447,6 +449,14 @@ def _is_plain(table: Table, plan: Plan) -> bool:
                     return False
         return True
     return True
+
+
+def _numbers_rows(table: Table, id_: Column) -> bool:
+    """Whether a column has another entry in each of many rows: the key of the row, not of a series."""
+    for (batch,) in table.batches([id_.position]):
+        some = batch.slice(0, _SAMPLE_ROWS)
+        return len(some) > _FEW_COLUMNS and len(some.unique()) == len(some)
+    return False
 
 
 def _are_quantities(plan: Plan) -> bool:

@@ -320,3 +320,25 @@ def _(name):
         for n, s in enumerate(starts, 1):
             text += f"{n // 4:02d}:{n % 4 * 15:02d};" + ";".join(book.text(book.get(m, s), ",") for m in "AB") + "\n"
     return book, text.encode()
+
+
+@layout(
+    "key_of_the_row_called_id.csv", "a table of a database: id numbers the rows, the meter is in meter_id", basis="UTC"
+)
+def _(name):
+    book = Book(name, "UTC", day_range(date(2024, 5, 6), 2), 30, ["501", "502"])
+    rows = [
+        [str(88010 + n), m, f"{s:%Y-%m-%d %H:%M:%S}+00", book.text(book.get(m, s)), f"{s:%Y-%m-%d} 23:59:59+00"]
+        for n, (m, s) in enumerate(book.rows())
+    ]
+    return book, table(["id", "meter_id", "timestamp", "value", "created_at"], rows).encode()
+
+
+@layout("local_before_utc_autumn.csv", "local_time, in which an hour comes twice, stands before utc_time", basis="UTC")
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2023, 10, 28), 2), 30, ["A1", "A2"])
+    rows = [
+        [m, f"{book.wall(s):%Y-%m-%d %H:%M:%S}", f"{s:%Y-%m-%d %H:%M:%S}", book.text(book.get(m, s))]
+        for m, s in book.rows()
+    ]
+    return book, table(["meter", "local_time", "utc_time", "kwh"], rows).encode()

@@ -148,3 +148,74 @@ def _(name):
             "kwh": pa.array([book.get(m, s) for m, s in rows]),
         }
     )
+
+
+@layout(
+    "tags_beside_columns_and_values.json", "a series per meter: tags, names of columns, an array of rows", basis="UTC"
+)
+def _(name):
+    book = Book(name, "UTC", day_range(date(2024, 4, 1), 1), 30, ["m-1", "m-2"])
+    series = [
+        {
+            "name": "energy",
+            "tags": {"meter": m},
+            "columns": ["time", "kwh"],
+            "values": [[f"{s:%Y-%m-%dT%H:%M:%SZ}", book.get(m, s)] for s in book.starts],
+        }
+        for m in book.ids
+    ]
+    return book, json.dumps({"results": [{"statement_id": 0, "series": series}]}).encode()
+
+
+@layout("samples_of_metrics.json", "a metric with labels and pairs of Unix time and text", basis="UTC")
+def _(name):
+    book = Book(name, "UTC", day_range(date(2024, 4, 1), 1), 30, ["plug-1", "plug-2"], decimals=1, level=300)
+    result = [
+        {
+            "metric": {"__name__": "power_watts", "device": m},
+            "values": [[int(s.timestamp()), book.text(book.get(m, s))] for s in book.starts],
+        }
+        for m in book.ids
+    ]
+    return book, json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}}).encode()
+
+
+@layout("array_per_meter_and_date.json", "meters, then dates, are the keys of arrays of 48 values")
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2024, 1, 14), 3), 30, ["S-1", "S-2"])
+    whole = {m: {f"{d}": [book.get(m, s) for s in starts] for d, starts in book.days.items()} for m in book.ids}
+    return book, json.dumps(whole).encode()
+
+
+@layout("features_with_coordinates.json", "a feature per reading; coordinates are no readings", basis="UTC")
+def _(name):
+    book = Book(name, "UTC", day_range(date(2024, 4, 1), 1), 30, ["f1", "f2"])
+    features = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [1.25, 51.5]},
+            "properties": {"meter": m, "time": f"{s:%Y-%m-%dT%H:%M:%SZ}", "kwh": book.get(m, s)},
+        }
+        for m, s in book.rows()
+    ]
+    return book, json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+@layout(
+    "array_of_states_per_entity.json", "an array per entity; states are text, a name is the same for all", basis="UTC"
+)
+def _(name):
+    book = Book(name, "UTC", day_range(date(2024, 4, 1), 1), 30, ["sensor.attic", "sensor.cellar"])
+    whole = [
+        [
+            {
+                "entity_id": m,
+                "state": book.text(book.get(m, s)),
+                "last_changed": f"{s:%Y-%m-%dT%H:%M:%S+00:00}",
+                "attributes": {"unit_of_measurement": "kWh", "friendly_name": "Energy"},
+            }
+            for s in book.starts
+        ]
+        for m in book.ids
+    ]
+    return book, json.dumps(whole).encode()

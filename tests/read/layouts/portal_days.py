@@ -180,3 +180,23 @@ def _(name):
     book = Book(name, "Europe/Amsterdam", weeks, 1440, ["G4-001", "G4-002", "G4-003"], decimals=2, level=90)
     rows = [[m, f"{book.wall(s):%G-W%V}", book.text(book.get(m, s))] for m, s in book.rows()]
     return book, table(["meter", "week", "m3"], rows).encode()
+
+
+@layout(
+    "clock_with_a_second_hour_behind.csv",
+    "00:00 .. 23:30, then 01:00 (2) and 01:30 (2), which are empty but on 29 October 2023",
+    timezone="Europe/London",
+)
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2023, 10, 28), 3), 30, UK[:2])
+    slots = [(h, m, 0) for h in range(24) for m in (0, 30)] + [(1, 0, 1), (1, 30, 1)]
+    header = ["MPAN", "Date", *(f"{h:02d}:{m:02d}{' (2)' if again else ''}" for h, m, again in slots)]
+    rows = []
+    for meter in book.ids:
+        for day, starts in book.days.items():
+            printed = {}
+            for s in starts:
+                local = book.local(s)
+                printed[local.hour, local.minute, local.fold] = book.text(book.get(meter, s))
+            rows.append([meter, f"{day:%d/%m/%Y}", *(printed.get(slot, "") for slot in slots)])
+    return book, table(header, rows).encode()
