@@ -85,9 +85,35 @@ def _by_clock(columns: Sequence[Profile]) -> list[Block]:
             groups[found[0]].append((column.position, found[1]))
         elif (hours := _HOURS.match(column.name.strip())) and (int(hours["to"]) - int(hours["from"])) % 24 == 1:
             groups[hours["before"]].append((column.position, int(hours["from"]) * HOUR))
+        elif (within := _time_within(column.name.strip())) is not None:
+            groups[re.sub(r"\d+", "", column.name.strip())].append((column.position, within))
+    if all(len(entries) == 1 for entries in groups.values()):
+        # Numbered besides: HH1 (00:00), HH2 (00:30).
+        joined: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for name, entries in groups.items():
+            joined[name.rstrip("0123456789")] += entries
+        groups = joined
     return [
         block for name, entries in groups.items() if len(entries) >= _ENOUGH and (block := _clock_block(name, entries))
     ]
+
+
+def _time_within(name: str) -> int | None:
+    """The time of day in a name that has other numbers too: HH1 (00:00-00:30), 30/12/1899 00:30:00, 0.020833.
+
+    Examples
+    --------
+    >>> [_time_within(name) for name in ("P3 01:00", "0.5", "2024-03-01 00:30", "Flat 1.5")]
+    [3600000000, 43200000000, None, None]
+    """
+    if re.fullmatch(r"[01]?[.,]\d{2,}|0[.,]\d+|[01]", name):
+        # A part of a day, as spreadsheets count.
+        return round(float(name.replace(",", ".")) * 1440) * MINUTE
+    found = re.search(r"(?<![\d.:])(\d{1,2}):(\d{2})(?!\d)", name)
+    if found is None or re.search(r"(?<!\d)(?!1899|1900)(?:19|20)\d{2}(?!\d)", name):
+        return None
+    hour, minute = int(found[1]), int(found[2])
+    return (hour * 60 + minute) * MINUTE if hour * 60 + minute <= 1440 and minute < 60 else None
 
 
 def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -139,7 +139,7 @@ def _is_day(part: Any) -> bool:
     return numbers and per_day(len(part)) is not None
 
 
-def _cells(name: str, part: list[Any]) -> _Record:
+def _cells(name: str, part: Iterable[Any]) -> _Record:
     return {f"{name} {n}": _text(entry) for n, entry in enumerate(part, 1)}
 
 

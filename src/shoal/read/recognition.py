@@ -427,7 +427,8 @@ def _is_plain(table: Table, plan: Plan) -> bool:
             or (len(plan.values) < 20 and _all_numbers(table, plan))
             or bool(labels.wrong.all() and _no_stamps(table))
         )
-    if plan.layout is Layout.LONG and plan.guessed and plan.id is not None and _numbers_rows(table, plan.id):
+    named = plan.layout is Layout.LONG and plan.guessed
+    if named and plan.id is not None and plan.time is not None and _numbers_rows(table, plan.id, plan.time):
         return False
     some = plan.values[:50]
     columns = [plan.time, *some] if plan.time is not None else list(some)
@@ -451,11 +452,11 @@ def _is_plain(table: Table, plan: Plan) -> bool:
     return True
 
 
-def _numbers_rows(table: Table, id_: Column) -> bool:
-    """Whether a column has another entry in each of many rows: the key of the row, not of a series."""
-    for (batch,) in table.batches([id_.position]):
-        some = batch.slice(0, _SAMPLE_ROWS)
-        return len(some) > _FEW_COLUMNS and len(some.unique()) == len(some)
+def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:
+    """Whether a column has another entry in each of many rows of many times: the key of the row, not of a series."""
+    for batch in table.batches([id_.position, time.position]):
+        ids, times = (array.slice(0, _SAMPLE_ROWS) for array in batch)
+        return len(ids) > _FEW_COLUMNS and len(ids.unique()) == len(ids) and len(times.unique()) > 10
     return False
 
 

@@ -200,3 +200,21 @@ def _(name):
                 printed[local.hour, local.minute, local.fold] = book.text(book.get(meter, s))
             rows.append([meter, f"{day:%d/%m/%Y}", *(printed.get(slot, "") for slot in slots)])
     return book, table(header, rows).encode()
+
+
+@layout("number_and_range_in_the_name.csv", "HH1 (00:00-00:30) .. HH48 (23:30-24:00)")
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2024, 1, 30), 3), 30, UK[:2])
+    ranges = zip(clock(30), clock(30, first=30), strict=True)
+    header = ["MPAN", "Date", *(f"HH{n} ({start}-{end})" for n, (start, end) in enumerate(ranges, 1))]
+    return book, table(header, [[m, f"{d:%d/%m/%Y}", *cells(book, m, d)] for m in book.ids for d in book.days]).encode()
+
+
+@layout(
+    "clock_on_day_nought.csv", "30/12/1899 00:30:00 .. 31/12/1899 00:00:00: times as a spreadsheet prints them, ends"
+)
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2024, 1, 30), 3), 30, UK[:2])
+    ends = [f"30/12/1899 {c}" for c in clock(30, "{:02d}:{:02d}:00", 30, "00:00:00")]
+    rows = [[m, f"{d:%d/%m/%Y}", *cells(book, m, d)] for m in book.ids for d in book.days]
+    return book, table(["MPAN", "Date", *ends[:-1], "31/12/1899 00:00:00"], rows).encode()
