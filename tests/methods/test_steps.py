@@ -286,3 +286,10 @@ def test_every_step_can_be_watched():
     seen = []
     Steps((NOISE, CROWD)).anonymize(METERS, progress=lambda done, total: seen.append((done, total)))
     assert seen.count((60, 60)) >= 2
+
+
+def test_noise_after_means_is_the_same_for_equal_series_of_different_attributes(rng):
+    panel = Panel(rng.gamma(2.0, size=(40, 6)), attributes={"tariff": ["day", "night"] * 20})
+    candidate = Steps((Microaggregation(k=4), NoiseAddition(snr=20.0))).anonymize(panel)
+    assert candidate.guarantees == (KAnonymity(4),)
+    assert candidate.check().holds

@@ -39,11 +39,16 @@ def published_panel(published: Judged) -> Panel:
     return found
 
 
+def value_classes(panel: Panel) -> NDArray[np.int64]:
+    """For each series the position of the first series with exactly the same values."""
+    return row_classes(np.ascontiguousarray(panel.rows).view(np.uint64))
+
+
 def published_classes(panel: Panel) -> NDArray[np.int64]:
     """For each series the position of the first series published with exactly the same values and attributes."""
-    bits = np.ascontiguousarray(panel.rows).view(np.uint64)
     if not panel.attributes:
-        return row_classes(bits)
+        return value_classes(panel)
+    bits = np.ascontiguousarray(panel.rows).view(np.uint64)
     codes = [_codes(column.tolist()) for column in panel.attributes.values()]
     return row_classes(np.ascontiguousarray(np.column_stack([bits, *codes])))
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
-from shoal.guarantees.crowds import published_classes
+from shoal.guarantees.crowds import value_classes
 from shoal.model import Candidate, Panel, Private, Recipe
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ def of_distinct(panel: Panel, change: Callable[[Floats], Floats]) -> Floats:
 
     Takes and gives (series, instants, channels); the number of instants may change.
     """
-    first, place = np.unique(published_classes(panel), return_inverse=True)
+    first, place = np.unique(value_classes(panel), return_inverse=True)
     return change(cube(panel)[first])[place.reshape(-1)]
 
 
