@@ -379,7 +379,10 @@ def choose(
                 named = len(plan.values) <= _FEW_COLUMNS and any(
                     groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values
                 )
-                found = recognise(table, request, writing, timezone, only_id) if named else None
+                twice = timezone is not None and _comes_twice(table, plan.time)
+                found = recognise(table, request, writing, timezone, only_id) if named or twice else None
+                if found is not None and twice and found.guess.shape is Shape.COLUMN_PER_SERIES:
+                    return found  # order tells the hour that comes twice
                 return plan if found is None or found.guess.id is None or found.guess.shape is not Shape.LONG else found
             # A time and one column of readings: one series, or one for each file.
             one_series = _apart(table)
@@ -450,6 +453,12 @@ def _is_plain(table: Table, plan: Plan) -> bool:
                     return False
         return True
     return True
+
+
+def _comes_twice(table: Table, time: Column) -> bool:
+    """Whether some time of a table with a row per instant is printed twice."""
+    texts = [pl.Series(pl.from_arrow(batch)) for (batch,) in table.batches([time.position])]
+    return bool(texts) and pl.concat(texts).is_duplicated().any()
 
 
 def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:

@@ -342,3 +342,10 @@ def _(name):
         for m, s in book.rows()
     ]
     return book, table(["meter", "local_time", "utc_time", "kwh"], rows).encode()
+
+
+@layout("plain_columns_autumn.csv", "a column per meter and ISO stamps of the local clock", timezone="Europe/London")
+def _(name):
+    book = Book(name, "Europe/London", day_range(date(2023, 10, 28), 2), 30, ["m1", "m2", "m3"])
+    rows = [[f"{book.wall(s):%Y-%m-%d %H:%M:%S}", *(book.text(book.get(m, s)) for m in book.ids)] for s in book.starts]
+    return book, table(["time", *book.ids], rows).encode()
