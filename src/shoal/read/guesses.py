@@ -749,7 +749,7 @@ def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wis
     if len(fit) < 2:
         return None
     labels = pl.Series([c.name for c in fit])
-    for form in ("ymd", "dmy", "named", "words", "compact"):
+    for form in ("ymd", "dmy", "named", "words", "compact", "month_name"):
         named = [c for c, ok in zip(fit, StampForm(form).read(labels).valid, strict=True) if ok]
         if len(named) >= max(2, 0.5 * len(fit)):
             break

@@ -44,6 +44,7 @@ _DATES = {
     "digits": r"(?P<a>(?:19|20)\d{2})(?P<b>\d{2})(?P<c>\d{2})",
     "words": r"(?P<b>[^\W\d_]{3,10})\.? +(?P<c>\d{1,2})(?:st|nd|rd|th)?,? +(?P<a>\d{4})",
 }
+_MONTH_NAME = r"(?P<b>[^\W\d_]{3,10})\.?[-/ ]+(?P<a>\d{4}|\d{2})"
 _FORMS = {
     name: rf"^{_WEEKDAY if name != 'words' else ''}{date}(?:{_GLUE}{_CLOCK}{_OFFSET})?$"
     for name, date in _DATES.items()
@@ -57,6 +58,7 @@ _FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})" + "".join(
     f"(?P<{part}>)" for part in ("c", "hour", "minute", "second", "fraction", "half", "offset")
 )
 _FORMS["month"] += "$"
+_FORMS["month_name"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _MONTH_NAME)
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
 _WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})$"
@@ -95,6 +97,7 @@ WORDS = {
     "hhmmss": "time of day as a number",
     "serial": "days as spreadsheets count them",
     "month": "year and month",
+    "month_name": "name of the month, year",
     "week": "year and week, from Monday",
     "given": "as --time-format says",
 }
@@ -201,9 +204,9 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
     if name == "time":
         return _stamps(clock, shaped & sane, shaped)
-    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if name == "month" else 0)
+    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if name.startswith("month") else 0)
     shaped &= (parts["hour"].str.len_chars().fill_null(0) > 0).to_numpy()
-    if name in ("named", "words"):
+    if name in ("named", "words", "month_name"):
         distinct = parts["b"].unique().drop_nulls().to_list()
         months = {word: month_of(word) for word in distinct}
         month = _numbers(parts["b"].replace_strict(months, default=0, return_dtype=pl.Int64), 0)
@@ -318,6 +321,8 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
             return StampForm(name), ""
     if share_with(some, r"^\d{4}[-/.]\d{2}$") >= ENOUGH and StampForm("month").read(some).valid.all():
         return StampForm("month"), ""
+    if share_with(some, f"^{_MONTH_NAME}$") >= ENOUGH and StampForm("month_name").read(some).valid.all():
+        return StampForm("month_name"), ""
     if share_with(some, _WEEK) >= ENOUGH and StampForm("week").read(some).valid.all():
         return StampForm("week"), ""
     return _day_or_month(texts)

@@ -218,3 +218,20 @@ def _(name):
     ends = [f"30/12/1899 {c}" for c in clock(30, "{:02d}:{:02d}:00", 30, "00:00:00")]
     rows = [[m, f"{d:%d/%m/%Y}", *cells(book, m, d)] for m in book.ids for d in book.days]
     return book, table(["MPAN", "Date", *ends[:-1], "31/12/1899 00:00:00"], rows).encode()
+
+
+MONTHS = [date(2023, month, 1) for month in range(1, 13)]
+
+
+@layout("months_across.csv", "a row per meter, columns Jan-23 .. Dec-23")
+def _(name):
+    book = Book(name, "Europe/London", MONTHS, 1440, ["77001", "77002", "77003"], decimals=1, level=900)
+    rows = [[m, *(book.text(book.get(m, s)) for s in book.starts)] for m in book.ids]
+    return book, table(["MPRN", *(f"{d:%b-%y}" for d in MONTHS)], rows).encode()
+
+
+@layout("months_by_name_in_rows.csv", "January 2023 and a reading of gas in m3")
+def _(name):
+    book = Book(name, "Europe/London", MONTHS, 1440, ["g1", "g2"], decimals=1, level=90)
+    rows = [[m, f"{book.wall(s):%B %Y}", book.text(book.get(m, s))] for m, s in book.rows()]
+    return book, table(["meter", "month", "m3"], rows).encode()
