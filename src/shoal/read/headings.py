@@ -65,7 +65,7 @@ def words_of(name: str) -> tuple[str, ...]:
 
 def _apart(name: str) -> str:
     """A name with blanks between its words; units stay whole."""
-    marked = re.sub(r"(?<![A-Za-z])[kKMG]?(?:Wh?|V[Aa][Rr]?h?)(?![a-z])", lambda unit: unit[0].lower(), name)
+    marked = re.sub(r"(?<![A-Za-z])[kKMG]?(?:W[hH]?|V[Aa][Rr]?[hH]?)(?![a-z])", lambda unit: unit[0].lower(), name)
     return _CAMEL.sub(" ", marked)
 
 
