@@ -167,9 +167,9 @@ def test_statistics_that_are_not_those_of_the_rows_are_found(out):
 
 def test_a_second_table_that_nothing_checks_is_found(out):
     (out / "data.csv").write_text("id,time,value\nmeter-0,0,4999.0\n")
-    assert findings(out) == "release.json names 1 file(s) that no release of this form has"
+    assert "release.json names 1 file(s) that no release of this form has" in findings(out)
     (out / "data.csv").rename(out / "attributes.parquet")
-    assert findings(out) == "release.json names 1 file(s) that no release of this form has"
+    assert "release.json names 1 file(s) that no release of this form has" in findings(out)
 
 
 @pytest.mark.parametrize(
