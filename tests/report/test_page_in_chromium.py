@@ -142,7 +142,7 @@ def test_a_look_at_a_table_fits_a_phone_and_a_dark_screen(chromium, tmp_path):
         opened.set_viewport_size({"width": width, "height": 800})
         found = opened.evaluate(RULER)
         assert found["scroll"] <= found["client"] <= width, found
-    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 25, 27)"
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(11, 18, 19)"
 
 
 def asked_by_page(folder, path):

@@ -13,7 +13,7 @@ from shoal import Microaggregation, Panel
 from shoal.cli.options import build
 from shoal.errors import InputError, ParameterError
 from shoal.features import interests
-from shoal.process import catalogue
+from shoal.process.catalogue import catalogue
 from shoal.utility import InterestLoss
 
 TIMES = ["arrival", "departure", "occupied"]
