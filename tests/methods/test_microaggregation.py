@@ -101,7 +101,7 @@ def test_watching_changes_nothing(rng, algorithm):
 
 def test_the_longest_search_tells_how_far_it_is(rng):
     seen = []
-    method = Microaggregation(k=3, algorithm="best", proposals=3000)
+    method = Microaggregation(k=3, algorithm="best", proposals=20_000)
     method.anonymize(Panel(rng.normal(size=(200, 5))), progress=lambda done, total: seen.append(done))
     assert seen == sorted(seen)
     assert any(0 < done < 200 for done in seen)

@@ -17,6 +17,9 @@ class Watcher(Protocol):
 
 
 class _Silent:
+    def __repr__(self) -> str:
+        return "silent"
+
     def start(self, name: str) -> None:
         pass
 
