@@ -160,12 +160,6 @@ class StampForm:
             return _hhmm(texts, seconds=self.name == "hhmmss")
         return _calendar(texts, self.name)
 
-    def read_end(self, texts: pl.Series) -> Stamps:
-        """The ends of ranges; of those without a date, the time of day alone."""
-        ends = _parts(texts, "end")
-        whole = StampForm(self.name).read(ends)
-        return whole if whole.valid.any() else StampForm("time").read(ends)
-
 
 def _parts(texts: pl.Series, part: str) -> pl.Series:
     whole = texts.str.extract_groups(_RANGE).struct.field(part)

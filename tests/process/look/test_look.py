@@ -283,3 +283,12 @@ def test_hours_in_utc_are_not_taken_for_a_local_clock():
         assert shoal.read_panel(
             pl.DataFrame({"id": ids, "time": np.tile(times, 22), "value": values}), **found.settings
         ).n_instants == len(utc)
+
+
+def test_columns_beside_a_time_that_may_be_people_are_not_named(tmp_path):
+    rows = [f"{day:02}/01/2024 {hour:02}:00,{day}.1,{hour}.2" for day in range(1, 29) for hour in range(24)]
+    (tmp_path / "table.csv").write_text("\n".join(["time,Anna Alpha,Bert Beta", *rows]) + "\n")
+    found = shoal.look(str(tmp_path / "table.csv"))
+    for text in (repr(found), found.to_json(), found.to_html(), found.policy, str(found.rows)):
+        assert "Anna" not in text
+        assert "Bert" not in text
