@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
     from shoal.process import Frontier, Result, anonymize, load_policy, publish, run_policy
     from shoal.process.look import look
-    from shoal.process.parameter_search import search
+    from shoal.process.search.data import search
     from shoal.read import read_events, read_panel
     from shoal.release import load_release, verify
 
@@ -87,7 +87,7 @@ _HOMES = {
     "read_events": "shoal.read",
     "read_panel": "shoal.read",
     "run_policy": "shoal.process",
-    "search": "shoal.process.parameter_search",
+    "search": "shoal.process.search.data",
     "verify": "shoal.release",
 }
 _ROOMS = (

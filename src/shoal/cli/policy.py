@@ -44,9 +44,9 @@ def init(
 def check(path: Annotated[Path, typer.Argument(help="The policy file.")]) -> None:
     """Read a policy and everything it names, without touching the data."""
     from shoal.process.policy import load_policy
-    from shoal.process.policy_plan import plan_of
+    from shoal.process.search import task_of
 
-    n_points = plan_of(load_policy(path)).choices.n_points()
+    n_points = len(task_of(load_policy(path)).choices.settings())
     print(f"{path}  reads as a policy: {n_points} point{'s' * (n_points != 1)} to try")
 
 

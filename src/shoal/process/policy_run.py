@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,13 @@ from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.assessment import curve_of
 from shoal.process.engine import panel_on
 from shoal.process.export import agreement_of, exporting, refuse_export
-from shoal.process.keep import scores_of, with_comparison
+from shoal.process.keep import with_comparison
 from shoal.process.policy import Policy
-from shoal.process.policy_plan import plan_of
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
-from shoal.process.search import Frontier, search
+from shoal.process.search import Frontier, SearchTask, search, task_of
 from shoal.process.search.frontier import rough
-from shoal.process.search.trials import Plan, halves
+from shoal.process.search.trials import halves
 from shoal.process.usefulness import scores_by_purpose
 from shoal.read.columns import find_column
 from shoal.read.locations import is_address
@@ -57,7 +58,12 @@ class NothingMeetsBothError(GuaranteeNotMetError):
 
 
 def run_policy(
-    policy: Policy, *, base: Path = Path(), steps: Watcher = silent, insecure_seed: int | None = None
+    policy: Policy,
+    *,
+    base: Path = Path(),
+    steps: Watcher = silent,
+    insecure_seed: int | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Read, search, confirm, publish. Raises NothingMeetsBothError, and writes nothing, when no point does.
 
@@ -71,10 +77,12 @@ def run_policy(
         Who wants to know how far it is.
     insecure_seed
         Repeatable pseudonyms, for tests only.
+    stop
+        Asked before every point that is tried but the first: true ends the search, which then concludes from what was
+        tried. Certificate and report say that a person stopped it.
     """
-    plan = plan_of(policy)
-    if policy.data.path is None:
-        raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
+    task = task_of(policy)
+    refuse_no_data(policy)
     agreement = agreement_of(policy.release)
     to = base / policy.release.to
     refuse_export(policy.release, to)
@@ -83,42 +91,56 @@ def run_policy(
             f"release.model: {policy.release.model} is made in memory, not in shards. Use publish, or leave out engine."
         )
     steps.start("reading")
+    with panel_of(policy, base) as panel:
+        tell(steps, panel)
+        return _search_and_publish(task, panel, to, base, agreement, steps, insecure_seed, stop)
+
+
+@contextmanager
+def panel_of(policy: Policy, base: Path) -> Iterator[Panel | PanelShards]:
+    """The table of a policy, read as it says; in shards for as long as the block runs."""
     source = policy.data.path if "://" in policy.data.path else str(base / policy.data.path)
     with panel_on(policy.engine, source, policy.settings) as panel:
-        tell(steps, panel)
         refuse_roles(policy, panel.roles, source)
-        return _search_and_publish(plan, panel, to, base, agreement, steps, insecure_seed)
+        yield panel
+
+
+def refuse_no_data(policy: Policy) -> None:
+    """A policy that is carried out names a table."""
+    if policy.data.path is None:
+        raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
 
 
 def _search_and_publish(
-    plan: Plan,
+    task: SearchTask,
     panel: Panel | PanelShards,
     to: Path,
     base: Path,
     agreement: Agreement | None,
     steps: Watcher,
     insecure_seed: int | None,
+    stop: Callable[[], bool],
 ) -> Outcome:
-    release, require = plan.policy.release, plan.policy.require
-    found = search(plan, panel, steps=steps)
+    task = task.on(panel)
+    release, require = task.policy.release, task.policy.require
+    found = search(task, panel, steps=steps, stop=stop)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
         raise ParameterError(str(found.frontier.points[0].refused))
     if found.candidate is None or found.frontier.chosen is None:
-        raise NothingMeetsBothError(found.frontier.sentence, describe(plan, found.frontier))
-    process = describe(plan, found.frontier)
+        raise NothingMeetsBothError(found.frontier.sentence, describe(task, found.frontier))
+    process = describe(task, found.frontier)
     if isinstance(found.candidate, Candidate):
-        process["curves"] = curves_of(plan, found.candidate)
+        process["curves"] = curves_of(task, found.candidate)
     steps.start("measuring")
-    purposes = {} if plan.by_mechanism else scores_by_purpose(found.candidate)
+    purposes = {} if task.by_mechanism else scores_by_purpose(found.candidate)
     meaning_of, chosen = found.candidate.meaning_of, found.frontier.chosen
-    limited = {name: (score, meaning_of(plan.measures[name])) for name, score in chosen.scores.items()}
-    kept = scores_of(found.method, found.candidate, panel)
+    limited = {name: (score, meaning_of(task.measures[name])) for name, score in chosen.scores.items()}
     process["purposes"] = {purpose: list(pairs) for purpose, pairs in purposes.items()}
     private = None if release.private is None else base / release.private
-    if kept:
-        process["kept"] = list(kept)
+    if task.kept:
+        process["kept"] = list(task.kept)
     options = ReleaseOptions(
-        require=plan.require,
+        require=task.require,
         format=release.format,
         shape=release.shape,
         pseudonyms=release.pseudonyms,
@@ -129,7 +151,7 @@ def _search_and_publish(
         risk_limit=require.risk.at_most,
         suppression_limit=require.suppression.at_most,
         agreement=agreement,
-        **{name: getattr(plan.policy, name) for name in PUBLISHERS_WORDS},
+        **{name: getattr(task.policy, name) for name in PUBLISHERS_WORDS},
     )
     steps.start("checking and writing")
     with exporting(release, to, found.candidate) as folder:
@@ -137,13 +159,13 @@ def _search_and_publish(
             found.candidate,
             folder,
             ledger=None if release.ledger is None else base / release.ledger,
-            risks={name: (risk, meaning_of(plan.attacks[name])) for name, risk in chosen.risks.items()},
+            risks={name: (risk, meaning_of(task.attacks[name])) for name, risk in chosen.risks.items()},
             # Those with a limit first: of a small release the last ones may have to give way.
-            scores=limited | kept | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
+            scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
             options=options,
         )
-    remember(private, written, plan.policy.settings)
+    remember(private, written, task.policy.settings)
     written = with_comparison(written, found.method, found.candidate, panel, steps)
     return Outcome(found.frontier, written, process)
 
@@ -156,7 +178,8 @@ def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate 
     """
     if candidate.shows_everybody or frontier.chosen is None or not frontier.chosen.scores:
         return process
-    said = f"{frontier.said_of(frontier.chosen)}. {NOT_SHOWN}"
+    stopped = "" if frontier.stopped is None else f" {frontier.stopped.sentence}"
+    said = f"{frontier.said_of(frontier.chosen)}.{stopped} {NOT_SHOWN}"
     return process | {"points": [], "sentence": said}
 
 
@@ -178,23 +201,23 @@ def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
                 find_column(table.names, name)
 
 
-def describe(plan: Plan, frontier: Frontier) -> dict[str, Any]:
+def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
     """The search for the certificate and the report: figures of three digits, no times, so that bytes repeat."""
     return {
-        "scenario": plan.policy.adversary.scenario,
-        "knows": {name: attack.parameters for name, attack in plan.attacks.items()},
+        "scenario": task.policy.adversary.scenario,
+        "knows": {name: attack.parameters for name, attack in task.attacks.items()},
         **frontier.as_dict(),
     }
 
 
-def curves_of(plan: Plan, candidate: Candidate) -> dict[str, dict[str, Any]]:
+def curves_of(task: SearchTask, candidate: Candidate) -> dict[str, dict[str, Any]]:
     """How far each attack on the chosen point gets with more or with worse knowledge."""
-    if plan.by_mechanism:
+    if task.by_mechanism:
         return {}
     panel = candidate.private.original
-    _, subjects = halves(panel.n_subjects, plan.policy.adversary.targets, plan.policy.seed)
+    _, subjects = halves(panel.n_subjects, task.policy.adversary.targets, task.policy.seed)
     targets = np.flatnonzero(np.isin(panel.subject_codes, subjects))
-    found = {name: curve_of(attack, candidate, targets) for name, attack in plan.attacks.items()}
+    found = {name: curve_of(attack, candidate, targets) for name, attack in task.attacks_on(candidate).items()}
     return {
         name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}
         for name, curve in found.items()

@@ -34,7 +34,7 @@ def test_efficient_points_are_those_nothing_beats():
 
 def test_the_most_useful_of_the_good_comes_first():
     points = (point(28, 0.03, 0.19), point(12, 0.09, 0.15), point(8, 0.2, 0.1), point(13, 0.08, 0.15))
-    assert [p.parameters["k"] for p in Frontier(LIMITS, points).better_first()] == [13, 12, 28]
+    assert [points[at].parameters["k"] for at in Frontier(LIMITS, points).better_first()] == [13, 12, 28]
 
 
 def test_the_binding_limit_is_named():

@@ -3,17 +3,17 @@
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.process.search import choices_of
+from shoal.process.search import Setting, choices_of
 
 
 def described(method):
     choices = choices_of(method)
-    return [choices.described(point) for point in choices.points()]
+    return [choices.described(point) for point in choices.settings()]
 
 
 def test_without_a_search_there_is_one_point():
     assert described({"name": "microaggregation", "k": 10}) == [{}]
-    assert choices_of({"name": "microaggregation", "k": 10}).parameters(()) == [("microaggregation", {"k": 10})]
+    assert choices_of({"name": "microaggregation", "k": 10}).parameters(Setting(0)) == [("microaggregation", {"k": 10})]
 
 
 def test_lists_are_tried_as_given_and_combined():
@@ -28,7 +28,7 @@ def test_lists_are_tried_as_given_and_combined():
 
 def test_parameters_of_steps_are_told_apart():
     choices = choices_of([{"name": "noise", "snr": {"search": [1, 2]}}, {"name": "m", "k": {"search": [3]}}])
-    point = list(choices.points())[1]
+    point = list(choices.settings())[1]
     assert choices.described(point) == {"noise.snr": 2, "m.k": 3}
     assert choices.parameters(point) == [("noise", {"snr": 2}), ("m", {"k": 3})]
 
@@ -42,11 +42,11 @@ def test_a_range_of_whole_numbers_has_a_grid_with_its_ends():
 
 
 def test_a_range_is_halved_until_nothing_lies_between():
-    (span,) = choices_of({"name": "m", "k": {"search": {"from": 4, "to": 28}}}).spans.values()
+    (span,) = choices_of({"name": "m", "k": {"search": {"from": 4, "to": 28}}}).alternatives[0].spans.values()
     assert span.between(8, 12) == 10
     assert span.between(10, 12) == 11
     assert span.between(10, 11) is None
-    (span,) = choices_of({"name": "m", "snr": {"search": {"from": 0.0, "to": 1.0}}}).spans.values()
+    (span,) = choices_of({"name": "m", "snr": {"search": {"from": 0.0, "to": 1.0}}}).alternatives[0].spans.values()
     assert span.between(0.5, 0.6) == 0.55
     assert span.between(0.5, 0.51) is None
 

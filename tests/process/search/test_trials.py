@@ -1,6 +1,6 @@
 """The search finds what trying everything would find, and believes nothing it did not confirm."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from shoal import Microaggregation, Panel
 from shoal.attacks import KnownTotals
 from shoal.model import Attack, Interval, Risk
 from shoal.process.policy import parse_policy
-from shoal.process.policy_plan import plan_of
-from shoal.process.search.trials import Plan, draw_sample, evaluate, halves, search
+from shoal.process.search import Setting, search, task_of
+from shoal.process.search.trials import Sample, draw_sample, evaluate, halves
 from shoal.utility import InformationLoss
 
 
@@ -39,13 +39,9 @@ class Told(Attack):
         return Risk(chance, Interval(chance, chance), 0.0, Interval(0.0, 0.0), n, prosecutor=chance)
 
 
-def plan(text, rule=None):
-    found = plan_of(parse_policy(text))
-    if rule is None:
-        return found
-    return Plan(
-        found.policy, found.choices, found.limits, found.method_at, {"told": Told(rule)}, found.measures, found.require
-    )
+def task(text, rule=None):
+    found = task_of(parse_policy(text))
+    return found if rule is None else replace(found, attacks={"told": Told(rule)})
 
 
 def test_targets_are_halved_without_overlap_and_by_the_seed():
@@ -71,7 +67,7 @@ def test_a_sample_has_all_series_of_its_subjects():
 def test_the_chosen_point_is_the_one_that_trying_everything_gives():
     panel = days()
     text = "method: {name: microaggregation, k: {search: [2, 3, 4, 6, 8]}}\nrequire: {risk: {at_most: 0.2}}"
-    found = search(plan(text + "\nadversary: {knows: {totals: day}}"), panel)
+    found = search(task(text + "\nadversary: {knows: {totals: day}}"), panel)
     good = {}
     for k in (2, 3, 4, 6, 8):
         candidate = Microaggregation(k=k).anonymize(panel)
@@ -94,7 +90,7 @@ def test_a_range_is_searched_to_the_first_value_that_keeps_the_limit(limit):
     def one_over_smallest_group(published, targets):
         return 1 / np.unique(published.values, axis=0, return_counts=True)[1].min()
 
-    found = search(plan(text, one_over_smallest_group), days(n=80))
+    found = search(task(text, one_over_smallest_group), days(n=80))
     smallest = {
         k: np.unique(Microaggregation(k=k).anonymize(days(n=80)).values, axis=0, return_counts=True)[1].min()
         for k in range(2, 27)
@@ -106,7 +102,7 @@ def test_a_range_is_searched_to_the_first_value_that_keeps_the_limit(limit):
 def test_what_met_the_limits_only_on_the_tuning_targets_is_turned_down():
     tuning = halves(60, None, 0)[0]
     found = search(
-        plan("method: {name: microaggregation, k: 4}", lambda published, targets: not set(targets) <= set(tuning)),
+        task("method: {name: microaggregation, k: 4}", lambda published, targets: not set(targets) <= set(tuning)),
         days(),
     )
     assert found.candidate is None
@@ -122,14 +118,14 @@ def test_the_next_best_is_tried_when_the_best_is_turned_down():
         return n_groups > 10 and not set(targets) <= set(tuning)
 
     text = "method: {name: microaggregation, k: {search: [4, 8]}}"
-    found = search(plan(text, four_looks_good_at_first), days())
+    found = search(task(text, four_looks_good_at_first), days())
     assert found.frontier.chosen.parameters == {"k": 8}
     assert [point.parameters for point in found.frontier.turned_down] == [{"k": 4}]
 
 
 def test_a_parameter_the_data_cannot_bear_is_a_point_that_was_refused():
     found = search(
-        plan("method: {name: microaggregation, k: {search: [4, 400]}}", lambda published, targets: 0.0), days()
+        task("method: {name: microaggregation, k: {search: [4, 400]}}", lambda published, targets: 0.0), days()
     )
     assert [point.refused is None for point in found.frontier.points] == [True, False]
     assert "needs at least 400 subjects" in found.frontier.points[1].refused
@@ -141,7 +137,7 @@ def test_a_guarantee_required_beyond_the_method_s_own_is_checked_at_every_point(
         "method: {name: microaggregation, k: {search: [4, 20]}}\n"
         "require: {guarantees: [{aggregate-rule: {size: 15, share: 0.9}}]}"
     )
-    found = search(plan(text, lambda published, targets: 0.0), days())
+    found = search(task(text, lambda published, targets: 0.0), days())
     assert "aggregate-rule does not hold" in found.frontier.points[0].refused
     assert found.frontier.chosen.parameters == {"k": 20}
 
@@ -150,20 +146,20 @@ def test_a_point_that_leaves_out_more_than_the_policy_allows_is_refused():
     panel = days()
     areas = Panel(panel.values, times=panel.times, attributes={"area": ["a"] * 20 + ["b"] * 40})
     method = "{name: scope-aggregation, within: area, size: {search: [4, 30]}, share: 0.9, otherwise: withhold}"
-    found = search(plan(f"method: {method}", lambda published, targets: 0.0), areas)
+    found = search(task(f"method: {method}", lambda published, targets: 0.0), areas)
     assert found.frontier.chosen.parameters == {"size": 4}
     refused = found.frontier.points[1].refused
     assert "20 of 60 series (33.3 %) would be suppressed, more than the limit of 25 %." in refused
     assert "require: {suppression: {at_most: 0.5}}" in refused
     allowed = f"method: {method}\nrequire: {{suppression: {{at_most: 0.4}}}}"
-    found = search(plan(allowed, lambda published, targets: 0.0), areas)
+    found = search(task(allowed, lambda published, targets: 0.0), areas)
     assert [point.refused for point in found.frontier.points] == [None, None]
 
 
 def test_methods_without_a_guarantee_are_held_to_the_upper_end_of_every_interval():
     text = "method: {name: noise-addition, snr: 1.0}\nadversary: {knows: {totals: day}, scenario: prosecutor}"
-    one = plan(text)
-    point = evaluate(one, (), days(), np.arange(30), "all")[2]
+    one = task(text)
+    point = evaluate(one, Setting(0), Sample(days(), np.arange(30), "all"))[2]
     assert point.refused is None
     assert point.risk >= point.risks["known-totals"].interval.high
 
@@ -175,23 +171,25 @@ def test_targets_are_the_only_thing_that_is_sampled():
         seen.append((published.n_series, len(targets)))
         return 0.0
 
-    search(plan("method: {name: microaggregation, k: 4}\nadversary: {targets: 20}", note), days())
+    search(task("method: {name: microaggregation, k: 4}\nadversary: {targets: 20}", note), days())
     assert seen == [(60, 10), (60, 10)]
 
 
 def test_a_few_targets_do_not_look_safe_by_luck():
     text = "method: {name: noise-addition, snr: 1.0}\nadversary: {knows: {points: 3}, targets: 2, scenario: %s}"
     for scenario in ("prosecutor", "journalist"):
-        point = evaluate(plan(text % scenario), (), days(), np.array([3]), "all")[2]
+        point = evaluate(task(text % scenario), Setting(0), Sample(days(), np.array([3]), "all"))[2]
         assert point.risk >= 0.5  # one target that was not found says next to nothing
 
 
 def test_no_link_counts_for_more_than_the_guarantee_leaves():
     text = "method: {name: microaggregation, k: 10}\nadversary: {knows: {points: 3}}"
-    point = evaluate(plan(text), (), days(), np.array([3]), "all")[2]
+    point = evaluate(task(text), Setting(0), Sample(days(), np.array([3]), "all"))[2]
     assert point.risk == 0.1
     several = Panel(days().values, times=days().times, subjects=np.repeat(np.arange(30), 2))
-    assert evaluate(plan(text), (), several, np.array([3]), "all")[2].risk > 0.1  # one subject may own much of a group
+    assert (
+        evaluate(task(text), Setting(0), Sample(several, np.array([3]), "all"))[2].risk > 0.1
+    )  # one subject may own much of a group
 
 
 def test_differential_privacy_is_drawn_once_and_judged_by_no_figure():
@@ -202,8 +200,8 @@ def test_differential_privacy_is_drawn_once_and_judged_by_no_figure():
         return 1.0
 
     text = "method: {name: noisy-aggregates, epsilon: 1.0, lower: 0, upper: 10}\nrequire: {risk: {at_most: 0.01}}"
-    one = plan(text)
-    found = search(Plan(**{**one.__dict__, "attacks": {"told": Told(note)}}), days())
+    one = task(text)
+    found = search(replace(one, attacks={"told": Told(note)}), days())
     assert found.candidate is not None
     assert not calls
     assert found.frontier.sentence.startswith("Drawn once.")
@@ -211,7 +209,7 @@ def test_differential_privacy_is_drawn_once_and_judged_by_no_figure():
 
 def test_points_of_mixed_kinds_are_put_in_the_order_of_the_policy():
     text = "method: {name: permutation, length: {search: [6, 1d]}, share: {search: {from: 0.2, to: 0.4, step: 0.2}}}"
-    found = search(plan(text, lambda published, targets: 1.0), days())
+    found = search(task(text, lambda published, targets: 1.0), days())
     assert [tuple(point.parameters.values()) for point in found.frontier.points] == [
         (6, 0.2), (6, 0.4), ("1d", 0.2), ("1d", 0.4),
     ]  # fmt: skip

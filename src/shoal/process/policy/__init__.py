@@ -1,6 +1,6 @@
 """The policy file: what the data are, who may want to know, what must hold, and what to try."""
 
-from shoal.process.policy.parser import load_policy, parse_policy
+from shoal.process.policy.parser import load_policy, parse_policy, policy_text
 from shoal.process.policy.schema import (
     Adversary,
     Data,
@@ -25,4 +25,5 @@ __all__ = [
     "load_policy",
     "parse_policy",
     "policy_schema",
+    "policy_text",
 ]

@@ -82,6 +82,20 @@ def parse_policy(text: str, *, name: str = "policy") -> Policy:
         raise ParameterError(_told(error, places, name, lines)) from None
 
 
+def policy_text(policy: Policy) -> str:
+    """A policy as YAML, without what is as usual; parsing it gives the same policy.
+
+    Examples
+    --------
+    >>> print(policy_text(parse_policy("method: {name: microaggregation, k: 10}")), end="")
+    method:
+      name: microaggregation
+      k: 10
+    """
+    content = policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+
+
 def _compose(text: str, name: str, lines: list[str]) -> Node | None:
     try:
         root: Node | None = yaml.compose(text, _Loader)

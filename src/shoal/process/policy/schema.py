@@ -131,8 +131,14 @@ class Require(Part):
 
 
 class Search(Part):
-    """How parameters are searched."""
+    """How methods and parameters are searched."""
 
+    points: int = Field(
+        default=60,
+        ge=1,
+        description="How many points are tried on the whole sample. Of more, all are tried on a small part of it "
+        "first, and the better half goes on to a larger one.",
+    )
     sample: Share | None = Field(
         default=None,
         description="Share of the subjects tried first. Unset: all below 2 000 subjects, else 2 000 of them.",
@@ -240,7 +246,8 @@ class Policy(Part):
     require: Require = Field(default=Require(), description="What must hold.")
     method: dict[str, Any] | list[dict[str, Any]] = Field(
         default_factory=lambda: {"name": "microaggregation", "k": {"search": [4, 8, 12, 16, 20, 24, 28]}},
-        description="A method by name with its parameters, each a value or {search: [...]}; or a list of steps.",
+        description="A method by name with its parameters, each a value or {search: [...]}; a list of steps, or "
+        "{steps: [...]}; or {search: [...]}, alternatives of both kinds.",
     )
     search: Search = Field(default=Search(), description="How much is tried.")
     engine: EnginePart | None = Field(

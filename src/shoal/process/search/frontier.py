@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,14 @@ class Limits:
 
     risk: float
     utility: Mapping[str, Limit]
+    purpose: str | None = None
+    """The measure of what is to be kept, where something is."""
 
     @property
     def first(self) -> str:
-        """The measure by which one point is better than another: the first that is limited."""
-        return next(iter(self.utility), "information-loss")
+        """The measure by which one point is better than another: the first that is limited, else that of what is to be
+        kept, else the information loss."""
+        return next(iter(self.utility), self.purpose or "information-loss")
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Point:
     """On whom it was tried."""
     impossible: bool = False
     """Whether a parameter cannot be, or not with these data: bad input rather than a limit."""
+    n_subjects: int = 0
+    """How many those are; figures compare between points that were tried on as many."""
 
     def misses(self, limits: Limits) -> dict[str, tuple[float, float]]:
         """What is beyond its limit: figure and limit, by name. Empty where both limits are kept."""
@@ -68,9 +74,45 @@ class Point:
         """Whether everything holds."""
         return self.refused is None and not self.misses(limits)
 
+    def excess(self, limits: Limits) -> float:
+        """How far it is beyond its limits, relative to each, the largest of them; infinite of what is no number."""
+        far = [abs(figure - bound) / (abs(bound) or 1.0) for figure, bound in self.misses(limits).values()]
+        return max((math.inf if math.isnan(one) else one for one in far), default=0.0)
+
+    def beats(self, other: Point, names: Iterable[str]) -> bool:
+        """Whether it is no worse in risk and in these measures, and better in one of them."""
+        pairs = [(self.scores[name], other.scores[name]) for name in names]
+        if self.risk > other.risk or any(its.better_than(mine) for mine, its in pairs):
+            return False
+        return self.risk < other.risk or any(mine.better_than(its) for mine, its in pairs)
+
     def described(self) -> str:
-        """The parameters in words."""
-        return ", ".join(f"{name} = {value}" for name, value in self.parameters.items()) or "the one setting given"
+        """Method and parameters in words."""
+        return described(self.parameters) or "the one setting given"
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """A person ended the search early."""
+
+    after: int
+    """Trials that were made; a point tried again on more subjects counts again."""
+    of: int
+    """Trials that there would have been."""
+    halved: bool = False
+    """Whether points were tried on parts of the sample."""
+    at_least: bool = False
+    """Whether more than that may have followed."""
+
+    @property
+    def sentence(self) -> str:
+        """The same in words, for certificate and report."""
+        what = "trials, in which a point tried again on more subjects counts again" if self.halved else "points"
+        return f"A person stopped the search after {self.after} of {'at least ' * self.at_least}{self.of} {what}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the certificate."""
+        return {"after": self.after, "of": self.of, "sentence": self.sentence}
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,15 +132,18 @@ class Frontier:
         The chosen point as it came out on all subjects with the other half of the targets.
     turned_down
         Points that met the limits in the search and not when they were confirmed.
+    stopped
+        Where a person ended the search early: after how many points of how many.
     made
-        What makes a result of a point; None for the chosen one. Only a search in Python has it.
+        What makes a result of a point by its position; None for the chosen one. Only a search in Python has it.
     """
 
     limits: Limits
     points: tuple[Point, ...]
     chosen: Point | None = None
     turned_down: tuple[Point, ...] = ()
-    made: Callable[[Point | None], Result] | None = field(default=None, compare=False)
+    stopped: Stopped | None = None
+    made: Callable[[int | None], Result] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -112,7 +157,7 @@ class Frontier:
             raise ParameterError(
                 f"Points are chosen by position: 0 to {len(self) - 1}. frontier.to_polars() lists them."
             )
-        return self._make(self.points[int(position)])
+        return self._make(int(position) % len(self))
 
     @property
     def result(self) -> Result:
@@ -121,10 +166,10 @@ class Frontier:
             raise GuaranteeNotMetError(self.sentence)
         return self._make(None)
 
-    def _make(self, point: Point | None) -> Result:
+    def _make(self, position: int | None) -> Result:
         if self.made is None:
             raise ParameterError("This frontier is that of a policy. Its release has the chosen point.")
-        return self.made(point)
+        return self.made(position)
 
     @property
     def plot(self) -> FrontierPlot:
@@ -186,38 +231,47 @@ class Frontier:
             ],
             "chosen": None if self.chosen is None else dict(self.chosen.parameters),
             "sentence": self.sentence,
+            **({} if self.stopped is None else {"stopped": self.stopped.as_dict()}),
         }
 
     @property
     def efficient(self) -> tuple[bool, ...]:
         """For each point, whether none is as useful and hides better, or hides as well and is more useful."""
         return tuple(
-            one.refused is None and not any(self._beats(other, one) for other in self.points if other is not one)
+            one.refused is None
+            and one.n_subjects == self._most
+            and not any(other.beats(one, (self.limits.first,)) for other in self._comparable if other is not one)
             for one in self.points
         )
 
-    def _beats(self, one: Point, other: Point) -> bool:
-        if one.refused is not None:
-            return False
-        mine, its = one.scores[self.limits.first], other.scores[self.limits.first]
-        no_worse = one.risk <= other.risk and not its.better_than(mine)
-        return no_worse and (one.risk < other.risk or mine.better_than(its))
+    @property
+    def _most(self) -> int:
+        """On how many subjects a point was tried, at most."""
+        return max((point.n_subjects for point in self.points), default=0)
 
-    def better_first(self) -> list[Point]:
-        """Points that met both limits, the most useful first, of equals the one that hides better."""
-        good = [point for point in self.points if point.meets(self.limits)]
-        higher = bool(good) and good[0].scores[self.limits.first].goal == "higher"
+    @property
+    def _comparable(self) -> list[Point]:
+        """Points whose figures compare: those that were tried on most subjects."""
+        return [point for point in self.points if point.refused is None and point.n_subjects == self._most]
 
-        def rank(point: Point) -> tuple[float, float]:
-            value = point.scores[self.limits.first].value
-            return (-value if higher else value, point.risk)
+    def better_first(self) -> list[int]:
+        """Positions of the points that met both limits, those tried on most subjects first.
 
-        return sorted(good, key=rank)
+        Of these the most useful comes first, of equals the one that hides better.
+        """
+
+        def rank(position: int) -> tuple[int, float, float]:
+            point = self.points[position]
+            score = point.scores[self.limits.first]
+            return -point.n_subjects, -score.value if score.goal == "higher" else score.value, point.risk
+
+        return sorted((at for at, point in enumerate(self.points) if point.meets(self.limits)), key=rank)
 
     @property
     def sentence(self) -> str:
-        """Which limit binds, or what would have to give."""
-        return self._binding(self.chosen) if self.chosen is not None else self._what_would_have_to_give()
+        """Which limit binds, or what would have to give; and that a person ended the search early, where one did."""
+        said = self._binding(self.chosen) if self.chosen is not None else self._what_would_have_to_give()
+        return said if self.stopped is None else f"{said} {self.stopped.sentence}"
 
     def said_of(self, chosen: Point) -> str:
         """What came out for the chosen point alone."""
@@ -233,10 +287,8 @@ class Frontier:
         said = self.said_of(chosen)
         more_useful = [
             point
-            for point in self.points
-            if point.refused is None
-            and point.parameters != chosen.parameters
-            and point.scores[first].better_than(chosen.scores[first])
+            for point in self._comparable
+            if point.parameters != chosen.parameters and point.scores[first].better_than(chosen.scores[first])
         ]
         if not more_useful:
             return f"{said}. No limit binds: nothing else that was tried is more useful."
@@ -263,7 +315,7 @@ class Frontier:
         safe = [point for point in tried if point.risk <= self.limits.risk]
         useful = [point for point in tried if set(point.misses(self.limits)) <= {"risk"}]
         if safe:
-            nearest = min(safe, key=lambda point: _excess(point, self.limits))
+            nearest = min(safe, key=lambda point: point.excess(self.limits))
             if misses := nearest.misses(self.limits):
                 wanted = ", ".join(f"{name} {figure:.3g}" for name, (figure, _) in misses.items())
                 said.append(
@@ -278,7 +330,7 @@ class Frontier:
                     f"{self.limits.risk:.3g}: allow that risk, or assume an adversary who knows less."
                 )
         if not safe and not useful:
-            nearest = min(tried, key=lambda point: _excess(point, self.limits))
+            nearest = min(tried, key=lambda point: point.excess(self.limits))
             said.append(f"The nearest is {nearest.described()}: {_missing(nearest, self.limits)}.")
         return " ".join(said)
 
@@ -316,6 +368,17 @@ def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:
     }
 
 
+def described(parameters: Mapping[str, Any]) -> str:
+    """Method and parameters of a point in words; empty where nothing is open.
+
+    Examples
+    --------
+    >>> described({"k": 4}), described({"method": "kp", "k": 4, "p": 2})
+    ('k = 4', 'kp, k = 4, p = 2')
+    """
+    return ", ".join(str(value) if name == "method" else f"{name} = {value}" for name, value in parameters.items())
+
+
 def rough(value: float) -> float:
     """Three digits."""
     return float(f"{value:.3g}")
@@ -331,11 +394,4 @@ def _missing(point: Point, limits: Limits) -> str:
     return " and ".join(
         f"{name} is {figure:.3g}, {'above' if figure > bound else 'below'} {bound:.3g}"
         for name, (figure, bound) in point.misses(limits).items()
-    )
-
-
-def _excess(point: Point, limits: Limits) -> float:
-    """How far a point is beyond its limits, relative to each, the largest of them."""
-    return max(
-        (abs(figure - bound) / (abs(bound) or 1.0) for figure, bound in point.misses(limits).values()), default=0.0
     )

@@ -1,20 +1,23 @@
-"""Which parameters a policy lets us try.
+"""Which methods and parameters a policy lets us try.
 
 `k: 10` is one value, `k: {search: [4, 8, 12]}` these values and no others, `k: {search: {from: 4, to: 28}}` a range: a
-grid over it first, and then between two neighbours of the grid where the limit is crossed.
+grid over it first, and then between two neighbours of the grid where the limit is crossed. `method: {search: [...]}`
+lists alternatives, each a method or steps with open parameters of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.methods.altered import SECRET
+from shoal.model import Method
 
 GRID = 7
 """Values of a range that are tried first, its ends among them."""
@@ -57,90 +60,169 @@ class Span:
         return None if near or middle in (low, high) else middle
 
 
+class Setting(NamedTuple):
+    """One point to try: which alternative, and a value for each of its open parameters."""
+
+    alternative: int
+    values: tuple[Any, ...] = ()
+
+
 @dataclass(frozen=True)
-class Choices:
-    """The steps of a policy's method with what is open in them."""
+class Alternative:
+    """A method, or several in a row, with what is open in them."""
 
     steps: tuple[tuple[str, Mapping[str, Any]], ...]
     """Name and fixed parameters of each step."""
     lists: Mapping[Place, Sequence[Any]]
     spans: Mapping[Place, Span]
+    template: Method | None = None
+    """The method itself where it was given as an object; its open parameters are changed in it."""
+
+    @property
+    def name(self) -> str:
+        """The method, or the steps in their order."""
+        return " + ".join(name for name, _ in self.steps)
 
     @property
     def places(self) -> tuple[Place, ...]:
         """What is open, in the order of the policy."""
         return (*self.lists, *self.spans)
 
-    def points(self) -> Iterator[tuple[Any, ...]]:
-        """Every combination of the grid, one value for each place."""
-        values = [*self.lists.values(), *(span.grid() for span in self.spans.values())]
-        return product(*values)
+    @property
+    def span(self) -> Span | None:
+        """The range to search in, where that is all that is open."""
+        return next(iter(self.spans.values())) if len(self.places) == 1 and self.spans else None
 
+    @property
     def n_points(self) -> int:
         """How many combinations the grid has."""
-        return sum(1 for _ in self.points())
+        return math.prod([*map(len, self.lists.values()), *(len(span.grid()) for span in self.spans.values())])
 
-    def parameters(self, point: tuple[Any, ...]) -> list[tuple[str, dict[str, Any]]]:
-        """Name and all parameters of each step at a point."""
+    def grid(self) -> Iterator[tuple[Any, ...]]:
+        """Every combination, one value for each place."""
+        return product(*self.lists.values(), *(span.grid() for span in self.spans.values()))
+
+    def parameters(self, values: tuple[Any, ...]) -> list[tuple[str, dict[str, Any]]]:
+        """Name and given parameters of each step."""
         given: list[tuple[str, dict[str, Any]]] = [(name, dict(fixed)) for name, fixed in self.steps]
-        for (step, name), value in zip(self.places, point, strict=True):
+        for (step, name), value in zip(self.places, values, strict=True):
             given[step][1][name] = value
         return given
 
-    def described(self, point: tuple[Any, ...]) -> dict[str, Any]:
-        """The open parameters of a point by name; with the step's name where there are several steps."""
-        return {
-            f"{self.steps[step][0]}.{name}" if len(self.steps) > 1 else name: value
-            for (step, name), value in zip(self.places, point, strict=True)
+    def named(self, step: int, parameter: str) -> str:
+        """A parameter, with the step's name where there are several steps."""
+        return f"{self.steps[step][0]}.{parameter}" if len(self.steps) > 1 else parameter
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything that a policy lets us try."""
+
+    alternatives: tuple[Alternative, ...]
+    over_methods: bool = False
+    """Whether methods are searched, and not only the parameters of one."""
+
+    def settings(self) -> list[Setting]:
+        """Every different point of the grid, in the order of the policy."""
+        different: dict[str, Setting] = {}
+        for at, alternative in enumerate(self.alternatives):
+            for values in alternative.grid():
+                key = repr((alternative.template, alternative.parameters(values)))
+                different.setdefault(key, Setting(at, values))
+        return list(different.values())
+
+    def parameters(self, setting: Setting) -> list[tuple[str, dict[str, Any]]]:
+        """Name and given parameters of each step at a point."""
+        return self.alternatives[setting.alternative].parameters(setting.values)
+
+    def described(self, setting: Setting) -> dict[str, Any]:
+        """The open parameters of a point by name; where methods are searched, the method and all given parameters."""
+        alternative = self.alternatives[setting.alternative]
+        if not self.over_methods:
+            return {
+                alternative.named(*place): value
+                for place, value in zip(alternative.places, setting.values, strict=True)
+            }
+        given = alternative.parameters(setting.values)
+        listed = {
+            alternative.named(step, name): value
+            for step, (_, parameters) in enumerate(given)
+            for name, value in parameters.items()
         }
+        return {"method": alternative.name, **listed}
 
 
-def choices_of(method: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Choices:
+def choices_of(method: Any) -> Choices:
     """What the `method` part of a policy leaves open.
 
     Examples
     --------
     >>> choices = choices_of({"name": "microaggregation", "k": {"search": [4, 8]}, "features": "haar"})
-    >>> [choices.described(point) for point in choices.points()]
+    >>> [choices.described(setting) for setting in choices.settings()]
     [{'k': 4}, {'k': 8}]
+    >>> choices = choices_of({"search": [{"name": "microaggregation", "k": {"search": [4]}}, {"name": "kp", "k": 8}]})
+    >>> [choices.described(setting) for setting in choices.settings()]
+    [{'method': 'microaggregation', 'k': 4}, {'method': 'kp', 'k': 8}]
     """
-    listed = [method] if isinstance(method, Mapping) else list(method)
-    if not listed:
+    if not isinstance(method, Mapping) or "search" not in method:
+        return joined([_alternative(method, "method")], over_methods=False)
+    if set(method) != {"search"}:
+        raise ParameterError("method.search: alternatives stand alone. Put other fields into one of them.")
+    listed = method["search"]
+    if not isinstance(listed, list) or not listed:
         raise ParameterError(
-            "method: the list of steps is empty. Give at least one, such as {name: microaggregation, k: 10}."
+            "method.search: give a list of alternatives, such as [{name: microaggregation, k: 10}, {steps: [...]}]."
+        )
+    return joined([_alternative(one, f"method.search.{at + 1}") for at, one in enumerate(listed)])
+
+
+def joined(alternatives: Sequence[Alternative], *, over_methods: bool = True) -> Choices:
+    """All alternatives together, if they are not too many."""
+    n_points = sum(alternative.n_points for alternative in alternatives)
+    if n_points > MOST_POINTS:
+        raise ParameterError(f"method: {n_points} combinations to try, at most {MOST_POINTS} are. Search fewer values.")
+    return Choices(tuple(alternatives), over_methods)
+
+
+def _alternative(given: Any, where: str) -> Alternative:
+    """A method by name, a list of steps, or `{steps: [...]}`."""
+    if isinstance(given, Mapping) and "steps" in given:
+        if set(given) != {"steps"}:
+            raise ParameterError(f"{where}: steps stand alone. Put other fields into one of them.")
+        given = given["steps"]
+    listed = [given] if isinstance(given, Mapping) else given
+    if not isinstance(listed, list) or not listed:
+        raise ParameterError(
+            f"{where}: the list of steps is empty. Give at least one, such as {{name: microaggregation, k: 10}}."
         )
     steps: list[tuple[str, dict[str, Any]]] = []
     lists: dict[Place, Sequence[Any]] = {}
     spans: dict[Place, Span] = {}
-    for at, given in enumerate(listed):
-        name = given.get("name")
+    for at, step in enumerate(listed):
+        name = step.get("name") if isinstance(step, Mapping) else None
         if not isinstance(name, str):
-            raise ParameterError(f"method: step {at + 1} has no name. See: shoal methods")
+            raise ParameterError(f"{where}: step {at + 1} has no name. See: shoal methods")
         fixed: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in step.items():
             if key == "name":
                 continue
             if not isinstance(value, Mapping):
                 fixed[key] = value
             elif key in SECRET:
-                raise ParameterError(f"method.{key}: a seed is not searched for; that would pick the luckiest draw.")
+                raise ParameterError(f"{where}.{key}: a seed is not searched for; that would pick the luckiest draw.")
             elif set(value) != {"search"}:
-                raise ParameterError(f"method.{key}: give a value or {{search: [...]}}, found other fields.")
+                raise ParameterError(f"{where}.{key}: give a value or {{search: [...]}}, found other fields.")
             elif isinstance(value["search"], Mapping):
-                spans[at, key] = _span(key, value["search"])
+                spans[at, key] = _span(f"{where}.{key}", value["search"])
             else:
-                lists[at, key] = _listed(key, value["search"])
+                lists[at, key] = _listed(f"{where}.{key}", value["search"])
         steps.append((name, fixed))
-    choices = Choices(tuple(steps), lists, spans)
-    n_points = int(np.prod([len(values) for values in lists.values()] + [len(s.grid()) for s in spans.values()] or [1]))
-    if n_points > MOST_POINTS:
-        raise ParameterError(f"method: {n_points} combinations to try, at most {MOST_POINTS} are. Search fewer values.")
-    return choices
+    return Alternative(tuple(steps), lists, spans)
 
 
 def _listed(key: str, given: Any) -> Sequence[Any]:
     if not isinstance(given, list) or not given:
-        raise ParameterError(f"method.{key}.search: give a list of values or {{from: 4, to: 28}}.")
+        raise ParameterError(f"{key}.search: give a list of values or {{from: 4, to: 28}}.")
     different: list[Any] = []
     for value in given:
         if value not in different:
@@ -150,11 +232,11 @@ def _listed(key: str, given: Any) -> Sequence[Any]:
 
 def _span(key: str, given: Mapping[str, Any]) -> Span:
     if not {"from", "to"} <= set(given) <= {"from", "to", "step"}:
-        raise ParameterError(f"method.{key}.search: a range has from and to, and may have step.")
+        raise ParameterError(f"{key}.search: a range has from and to, and may have step.")
     numbers = list(given.values())
     if any(isinstance(n, bool) or not isinstance(n, int | float) or not np.isfinite(n) for n in numbers):
-        raise ParameterError(f"method.{key}.search: from, to and step are numbers.")
+        raise ParameterError(f"{key}.search: from, to and step are numbers.")
     if not given["from"] < given["to"] or given.get("step", 1) <= 0:
-        raise ParameterError(f"method.{key}.search: from must be below to, and step above 0.")
+        raise ParameterError(f"{key}.search: from must be below to, and step above 0.")
     whole = all(isinstance(n, int) for n in numbers)
     return Span(given["from"], given["to"], whole, given.get("step"))

@@ -1,24 +1,26 @@
-"""Try, attack and measure the points of a policy; on a sample first, then the best of them on everybody."""
+"""Try, attack and measure points on a sample, by the rule of the search; then confirm the best on everybody."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
+from shoal.features import keep as kept_features
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
 from shoal.model.watcher import Watcher, silent
 from shoal.process.assessment import attack_all, bound_of, view
+from shoal.process.keep import measures_of
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Frontier, Limits, Point
-from shoal.process.search.points import Choices
+from shoal.process.search.points import Choices, Setting
+from shoal.process.search.rule import FEWEST_IN_SAMPLE, round_lengths, sample_sizes, try_points
 from shoal.release.suppression import refuse_suppression, suppression_of
 
 SAMPLE = 2_000
@@ -30,94 +32,167 @@ TARGETS = 1_000
 MOST_SAMPLED = 256 * 2**20
 """Bytes of a sample of a panel in shards."""
 
-FEWEST_IN_SAMPLE = 100
-"""Subjects below which a sample says nothing about the whole."""
+
+NO_ATTACK = "No attack that the policy names in adversary.knows is against what"
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchTask:
     """What the search needs to know, everything named in the policy found and built."""
 
     policy: Policy
     choices: Choices
     limits: Limits
-    method_at: Callable[[tuple[Any, ...]], Any]
+    method_at: Callable[[Setting], Any]
     attacks: Mapping[str, Any]
     measures: Mapping[str, Any]
     require: Sequence[Guarantee] = ()
     by_mechanism: bool = False
     """Whether the method keeps differential privacy, so that no exact figure may decide about it."""
+    kept: tuple[str, ...] = ()
+    """Measures of what is to be kept, by their names."""
+
+    def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
+        """The attacks that are tried on a candidate. Of several methods each gets those against its form of release."""
+        return {
+            name: attack
+            for name, attack in self.attacks.items()
+            if not self.choices.over_methods or (attack.against == "envelopes") == candidate.has_envelopes
+        }
+
+    def on(self, panel: Panel | PanelShards) -> SearchTask:
+        """The same for a panel, with the measures of what is to be kept; its instants say what they are."""
+        if self.policy.keep in ((), []) or self.by_mechanism:
+            return self
+        kept = measures_of(kept_features(self.policy.keep), panel)
+        return replace(
+            self,
+            measures={**kept, **self.measures},
+            limits=replace(self.limits, purpose=next(iter(kept), None)),
+            kept=tuple(kept),
+        )
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchOutcome:
     """A frontier, and the candidate of its chosen point."""
 
     frontier: Frontier
     candidate: Any | None
     """In memory, or in shards where the panel is."""
     method: Any | None
+    settings: Sequence[Setting] = ()
+    """Of each point of the frontier."""
 
 
-def search(plan: Plan, panel: Panel | PanelShards, *, steps: Watcher = silent) -> Found:
+@dataclass(frozen=True)
+class Sample:
+    """Some subjects with all their series, and which of them are attacked."""
+
+    panel: Panel | PanelShards
+    targets: NDArray[np.int64]
+    """Subjects by their numbers in it."""
+    on: str
+    """Who they are, in words."""
+    positions: NDArray[np.int64] | None = None
+    """Where its series are in the panel that was read; None where they are all of them, or it was read in shards."""
+
+
+def search(
+    task: SearchTask,
+    panel: Panel | PanelShards,
+    *,
+    steps: Watcher = silent,
+    stop: Callable[[], bool] = lambda: False,
+) -> SearchOutcome:
     """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before.
 
     Of a panel in shards a sample is searched in memory, and the point that is chosen there is made, checked, attacked
-    and measured on everything; where it does not meet both limits there, the next one is tried.
+    and measured on everything; where it does not meet both limits there, the next one is tried. `stop` is asked before
+    every point but the first: a person may end the search and have it conclude from what was tried.
     """
-    if plan.by_mechanism:
-        return _draw_once(plan, panel, steps)
-    n_targets = plan.policy.adversary.targets
-    if isinstance(panel, PanelShards):
-        n_targets = 2 * min(n_targets or TARGETS, panel.n_subjects // 2 or 1)
-    tuning, confirming = halves(panel.n_subjects, n_targets, plan.policy.seed)
-    sample = draw_sample(panel, plan.policy)
-    whole = sample.n_subjects >= panel.n_subjects
-    on = "all subjects" if whole else f"a sample of {sample.n_subjects} subjects"
-    # Targets of a sample are its own subjects: half of them, by the same rule.
-    sample_targets = tuning if sample is panel else halves(sample.n_subjects, None, plan.policy.seed)[0]
-
-    def confirm(values: tuple[Any, ...]) -> tuple[Any, Candidate | CandidateShards | None, Point]:
-        return evaluate(plan, values, panel, confirming, f"all {panel.n_subjects} subjects")
-
-    return choose(plan, sample, sample_targets, on, confirm, steps=steps)
-
-
-def choose(
-    plan: Plan,
-    sample: Panel,
-    targets: NDArray[np.int64],
-    on: str,
-    confirm: Callable[[tuple[Any, ...]], tuple[Any, Any, Point]],
-    *,
-    steps: Watcher = silent,
-) -> Found:
-    """Try all points on a sample, then confirm the promising ones on everybody until one meets both limits."""
+    if task.by_mechanism:
+        return _draw_once(task, panel, steps)
+    task = task.on(panel)
+    samples = samples_of(task, panel)
     steps.start("searching")
-    tried = _try_all(plan, sample, targets, on, steps)
-    frontier = Frontier(plan.limits, tuple(tried.values()))
+    tried = try_points(
+        task.choices,
+        task.limits,
+        task.policy.search.points,
+        lambda number, setting, part: evaluate(task, setting, samples[part])[2],
+        steps=steps,
+        stop=stop,
+    )
+    order = tried.in_order()
+    settings = [tried.settings[number] for number in order]
+    frontier = Frontier(task.limits, tuple(tried.points[number] for number in order), stopped=tried.stopped)
+    everybody = f"all {panel.n_subjects} subjects"
+    confirming = halves(panel.n_subjects, _n_targets(task, panel), task.policy.seed)[1]
     turned_down: list[Point] = []
-    at = {id(point): values for values, point in tried.items()}
-    for promising in frontier.better_first():
-        steps.start(f"confirming {promising.described()}")
-        values = at[id(promising)]
-        method, candidate, point = confirm(values)
-        if point.meets(plan.limits):
-            return Found(Frontier(plan.limits, frontier.points, point, tuple(turned_down)), candidate, method)
+    for place in frontier.better_first():
+        steps.start(f"confirming {frontier.points[place].described()}")
+        method, candidate, point = evaluate(task, settings[place], Sample(panel, confirming, everybody))
+        if point.meets(task.limits):
+            frontier = replace(frontier, chosen=point, turned_down=tuple(turned_down))
+            return SearchOutcome(frontier, candidate, method, settings)
         turned_down.append(point)
-    return Found(Frontier(plan.limits, frontier.points, None, tuple(turned_down)), None, None)
+    return SearchOutcome(replace(frontier, turned_down=tuple(turned_down)), None, None, settings)
 
 
-def _draw_once(plan: Plan, panel: Panel | PanelShards, steps: Watcher) -> Found:
+def samples_of(task: SearchTask, panel: Panel | PanelShards) -> list[Sample]:
+    """The parts of the sample that points are tried on, each within the next, the whole of it last."""
+    n_rounds = len(round_lengths(len(task.choices.settings()), task.policy.search.points))
+    seed = task.policy.seed
+    tuning, confirming = halves(panel.n_subjects, _n_targets(task, panel), seed)
+    whole = draw_sample(panel, task.policy)
+    if isinstance(panel, PanelShards):
+        # Targets of such a sample are its own subjects: half of them, by the same rule.
+        on = "all subjects" if whole.n_subjects >= panel.n_subjects else f"a sample of {whole.n_subjects} subjects"
+        drawn = Sample(whole, halves(whole.n_subjects, None, seed)[0], on)
+    elif whole is panel:
+        drawn = Sample(panel, tuning, "all subjects")
+    else:
+        drawn = _drawn(panel, drawing_order(panel, seed)[: whole.n_subjects], confirming)
+    sizes = sample_sizes(n_rounds, whole.n_subjects)
+    order = np.random.default_rng(np.random.SeedSequence([seed, 3])).permutation(whole.n_subjects)
+    spared = np.setdiff1d(np.arange(whole.n_subjects), drawn.targets)
+    parts = [_drawn(whole, order[:size], spared, drawn.positions) for size in sizes if size < whole.n_subjects]
+    return [*parts, *[drawn] * (n_rounds - len(parts))]
+
+
+def _drawn(
+    panel: Panel, subjects: NDArray[np.int64], spared: NDArray[np.int64], positions: NDArray[np.int64] | None = None
+) -> Sample:
+    """Some subjects of a panel, half of whom are attacked, but none who is to be spared for later."""
+    rows = np.flatnonzero(np.isin(panel.subject_codes, subjects))
+    part = panel.take(rows)
+    free = np.unique(part.subject_codes[~np.isin(panel.subject_codes[rows], spared)])
+    most = (part.n_subjects + 1) // 2
+    targets = free[:most] if len(free) else np.arange(most)
+    at = rows if positions is None else positions[rows]
+    return Sample(part, targets, f"a sample of {part.n_subjects} subjects", at)
+
+
+def _n_targets(task: SearchTask, panel: Panel | PanelShards) -> int | None:
+    """How many subjects are attacked, to search and to confirm together; None: all."""
+    n_targets = task.policy.adversary.targets
+    if isinstance(panel, PanelShards):
+        return 2 * min(n_targets or TARGETS, panel.n_subjects // 2 or 1)
+    return n_targets
+
+
+def _draw_once(task: SearchTask, panel: Panel | PanelShards, steps: Watcher) -> SearchOutcome:
     """The one point there is, drawn once and judged by its guarantees alone."""
     steps.start("drawing")
-    method = plan.method_at(())
+    setting = task.choices.settings()[0]
+    method = task.method_at(setting)
     candidate = method.anonymize(panel)
-    refused = _not_held(candidate, plan.require)
-    point = Point(plan.choices.described(()), refused=refused, risk=0.0, on=f"all {panel.n_subjects} subjects")
+    refused = _not_held(candidate, task.require)
+    point = Point(task.choices.described(setting), refused=refused, risk=0.0, on=f"all {panel.n_subjects} subjects")
     if refused is not None:
-        return Found(Frontier(plan.limits, (point,)), None, None)
-    return Found(Frontier(plan.limits, (point,), point), candidate, method)
+        return SearchOutcome(Frontier(task.limits, (point,)), None, None)
+    return SearchOutcome(Frontier(task.limits, (point,), point), candidate, method)
 
 
 def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -145,68 +220,49 @@ def draw_sample(panel: Panel | PanelShards, policy: Policy) -> Panel:
         return panel.sample(n_series, seed=policy.seed)
     if wanted >= panel.n_subjects:
         return panel
-    drawn = np.random.default_rng(np.random.SeedSequence([policy.seed, 2])).permutation(panel.n_subjects)[:wanted]
-    return panel.take(np.flatnonzero(np.isin(panel.subject_codes, drawn)))
+    return panel.take(np.flatnonzero(np.isin(panel.subject_codes, drawing_order(panel, policy.seed)[:wanted])))
 
 
-def _try_all(
-    plan: Plan, panel: Panel, targets: NDArray[np.int64], on: str, steps: Watcher
-) -> dict[tuple[Any, ...], Point]:
-    """The grid, then the middles of those neighbours between which the risk limit is crossed."""
-    tried: dict[tuple[Any, ...], Point] = {}
-    todo = list(plan.choices.points())
-    for done, values in enumerate(todo):
-        steps.advance(done, len(todo))
-        tried[values] = evaluate(plan, values, panel, targets, on)[2]
-    if len(plan.choices.places) == 1 and plan.choices.spans:
-        (span,) = plan.choices.spans.values()
-        while (crossing := _crossing(tried, plan.limits)) and (middle := span.between(*crossing)) is not None:
-            tried[(middle,)] = evaluate(plan, (middle,), panel, targets, on)[2]
-            steps.advance(len(tried), len(tried) + 1)
-    if len(plan.choices.places) == 1 and plan.choices.spans:
-        return dict(sorted(tried.items(), key=lambda item: item[0]))  # middles came last
-    return tried
-
-
-def _crossing(tried: Mapping[tuple[Any, ...], Point], limits: Limits) -> tuple[Any, Any] | None:
-    """Two neighbours of which one keeps the risk limit, where risk only rises or only falls; else none."""
-    along = sorted((values[0], point) for values, point in tried.items() if point.refused is None)
-    risks = [point.risk for _, point in along]
-    if len(along) < 2 or not (risks == sorted(risks) or risks == sorted(risks, reverse=True)):
-        return None
-    for (low, one), (high, other) in pairwise(along):
-        if (one.risk <= limits.risk) != (other.risk <= limits.risk):
-            return low, high
-    return None
+def drawing_order(panel: Panel, seed: int) -> NDArray[np.int64]:
+    """The subjects of a panel in the order in which they are drawn."""
+    return np.random.default_rng(np.random.SeedSequence([seed, 2])).permutation(panel.n_subjects)
 
 
 def evaluate(
-    plan: Plan, values: tuple[Any, ...], panel: Panel | PanelShards, targets: NDArray[np.int64], on: str
+    task: SearchTask, setting: Setting, sample: Sample
 ) -> tuple[Any, Candidate | CandidateShards | None, Point]:
     """One point: anonymize, check, attack, measure. What the data cannot bear is a point that was refused."""
-    parameters = plan.choices.described(values)
+    described = task.choices.described(setting)
+    tried: dict[str, Any] = {"on": sample.on, "n_subjects": sample.panel.n_subjects}
     began = time.perf_counter()
-    method = plan.method_at(values)
+    method = task.method_at(setting)
     try:
-        candidate = method.anonymize(panel)
-        refused = _not_held(candidate, plan.require) or suppresses_too_much(plan, candidate)
+        candidate = method.anonymize(sample.panel)
+        refused = _not_held(candidate, task.require) or suppresses_too_much(task, candidate)
     except ParameterError as error:
-        return method, None, Point(parameters, refused=str(error), on=on, impossible=True)
+        return method, None, Point(described, refused=str(error), impossible=True, **tried)
     except GuaranteeNotMetError as error:
-        return method, None, Point(parameters, refused=str(error), on=on)
+        return method, None, Point(described, refused=str(error), **tried)
     if refused is not None:
-        return method, None, Point(parameters, refused=refused, on=on)
-    # Another draw than that of the sample, so that hardly a target was attacked before.
-    risks = attack_all(plan.attacks, candidate, targets, plan.policy.seed + 1)
-    scores = {name: candidate.measure(measure) for name, measure in plan.measures.items()}
+        return method, None, Point(described, refused=refused, **tried)
+    try:
+        # Another draw than that of the sample, so that hardly a target was attacked before.
+        risks = attack_all(task.attacks_on(candidate), candidate, sample.targets, task.policy.seed + 1)
+        scores = {name: candidate.measure(measure) for name, measure in task.measures.items()}
+    except (ParameterError, InputError) as error:
+        if not task.choices.over_methods:
+            raise
+        return method, None, Point(described, refused=str(error), **tried)
+    if not risks:
+        return method, None, Point(described, refused=f"{NO_ATTACK} {method.name} publishes.", **tried)
     seconds = time.perf_counter() - began
-    risk = worst_of(plan, risks, bound_of(candidate), candidate.guarantees)
-    return method, candidate, Point(parameters, None, risk, risks, scores, seconds, on)
+    risk = worst_of(task, risks, bound_of(candidate), candidate.guarantees)
+    return method, candidate, Point(described, None, risk, risks, scores, seconds, **tried)
 
 
-def worst_of(plan: Plan, risks: Mapping[str, Risk], bound: float, guarantees: Sequence[Guarantee]) -> float:
+def worst_of(task: SearchTask, risks: Mapping[str, Risk], bound: float, guarantees: Sequence[Guarantee]) -> float:
     """The figure that the risk limit is held against: the highest of all attacks in the policy's scenario."""
-    scenario = plan.policy.adversary.scenario
+    scenario = task.policy.adversary.scenario
     risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
     if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
         # Nothing else is promised, so the gate holds the upper end of every interval against the limit.
@@ -226,6 +282,6 @@ def _not_held(candidate: Candidate | CandidateShards, require: Sequence[Guarante
     return None
 
 
-def suppresses_too_much(plan: Plan, candidate: Any) -> str | None:
+def suppresses_too_much(task: SearchTask, candidate: Any) -> str | None:
     """Why a point leaves out more than the policy allows, in words; None where it does not."""
-    return refuse_suppression(suppression_of(candidate), plan.policy.require.suppression.at_most, candidate.recipe)
+    return refuse_suppression(suppression_of(candidate), task.policy.require.suppression.at_most, candidate.recipe)

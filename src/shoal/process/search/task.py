@@ -3,56 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from shoal import attacks as attack_room
 from shoal import utility as utility_room
 from shoal.errors import ParameterError
-from shoal.guarantees import DifferentialPrivacy
+from shoal.features import keep as kept_features
+from shoal.guarantees import DifferentialPrivacy, KPAnonymity
 from shoal.model import Attack, Guarantee, Risk
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
 from shoal.process.factory import build
 from shoal.process.keep import apply_keep, publish_columns
 from shoal.process.policy import Policy
 from shoal.process.search.frontier import Limits
-from shoal.process.search.points import Choices, choices_of
-from shoal.process.search.trials import Plan
+from shoal.process.search.points import Choices, Setting, choices_of
+from shoal.process.search.trials import SearchTask
 
 
-def plan_of(policy: Policy) -> Plan:
-    """The plan of a policy; a name or a parameter that does not exist is told here."""
-    choices = choices_of(policy.method)
+def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence[Guarantee] = ()) -> SearchTask:
+    """What a policy asks for; a name or a parameter that does not exist is told here.
 
-    def method_at(values: tuple[Any, ...]) -> Any:
-        method = apply_keep(build_method(choices.parameters(values), policy.seed), policy.keep)
+    `choices` stand in for the policy's method, and `require` is asked for beyond its guarantees, where they are given
+    as objects.
+    """
+    choices = choices or choices_of(policy.method)
+
+    def method_at(setting: Setting) -> Any:
+        alternative = choices.alternatives[setting.alternative]
+        if alternative.template is None:
+            method = build_method(choices.parameters(setting), policy.seed)
+        else:
+            names = [name for _, name in alternative.places]
+            method = alternative.template.set_params(**dict(zip(names, setting.values, strict=True)))
+        # Of several methods, one that does not group, or says itself what similar means, is tried as it is.
+        with suppress(ParameterError) if choices.over_methods else nullcontext():
+            method = apply_keep(method, policy.keep)
         return publish_columns(method, policy.published)
 
-    for name, _ in choices.steps:
+    if policy.keep:
+        kept_features(policy.keep)  # a wrong word is told
+
+    for name, _ in (step for alternative in choices.alternatives for step in alternative.steps):
         if getattr(find_method(name), "reads", "series") == "events":
             raise ParameterError(f"method: {name} is for events. Use shoal anonymize --method {name}, or shoal stream.")
-    methods = [method_at(values) for values in choices.points()]
+    methods = [method_at(setting) for setting in choices.settings()]
     utility = policy.require.utility
-    _refuse_choosing_by_data(policy, choices, methods)
-    return Plan(
+    _refuse_choosing_by_data(policy, methods)
+    return SearchTask(
         policy=policy,
         choices=choices,
         limits=Limits(policy.require.risk.at_most, utility),
         method_at=method_at,
-        attacks=build_attacks(policy.adversary.knows),
+        attacks=_attacks_on(build_attacks(policy.adversary.knows), choices, methods),
         measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
-        require=tuple(build_guarantee(given) for given in policy.require.guarantees),
+        require=(*require, *(build_guarantee(given) for given in policy.require.guarantees)),
         by_mechanism=any(is_by_mechanism(method) for method in methods),
     )
 
 
-def _refuse_choosing_by_data(policy: Policy, choices: Choices, methods: Sequence[Any]) -> None:
+def _attacks_on(attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Any]) -> dict[str, Attack[Risk]]:
+    """The policy's attacks, and linkage for ranges, where one of several methods publishes them and nothing else is
+    named against them."""
+    ranges = choices.over_methods and any(isinstance(method.aims_at, KPAnonymity) for method in methods)
+    if not ranges or any(attack.against == "envelopes" for attack in attacks.values()):
+        return attacks
+    linkage = attack_room.Linkage
+    return attacks | {linkage.name: build(linkage, linkage.usual)}
+
+
+def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Any]) -> None:
     """Differential privacy is spent by every look at the data: nothing may be chosen by what exact figures say."""
     if not any(is_by_mechanism(method) for method in methods):
         return
-    if choices.places:
+    if len(methods) > 1:
         raise ParameterError(
             "method: differential privacy allows no search. Choosing by what came out would itself tell something "
-            "about the data, and no budget was spent on it. Give every parameter a value known without the data."
+            "about the data, and no budget was spent on it. Give one method, every parameter with a value known "
+            "without the data."
         )
     if policy.require.utility:
         raise ParameterError(
