@@ -14,9 +14,9 @@ def test_groups_are_drawn_from_low_to_high_and_only_those_with_a_crowd():
     values = np.repeat([[1.0, 3.0], [9.0, 9.0], [4.0, 6.0], [7.0, np.nan]], [3, 1, 4, 3], axis=0)
     panel = Panel(values)
     assert group_curves(panel, panel, crowd=3) == [
-        ("3 subjects", [1.0, 3.0]),
-        ("4 subjects", [4.0, 6.0]),
-        ("3 subjects", [7.0, None]),
+        (3, [1.0, 3.0]),
+        (4, [4.0, 6.0]),
+        (3, [7.0, None]),
     ]
     assert group_curves(panel, panel, crowd=5) == []
     assert len(group_curves(panel, panel, crowd=3, most=2)) == 2

@@ -26,7 +26,7 @@ KINDS = {
 }
 
 
-def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[str, Curve]], channel: int = 0) -> Any:
+def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[int, Curve]], channel: int = 0) -> Any:
     """Mean day, load duration and a few groups, before and after, as a plotly figure.
 
     Parameters
@@ -34,7 +34,7 @@ def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[str, Curve]]
     figures
         What `summarise` found.
     groups
-        Names and curves of groups; see `group_curves`.
+        Sizes and curves of groups; see `group_curves`.
     channel
         Which channel is drawn.
     """
@@ -58,8 +58,8 @@ def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[str, Curve]]
                 )
         if plot["data"] is None:
             _write(figure, plot["sentence"], column)
-    for (name, curve), colour in zip(groups, GROUP_COLOURS, strict=False):
-        figure.add_trace(Scatter(x=at, y=curve, name=name, line={"color": colour}), 1, 3)
+    for (size, curve), colour in zip(groups, GROUP_COLOURS, strict=False):
+        figure.add_trace(Scatter(x=at, y=curve, name=f"{size} subjects", line={"color": colour}), 1, 3)
     if not groups:
         _write(figure, f"No curve is shared by {figures['crowd']} subjects.", 3)
     label = {"clock": "hour of the day", "time": "time", "index": "instant"}[axis["kind"]]
@@ -71,8 +71,8 @@ def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[str, Curve]]
 
 def group_curves(
     original: Panel, published: Panel, crowd: int, channel: int = 0, most: int = 5
-) -> list[tuple[str, Curve]]:
-    """Curves of a few groups as they are published, each shared by at least `crowd` subjects, from low to high."""
+) -> list[tuple[int, Curve]]:
+    """Some groups as they are published, from low to high: the subjects who share a curve, at least `crowd`, and it."""
     axis = common_axis(original, published, MAX_POINTS)
     if axis.published is None:
         return []
@@ -93,7 +93,7 @@ def group_curves(
         n = np.bincount(axis.published[known], minlength=len(axis.at))
         sums = np.bincount(axis.published[known], row[known], minlength=len(axis.at))
         curve: Curve = [round4(total / count) if count else None for total, count in zip(sums, n, strict=True)]
-        found.append((f"{int(sizes[place])} subjects", curve))
+        found.append((int(sizes[place]), curve))
     return found
 
 
