@@ -37,6 +37,7 @@ from shoal.read.options import OPTIONS
 
 DOES_NOT_HOLD = 1
 BAD_INPUT = 2
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="shoal",
@@ -88,13 +89,15 @@ def run(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
         code = command.main(args=arguments or ["--help"], prog_name="shoal", standalone_mode=False)
+        if code == INTERRUPTED:  # typer has caught the key itself
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except GuaranteeNotMetError as error:
         return _say(str(error), DOES_NOT_HOLD)
     except ShoalError as error:
         return _say(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted; nothing was written.", 130)
+        return _say("interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has gone; Python must not try to flush into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

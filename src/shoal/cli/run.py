@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import engines
 from shoal.cli.output import print_json, print_table, steps
+
+if TYPE_CHECKING:
+    from shoal.process.progress import Steps
+
+SEARCHING = "searching"
+"""The step in which points are tried."""
 
 
 def run_policy_file(
@@ -28,10 +41,11 @@ def run_policy_file(
     shard_size: engines.ShardSize = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Search the policy's parameters until risk and utility are within its limits, then write the release.
+    """Search the policy's methods and parameters until risk and utility are within its limits, then write the release.
 
     Paths in a policy start from the folder it lies in. Exit 1 when nothing meets both limits: nothing is written, and
-    the nearest points are named.
+    the nearest points are named. On a terminal Ctrl-C ends the search after the point that is being tried and concludes
+    from those tried so far; certificate and report say so.
     """
     from shoal.cli.sentences import warn_of_suppression
     from shoal.process.policy import load_policy
@@ -49,21 +63,57 @@ def run_policy_file(
     if (where := engines.engine_of(ctx)) is not None:
         changed["engine"] = where
     try:
-        with steps() as progress:
+        with steps() as progress, _stopped_by_key(progress) as stop:
             outcome = run_policy(
-                policy.model_copy(update=changed), base=path.parent, steps=progress, insecure_seed=insecure_seed
+                policy.model_copy(update=changed),
+                base=path.parent,
+                steps=progress,
+                insecure_seed=insecure_seed,
+                stop=stop,
             )
     except NothingMeetsBothError as error:
         if as_json:
             print_json({"release": None, "read": progress.said, "process": error.process})
         else:
             print_table([*progress.rows, *_points(error.process)])
+            _print_plot(error.process)
         raise
     if as_json:
         print_json({"read": progress.said, **outcome_figures(outcome)})
     else:
         print_outcome(outcome, progress.rows)
     warn_of_suppression(outcome.release)
+
+
+@contextmanager
+def _stopped_by_key(progress: Steps) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C once, while points are tried: the search ends after this point and concludes. Twice, or at any other
+    time, interrupts. Only on a terminal: a script that is interrupted means it."""
+    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    pressed = threading.Event()
+
+    def press(number: int, frame: FrameType | None) -> None:
+        if progress.name != SEARCHING or pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+        print("shoal: stopping after this point. Ctrl-C again gives up.", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _print_plot(process: dict[str, Any]) -> None:
+    """Risk against utility, on a terminal; in a pipe the lines above say it."""
+    if sys.stdout.isatty():
+        from shoal.cli.frontier_plot import frontier_plot
+
+        for line in frontier_plot(process, shutil.get_terminal_size().columns):
+            print(line)
 
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:
@@ -79,6 +129,7 @@ def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
     from shoal.cli.sentences import Told, release_rows
 
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
+    _print_plot(outcome.process)
     print()
     attacks = [(name, risk.sentence) for name, risk in outcome.frontier.chosen.risks.items() if risk.sentence]
     print_table([*said, *release_rows(Told.of(outcome.release)), *attacks])
@@ -86,9 +137,11 @@ def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
 
 def _points(process: dict[str, Any]) -> list[tuple[str, str]]:
     """What was tried, a line each."""
+    from shoal.model.words import setting
+
     rows = []
     for point in process["points"]:
-        name = ", ".join(f"{key} = {value}" for key, value in point["parameters"].items()) or "as given"
+        name = setting(point["parameters"]) or "as given"
         if "refused" in point:
             rows.append((name, f"refused: {point['refused']}"))
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 _LONGEST = 240
@@ -31,6 +32,17 @@ def number(value: Any) -> str:
     digits = max(0, 3 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{digits}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
+
+def setting(parameters: Mapping[str, Any]) -> str:
+    """Method and parameters that a search tried; empty where nothing was open.
+
+    Examples
+    --------
+    >>> setting({"k": 4}), setting({"method": "kp", "k": 4, "p": 2})
+    ('k = 4', 'kp, k = 4, p = 2')
+    """
+    return ", ".join(str(value) if name == "method" else f"{name} = {value}" for name, value in parameters.items())
 
 
 def percent(share: float) -> str:

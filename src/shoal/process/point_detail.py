@@ -28,6 +28,9 @@ FEWEST = 5
 
 N_WORST = 5
 
+MOST_TARGETS = 200
+"""Series that are attacked for a curve over more knowledge: it is drawn, and nothing is decided by it."""
+
 
 def detail_of(task: SearchTask, candidate: Candidate, point: Point, sample: Sample) -> dict[str, Any]:
     """Curves, groups, attacks over more knowledge, and the worst-off by position."""
@@ -96,7 +99,7 @@ def _shares(hours: NDArray[np.float64], subjects: NDArray[np.int64], crowd: int)
 
 
 def _attack_curves(task: SearchTask, candidate: Candidate, sample: Sample) -> dict[str, Any]:
-    targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, sample.targets))
+    targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, sample.targets))[:MOST_TARGETS]
     found = {name: curve_of(attack, candidate, targets) for name, attack in task.attacks_on(candidate).items()}
     return {
         name: {"along": curve.along, "at": list(curve.at), "success": [rough(chance) for chance in curve.success]}

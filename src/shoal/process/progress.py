@@ -18,17 +18,18 @@ class Steps:
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._name = ""
+        self.name = ""
+        """The step that is being taken."""
         self.said: list[str] = []
 
     def start(self, name: str) -> None:
         """Begin a step of unknown length."""
-        self._name = name
+        self.name = name
         self._show(name, None, None)
 
     def advance(self, done: int, total: int) -> None:
         """Say how far the step is."""
-        self._show(self._name, done, total)
+        self._show(self.name, done, total)
 
     def say(self, text: str) -> None:
         """Keep what must be said with the result."""

@@ -11,9 +11,9 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.model import Attack, Panel, Risk
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.search.task import build_attacks
 from shoal.process.private_map import match
 from shoal.process.remembered import Reading
+from shoal.process.search.task import build_attacks
 from shoal.read import read_panel
 from shoal.release import load_release
 

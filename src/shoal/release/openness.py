@@ -79,7 +79,9 @@ def tell_what_may_be_told(
             return dict(scores), dict(risks), shown | ({"process": one} if one else {})
     room = int(most) - n_risks
     if room < 1:
-        return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT}
+        # That a person ended the search early says nothing about readings.
+        stopped = {"process": {"stopped": process["stopped"]}} if "stopped" in process else {}
+        return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT} | stopped
     some = dict(list(scores.items())[:room])
     return some, dict(risks), shown | ({"process": without} if without else {}) | {"left_out": FEWER}
 

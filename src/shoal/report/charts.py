@@ -103,18 +103,27 @@ def risk_utility(search: Mapping[str, Any]) -> Any:
 
     figure = Figure()
     points = [point for point in search["points"] if point["drawn"]]
+    methods = list(dict.fromkeys(point["method"] for point in points))
     for kind, (symbol, colour, name) in KINDS.items():
-        some = [point for point in points if point["kind"] == kind]
-        if some:
+        for at, method in enumerate(methods):
+            some = [point for point in points if point["kind"] == kind and point["method"] == method]
+            if not some:
+                continue
+            # One method has a colour for each kind; of several each has its own, and the sign says the kind.
+            several = len(methods) > 1
             figure.add_trace(
                 Scatter(
                     x=[point["risk"] for point in some],
                     y=[point["use"] for point in some],
                     text=[point["name"] for point in some],
-                    mode="markers+text",
+                    mode="markers" if several else "markers+text",
                     textposition="top center",
-                    name=name,
-                    marker={"symbol": symbol, "color": colour, "size": 11},
+                    name=f"{method}, {name}" if several else name,
+                    marker={
+                        "symbol": symbol,
+                        "color": GROUP_COLOURS[at % len(GROUP_COLOURS)] if several else colour,
+                        "size": 11,
+                    },
                 )
             )
     if search["limit"] is not None:

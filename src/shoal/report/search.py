@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.words import setting
 from shoal.report.words import clipped, number, percent, title
 
 MOST_POINTS = 200
@@ -26,7 +27,7 @@ def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
     scenario = "prosecutor" if process.get("scenario") == "prosecutor" else "journalist"
     return {
         "measure": title(measure),
-        "sentence": clipped(process.get("sentence", ""), 600),
+        "sentence": clipped(process.get("sentence", ""), 800),
         "scenario": {
             "prosecutor": "The figure is the chance where the adversary may be surest, the highest of all attacks.",
             "journalist": "The figure is the share of all targets, at the upper end of its interval, the highest of "
@@ -69,9 +70,16 @@ def attack_curves(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _point(point: Mapping[str, Any], measure: str, chosen: Any) -> dict[str, Any]:
     parameters = point["parameters"] if isinstance(point.get("parameters"), Mapping) else {}
-    name = clipped(", ".join(f"{key} = {value}" for key, value in parameters.items()) or "as given", 60)
+    name = clipped(setting(parameters) or "as given", 80)
+    method = clipped(parameters.get("method", ""), 80)
     if point.get("refused"):
-        return {"name": name, "kind": "refused", "drawn": False, "text": clipped(point["refused"], 200)}
+        return {
+            "name": name,
+            "method": method,
+            "kind": "refused",
+            "drawn": False,
+            "text": clipped(point["refused"], 200),
+        }
     utility = point["utility"] if isinstance(point.get("utility"), Mapping) else {}
     risk, use = point.get("risk"), utility.get(measure)
     kind = "good" if point.get("meets") is True else "beyond"
@@ -79,6 +87,7 @@ def _point(point: Mapping[str, Any], measure: str, chosen: Any) -> dict[str, Any
         kind = "chosen"
     return {
         "name": name,
+        "method": method,
         "kind": kind,
         "drawn": _is_number(risk) and _is_number(use),
         "risk": risk if _is_number(risk) else None,

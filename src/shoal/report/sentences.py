@@ -215,6 +215,12 @@ CHANGED = (
     ),
 )
 
+
+def _stopped(facts: Facts) -> str:
+    """That a person ended the search for the method and its parameters early; empty where nobody did."""
+    return str(mapping(mapping(facts.figures.get("process")).get("stopped")).get("sentence", ""))
+
+
 # What the method did.
 METHOD = (
     Said(
@@ -226,6 +232,11 @@ METHOD = (
         "parameters",
         lambda f: bool(_used(f)),
         lambda f: f"Here {_used(f)}.",
+    ),
+    Said(
+        "stopped",
+        lambda f: bool(_stopped(f)),
+        lambda f: words.clipped(_stopped(f), 200),
     ),
     Said(
         "groups",

@@ -15,7 +15,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Risk, Score
 from shoal.model.frame_shape import need
 from shoal.model.html import html_grid
-from shoal.model.words import number
+from shoal.model.words import number, setting
 from shoal.process.policy import Limit
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Point:
 
     def described(self) -> str:
         """Method and parameters in words."""
-        return described(self.parameters) or "the one setting given"
+        return setting(self.parameters) or "the one setting given"
 
 
 @dataclass(frozen=True)
@@ -366,17 +366,6 @@ def _as_dict(point: Point, efficient: bool) -> dict[str, Any]:
         "efficient": efficient,
         "on": point.on,
     }
-
-
-def described(parameters: Mapping[str, Any]) -> str:
-    """Method and parameters of a point in words; empty where nothing is open.
-
-    Examples
-    --------
-    >>> described({"k": 4}), described({"method": "kp", "k": 4, "p": 2})
-    ('k = 4', 'kp, k = 4, p = 2')
-    """
-    return ", ".join(str(value) if name == "method" else f"{name} = {value}" for name, value in parameters.items())
 
 
 def rough(value: float) -> float:

@@ -63,13 +63,15 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
 
 
 def _attacks_on(attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Any]) -> dict[str, Attack[Risk]]:
-    """The policy's attacks, and linkage for ranges, where one of several methods publishes them and nothing else is
-    named against them."""
+    """The policy's attacks, and one on ranges where one of several methods publishes them and none is named.
+
+    That is linkage by somebody who was told the published word, the cautious figure: who works it out may look in the
+    wrong place.
+    """
     ranges = choices.over_methods and any(isinstance(method.aims_at, KPAnonymity) for method in methods)
     if not ranges or any(attack.against == "envelopes" for attack in attacks.values()):
         return attacks
-    linkage = attack_room.Linkage
-    return attacks | {linkage.name: build(linkage, linkage.usual)}
+    return attacks | {attack_room.Linkage.name: attack_room.Linkage(word="published")}
 
 
 def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Any]) -> None:
