@@ -76,3 +76,41 @@ def test_a_step_never_leads_beyond_the_end():
     assert [p["s"] for p in described({"name": "m", "s": {"search": {"from": 0.1, "to": 0.3, "step": 0.1}}})] == [
         0.1, 0.2, 0.3,
     ]  # fmt: skip
+
+
+def test_alternatives_have_open_parameters_of_their_own_and_equal_points_are_tried_once():
+    found = described(
+        {
+            "search": [
+                {"name": "m", "k": {"search": [8, 12]}},
+                {"name": "kp", "k": 10, "p": {"search": [2, 3]}},
+                {"steps": [{"name": "t", "step": "1h"}, {"name": "m", "k": {"search": [4]}}]},
+                {"name": "m", "k": 12},
+            ]
+        }
+    )
+    assert found == [
+        {"method": "m", "k": 8},
+        {"method": "m", "k": 12},
+        {"method": "kp", "k": 10, "p": 2},
+        {"method": "kp", "k": 10, "p": 3},
+        {"method": "t + m", "t.step": "1h", "m.k": 4},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ({"search": []}, "method.search: give a list of alternatives"),
+        ({"search": {"from": 1, "to": 2}}, "method.search: give a list of alternatives"),
+        ({"search": [{"name": "m"}], "name": "m"}, "alternatives stand alone"),
+        ({"search": [{"k": 3}]}, "method.search.1: step 1 has no name"),
+        ({"search": [{"name": "m"}, {"steps": [], "k": 1}]}, "method.search.2: steps stand alone"),
+        ({"search": [{"name": "m"}, {"steps": []}]}, "method.search.2: the list of steps is empty"),
+        ({"search": [{"name": "m", "k": {"search": 4}}]}, "method.search.1.k.search: give a list of values"),
+        ({"search": [{"name": "m", "k": {"search": list(range(300))}}] * 2}, "600 combinations to try"),
+    ],
+)
+def test_alternatives_that_are_none_are_told(method, told):
+    with pytest.raises(ParameterError, match=told):
+        choices_of(method)

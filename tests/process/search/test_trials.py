@@ -7,10 +7,11 @@ import pytest
 
 from shoal import Microaggregation, Panel
 from shoal.attacks import KnownTotals
+from shoal.errors import ParameterError
 from shoal.model import Attack, Interval, Risk
 from shoal.process.policy import parse_policy
 from shoal.process.search import Setting, search, task_of
-from shoal.process.search.trials import Sample, draw_sample, evaluate, halves
+from shoal.process.search.trials import Sample, draw_sample, evaluate, halves, samples_of
 from shoal.utility import InformationLoss
 
 
@@ -213,3 +214,99 @@ def test_points_of_mixed_kinds_are_put_in_the_order_of_the_policy():
     assert [tuple(point.parameters.values()) for point in found.frontier.points] == [
         (6, 0.2), (6, 0.4), ("1d", 0.2), ("1d", 0.4),
     ]  # fmt: skip
+
+
+OVER_METHODS = """
+method:
+  search:
+    - {name: microaggregation, k: {search: [4, 8]}}
+    - {name: kp, k: 6, p: 2}
+    - {name: noise-addition, snr: {search: [0.5, 50.0]}}
+"""
+
+
+def test_methods_are_searched_each_attacked_in_its_form_of_release_and_the_best_of_all_is_chosen():
+    found = search(task(OVER_METHODS + "adversary: {knows: {totals: day}}\nrequire: {risk: {at_most: 0.3}}"), days())
+    points = found.frontier.points
+    assert [tuple(point.parameters.values()) for point in points] == [
+        *(("microaggregation", 4), ("microaggregation", 8), ("kp", 6, 2)),
+        *(("noise-addition", 0.5), ("noise-addition", 50.0)),
+    ]
+    assert [list(point.risks) for point in points] == [["known-totals"]] * 2 + [["linkage"]] + [["known-totals"]] * 2
+    assert points[2].risk >= 0.4  # told the word, two share it; who works it out alone would look elsewhere
+    assert points[4].risk > 0.9  # hardly any noise, and nothing is promised
+    good = [point for point in points if point.meets(found.frontier.limits)]
+    best = min(good, key=lambda point: point.scores["information-loss"].value)
+    assert found.frontier.chosen.parameters == best.parameters
+    assert found.candidate.recipe.method == best.parameters["method"]
+
+
+def test_differential_privacy_is_no_alternative():
+    noisy = "{name: noisy-aggregates, epsilon: 1.0, lower: 0, upper: 10}"
+    with pytest.raises(ParameterError, match="differential privacy allows no search"):
+        task(f"method: {{search: [{{name: microaggregation, k: 4}}, {noisy}]}}")
+    with pytest.raises(ParameterError, match="differential privacy allows no search"):
+        task("method: {name: noisy-aggregates, epsilon: {search: [1.0, 2.0]}, lower: 0, upper: 10}")
+
+
+def test_what_is_to_be_kept_decides_where_no_measure_has_a_limit_also_for_methods_that_do_not_group():
+    text = OVER_METHODS + "keep: [peaks]\nadversary: {knows: {totals: day}}\nrequire: {risk: {at_most: 1.0}}"
+    one = task(text)
+    assert [getattr(one.method_at(setting), "features", None) for setting in one.choices.settings()][:3] == [
+        "keep:peaks", "keep:peaks", None,
+    ]  # fmt: skip
+    found = search(one, days())
+    assert found.frontier.limits.first == "peak-height-error"
+    good = [point for point in found.frontier.points if point.refused is None]
+    best = min(good, key=lambda point: point.scores["peak-height-error"].value)
+    assert found.frontier.chosen.parameters == best.parameters
+
+
+def test_of_more_points_than_the_budget_the_better_half_goes_on_to_more_subjects():
+    panel = days(n=400, n_instants=24)
+    ks = list(range(2, 18))
+    text = f"method: {{name: microaggregation, k: {{search: {ks}}}}}\nsearch: {{points: 4}}\nadversary: {{targets: 40}}"
+    seen = []
+
+    def note(published, targets):
+        seen.append(published.n_series)
+        return 1 / np.unique(published.values, axis=0, return_counts=True)[1].min()
+
+    found = search(task(text + "\nrequire: {risk: {at_most: 0.2}}", note), panel)
+    assert [seen.count(size) for size in (100, 200)] == [16, 8]
+    assert seen.count(400) >= 5  # four, and one confirmed
+    assert [point.n_subjects for point in found.frontier.points].count(400) == 4
+    assert found.frontier.chosen is not None
+    assert found.frontier.chosen.on == "all 400 subjects"
+    # Figures of different samples are not compared: only those on most subjects can be efficient.
+    assert all(
+        point.n_subjects == 400
+        for point, efficient in zip(found.frontier.points, found.frontier.efficient, strict=True)
+        if efficient
+    )
+
+
+def test_targets_of_the_confirmation_are_attacked_in_no_sample_before():
+    panel = days(n=300, n_instants=24)
+    panel = Panel(panel.values, times=panel.times, ids=[f"m{i}" for i in range(300)])
+    one = task("method: {name: microaggregation, k: {search: [4, 5, 6]}}\nsearch: {points: 1, sample: 0.7}")
+    samples = samples_of(one, panel)
+    confirmed = {f"m{i}" for i in halves(300, None, 0)[1]}
+    assert [sample.panel.n_subjects for sample in samples] == [100, 105, 210]
+    for sample in samples:
+        assert len(sample.targets) >= 20
+        assert not {sample.panel.ids[i] for i in sample.targets} & confirmed
+        assert list(panel.ids[sample.positions]) == list(sample.panel.ids)
+    ids = [set(sample.panel.ids) for sample in samples]
+    assert ids[0] <= ids[1] <= ids[2]
+
+
+def test_a_stopped_search_concludes_from_what_was_tried():
+    asked = iter([False, False, True])
+    text = "method: {name: microaggregation, k: {search: [4, 6, 8, 10, 12]}}"
+    found = search(task(text, lambda published, targets: 0.0), days(), stop=lambda: next(asked))
+    assert [point.parameters["k"] for point in found.frontier.points] == [4, 6, 8]
+    assert found.frontier.chosen.parameters == {"k": 4}
+    said = "A person stopped the search after 3 of 5 points."
+    assert found.frontier.sentence.endswith(said)
+    assert found.frontier.as_dict()["stopped"] == {"after": 3, "of": 5, "sentence": said}
