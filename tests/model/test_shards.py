@@ -235,6 +235,40 @@ class TestMeasures:
         assert drawn.check().holds
         assert candidate.measure(measure) == drawn.measure(measure)
 
+    def test_several_figures_take_one_visit_and_are_those_of_each_alone(self, candidate, monkeypatch):
+        monkeypatch.setattr(CorrelationLoss, "sampled", property(lambda self: 80))
+        monkeypatch.setattr("shoal.model.shards.SAMPLE", 150)
+        series, loss, points = CorrelationLoss(between="series"), InformationLoss(), KnownPoints(2)
+        alone = [
+            candidate.measure(series),
+            candidate.measure(loss),
+            candidate.attack(Denoising()),
+            candidate.attack(points, n_targets=50, seed=1),
+            candidate.sample(40).values.tolist(),
+        ]
+        visits = []
+        plain = type(candidate.store).map
+        monkeypatch.setattr(type(candidate.store), "map", lambda *given: visits.append(1) or plain(*given))
+        answers = candidate.reduce(
+            candidate.to_measure(series),
+            candidate.to_measure(loss),
+            candidate.to_attack(Denoising()),
+            candidate.to_attack(points, n_targets=50, seed=1),
+            candidate.to_sample(40, lambda drawn: drawn.values.tolist()),
+        )
+        assert [answer() for answer in answers] == alone
+        assert len(visits) == 1
+
+    def test_what_does_not_apply_does_not_stop_the_others(self, candidate):
+        class Short(InformationLoss):
+            def tally(self, original, published):
+                raise ParameterError("too short")
+
+        refused, loss = candidate.reduce(*map(candidate.to_measure, (Short(), InformationLoss())))
+        assert loss() == candidate.measure(InformationLoss())
+        with pytest.raises(ParameterError, match="too short"):
+            refused()
+
     def test_something_is_always_drawn(self, candidate):
         assert candidate.sample(0).private.original.n_series > 0
 

@@ -42,6 +42,7 @@ from shoal.model.joined import join_candidates
 from shoal.process.private_map import match, read_map
 from shoal.release import ReleaseOptions, release_candidate, written_parts
 from shoal.release.agreement import Agreement
+from shoal.utility import InformationLoss
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +61,52 @@ def release(candidate, to, **options):
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+class Visits:
+    """Who goes to the shards of a store, and how often."""
+
+    def __init__(self, monkeypatch, store):
+        self.map = self.gather = 0
+        for name in ("map", "gather"):
+            monkeypatch.setattr(type(store), name, self.counted(name, getattr(type(store), name)))
+
+    def counted(self, name, plain):
+        def call(*given):
+            setattr(self, name, getattr(self, name) + 1)
+            return plain(*given)
+
+        return call
+
+
+class TestVisits:
+    """Shards are read from disks, so each is visited once to check and measure it, and once to write it."""
+
+    def test_check_and_measures_share_a_visit_and_parts_of_one_shard_do_not_travel(
+        self, candidate, tmp_path, monkeypatch
+    ):
+        visits = Visits(monkeypatch, candidate.store)
+        made = publish(candidate, tmp_path / "out", measures={"loss again": InformationLoss()})
+        assert (visits.map, visits.gather) == (2, 0)
+        told = made.measured["utility"]  # few series: figures are for the publisher alone
+        assert told["loss again"] == told["information-loss"]
+        assert len(list((tmp_path / "out").glob("data-*.parquet"))) == candidate.n_shards
+
+    def test_parts_of_several_shards_are_brought_together(self, candidate, tmp_path, monkeypatch):
+        many_parts(monkeypatch, 2048)
+        visits = Visits(monkeypatch, candidate.store)
+        publish(candidate, tmp_path / "out")
+        assert (visits.map, visits.gather) == (1, 1)
+        assert 1 < len(list((tmp_path / "out").glob("data-*.parquet"))) < candidate.n_shards
+
+    def test_a_shard_that_does_not_check_is_not_measured(self, candidate, tmp_path, monkeypatch):
+        measured = []
+        plain = InformationLoss.tally
+        monkeypatch.setattr(InformationLoss, "tally", lambda *given: measured.append(1) or plain(*given))
+        with pytest.raises(GuaranteeNotMetError):
+            publish(spoilt(candidate, shift_one_value), tmp_path / "out")
+        assert len(measured) == candidate.n_shards - 1
+        assert not list(tmp_path.iterdir())
 
 
 class TestWhatIsWritten:

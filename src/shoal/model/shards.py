@@ -21,9 +21,10 @@ from shoal.errors import ParameterError
 from shoal.model.attack import Attack
 from shoal.model.candidate import Candidate, Recipe
 from shoal.model.guarantee import Guarantee
-from shoal.model.joined import draw_from, join_candidates
+from shoal.model.joined import join_candidates
 from shoal.model.measure import Measure
 from shoal.model.panel import Origin, Panel
+from shoal.model.reduction import Answer, Draw, Reduction, Reductions, first_alone
 from shoal.model.risk import Risk
 from shoal.model.roles import Roles
 from shoal.model.score import Score
@@ -361,26 +362,33 @@ class CandidateShards(Shards[Candidate]):
         """Parameters that would help to undo the release; the same in all shards."""
         return dict(self.facts[0].secrets)
 
-    def judge(self, guarantee: Guarantee) -> Verdict:
-        """The verdict on the union, from the verdicts on all shards."""
-        return guarantee.merge(self.map(partial(_check, guarantee)))
+    def judge(self, *guarantees: Guarantee) -> Verdict:
+        """The verdict on the union, from the verdicts on all shards; of several the first that does not hold."""
+        answers = self.reduce(*(Reduction(partial(_check, one), one.merge) for one in guarantees))
+        found: list[Verdict] = [answer() for answer in answers]
+        return next((verdict for verdict in found if not verdict.holds), found[0])
 
     def check(self) -> Verdict:
         """Judge every guarantee: the first that does not hold, else the one aimed at first."""
-        verdict = self.judge(self.guarantee)
-        others = (self.judge(guarantee) for guarantee in self.further)
-        return next((found for found in others if not found.holds), verdict) if verdict.holds else verdict
+        return self.judge(*self.guarantees)
+
+    def reduce(self, *reductions: Reduction) -> list[Answer]:
+        """Several figures in one visit to every shard: an answer for each, which concludes when it is called."""
+        several = Reductions(reductions)
+        return several.answers(self.map(several.together))
 
     def measure(self, measure: Measure) -> Score:
         """What a measure finds: its tallies added up, or the figure of a sample in whole groups."""
+        score: Score = self.reduce(self.to_measure(measure))[0]()
+        return score
+
+    def to_measure(self, measure: Measure) -> Reduction:
+        """The same for `reduce`."""
         if not measure.why_whole:
-            return measure.score(reduce(add, self.map(partial(_tally, measure))))
+            return Reduction(partial(_tally, measure), lambda tallies: measure.score(reduce(add, tallies)))
         if measure.sampled is None:
-            raise ParameterError(
-                f"{measure.name} {measure.why_whole}, so it is not measured on a panel in shards. Measure a smaller "
-                "release of the same kind in memory, or use information-loss."
-            )
-        return self.sample(measure.sampled).measure(measure)
+            return Reduction(_nothing, partial(_refuse_measure, measure))
+        return self.to_sample(measure.sampled, lambda drawn: drawn.measure(measure))
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
         """What a figure says, with what must be said about shards beside it."""
@@ -407,31 +415,42 @@ class CandidateShards(Shards[Candidate]):
 
         Where `attack.bounded_by_shard`, candidates are those of the target's shard, which can only help the adversary.
         """
+        risk: Risk = self.reduce(self.to_attack(attack, n_targets=n_targets, seed=seed))[0]()
+        return risk
+
+    def to_attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Reduction:
+        """The same for `reduce`."""
         if not attack.bounded_by_shard:
-            sampled: Risk = self.sample(SAMPLE).attack(attack)
-            return sampled
+            return self.to_sample(SAMPLE, lambda drawn: drawn.attack(attack))
         starts = np.concatenate([[0], np.cumsum([fact.n_original for fact in self.facts])])
         drawn = np.arange(starts[-1])
         if n_targets is not None and n_targets < len(drawn):
             drawn = np.sort(np.random.default_rng(np.random.SeedSequence([seed, 17])).permutation(drawn)[:n_targets])
         drawn = attack.draw(drawn)
         targets = [drawn[(drawn >= a) & (drawn < b)] - a for a, b in pairwise(starts)]
-        found = self.map(partial(_find, attack, starts.tolist(), targets))
-        risk: Risk = attack.risk(type(found[0]).merged(found))
-        return risk
+        return Reduction(
+            partial(_find, attack, starts.tolist(), targets), lambda found: attack.risk(type(found[0]).merged(found))
+        )
 
     def _affordable(self, n_series: int) -> int:
         """So many series, or as many as may come to one place: of long ones fewer."""
         per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
         return min(n_series, max(100, MOST_SAMPLED // per_series))
 
-    def sample(self, n_series: int, seed: int = 0) -> Candidate:
+    def sample(self, n_series: int) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
+        drawn: Candidate = self.reduce(self.to_sample(n_series, lambda drawn: drawn))[0]()
+        return drawn
+
+    def to_sample(self, n_series: int, conclude: Callable[[Candidate], Any]) -> Reduction:
+        """The same for `reduce`, and what is concluded from it."""
         share = min(1.0, self._affordable(n_series) / max(1, sum(fact.n_original for fact in self.facts)))
-        drawn = [c for c in self.map(partial(_draw, share, seed)) if c is not None]
-        if not drawn:
-            drawn = [c for c in self.map(partial(_draw, 1.0, seed))[:1] if c is not None]
-        return join_candidates(drawn)
+
+        def joined(drawn: list[Candidate | None]) -> Any:
+            found = [one for one in (drawn if any(drawn) else self.map(first_alone)) if one is not None]
+            return conclude(join_candidates(found))
+
+        return Reduction(Draw(share), joined)
 
     def __repr__(self) -> str:
         return f"Shards({self.recipe.method}, {self.n_series} series in {self.n_shards} shard(s))"
@@ -452,9 +471,16 @@ def _tally(measure: Measure, number: int, candidate: Candidate) -> Any:
     return candidate.tally(measure)
 
 
+def _nothing(number: int, candidate: Candidate) -> None:
+    return None
+
+
+def _refuse_measure(measure: Measure, found: list[None]) -> Score:
+    raise ParameterError(
+        f"{measure.name} {measure.why_whole}, so it is not measured on a panel in shards. Measure a smaller "
+        "release of the same kind in memory, or use information-loss."
+    )
+
+
 def _find(attack: Attack[Any], starts: Any, targets: Any, number: int, candidate: Candidate) -> Any:
     return candidate.find(attack, targets[number], first=starts[number])
-
-
-def _draw(share: float, seed: int, number: int, candidate: Candidate) -> Candidate | None:
-    return draw_from(candidate, share, seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from shoal.errors import ParameterError
 from shoal.model import Events, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
-from shoal.process.keep import Keep, apply_keep, kept_by, measures_of, scores_of, with_comparison
+from shoal.process.keep import Keep, apply_keep, kept_by, kept_measures, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
@@ -66,10 +65,9 @@ def anonymize_source(
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
-        kept = kept_by(method)
-        process = None if kept is None else {"kept": list(measures_of(kept, panel))}
-        scores = partial(scores_of, method, candidate, panel)
-        release = publish(candidate, to, scores=scores, process=process, **publishing)
+        measures = kept_measures(method, panel)
+        process = {"kept": list(measures)} if kept_by(method) is not None else None
+        release = publish(candidate, to, measures=measures, process=process, **publishing)
         _remembered(release, publishing, settings)
         return with_comparison(release, method, candidate, panel, steps)
 

@@ -40,7 +40,8 @@ def attack_all(
     In shards as many targets are drawn as there are subjects given.
     """
     if isinstance(candidate, CandidateShards):
-        found = {name: candidate.attack(one, n_targets=len(subjects), seed=seed) for name, one in attacks.items()}
+        asked = (candidate.to_attack(attack, n_targets=len(subjects), seed=seed) for attack in attacks.values())
+        found = {name: answer() for name, answer in zip(attacks, candidate.reduce(*asked), strict=True)}
     else:
         targets = np.flatnonzero(np.isin(candidate.private.original.subject_codes, subjects))
         found = {name: candidate.attack(attack, targets) for name, attack in attacks.items()}

@@ -98,12 +98,17 @@ def measures_of(kept: Kept, panel: Panel | PanelShards) -> dict[str, Measure]:
     return {Asked(measure).label: measure for measure in found}
 
 
+def kept_measures(method: Any, panel: Panel | PanelShards) -> dict[str, Measure]:
+    """Measures of what the method was told to keep; none where that is nothing."""
+    kept = kept_by(method)
+    return {} if kept is None else measures_of(kept, panel)
+
+
 def scores_of(
     method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> dict[str, tuple[Score, str]]:
     """What is left of that which was to be kept, each with its meaning; nothing where nothing was."""
-    kept = kept_by(method)
-    measures = {} if kept is None else measures_of(kept, panel)
+    measures = kept_measures(method, panel)
     return {label: (candidate.measure(m), candidate.meaning_of(m)) for label, m in measures.items()}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from shoal.attacks import Homogeneity
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
-from shoal.model import Candidate, CandidateShards, EventsCandidate, Panel, Release, Risk, Score
+from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Score
+from shoal.model.reduction import Answer, Reduction
 from shoal.process.catalogue import find_method, summary_of
 from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
@@ -35,7 +37,8 @@ def publish(
     to: str | Path,
     *,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
-    scores: Scores | Callable[[], Scores] | None = None,
+    scores: Scores | None = None,
+    measures: Mapping[str, Measure] | None = None,
     process: Mapping[str, Any] | None = None,
     ledger: str | Path | None = None,
     options: ReleaseOptions | None = None,
@@ -52,8 +55,9 @@ def publish(
     to
         The folder to write. It appears whole or not at all.
     risks, scores
-        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here. Scores
-        may be a function, which is called once everything is checked.
+        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here.
+    measures
+        What else to measure once it is checked, by the name that the certificate gives it.
     process
         How the parameters were found, for the certificate and the report.
     ledger
@@ -71,11 +75,18 @@ def publish(
     """
     options = options or ReleaseOptions(**given)
 
-    def measured() -> Figures:
-        known = (scores() if callable(scores) else scores) or {}
-        found = _figures(candidate, known)
+    wanted = _measures(candidate, measures or {}, scores or {})
+    reductions: list[Reduction] = []
+    if isinstance(candidate, CandidateShards):
+        reductions = [
+            candidate.to_sample(DRAWN, partial(_of_sample, candidate)),
+            *map(candidate.to_measure, wanted.values()),
+        ]
+
+    def measured(answers: list[Answer]) -> Figures:
+        found = _figures(candidate, wanted, answers)
         return Figures(
-            {**found.scores, **known},
+            {**found.scores, **(scores or {})},
             {**found.risks, **(risks or {})},
             found.figures if process is None else {**found.figures, "process": dict(process)},
         )
@@ -86,9 +97,9 @@ def publish(
                 "A ledger compares the groups of all releases in one place, and those of shards may not fit there. "
                 "Leave out the ledger or the shards; panels that grow month by month are released with shoal grow."
             )
-        return _released(candidate, to, measured, risks or {}, options)
+        return _released(candidate, to, measured, reductions, risks or {}, options)
     with recording(ledger, candidate, to, require=options.require, keyed=options.pseudonyms == "keyed") as record:
-        release = _released(candidate, to, measured, risks or {}, options)
+        release = _released(candidate, to, measured, reductions, risks or {}, options)
         record(release)
     return release
 
@@ -96,7 +107,8 @@ def publish(
 def _released(
     candidate: Candidate | EventsCandidate | CandidateShards,
     to: str | Path,
-    measured: Callable[[], Figures],
+    measured: Callable[[list[Answer]], Figures],
+    reductions: Sequence[Reduction],
     risks: Mapping[str, tuple[Risk, str]],
     options: ReleaseOptions,
 ) -> Release:
@@ -106,30 +118,51 @@ def _released(
         summary=summary_of(find_method(candidate.recipe.method)),
         risks=risks,
         measured=measured,
+        reductions=reductions,
         page=render,
         options=options,
     )
 
 
-def _figures(candidate: Candidate | EventsCandidate | CandidateShards, known: Mapping[str, Any]) -> Figures:
+def _measures(
+    candidate: Candidate | EventsCandidate | CandidateShards, asked: Mapping[str, Measure], known: Mapping[str, Any]
+) -> dict[str, Measure]:
+    """What is measured here: two figures of every release of series, and what is asked for."""
+    if isinstance(candidate, EventsCandidate):
+        return {}
+    usual = {measure.name: measure for measure in (InformationLoss(), NormalizedDivergence())}
+    return {name: measure for name, measure in {**usual, **asked}.items() if name not in known}
+
+
+def _figures(
+    candidate: Candidate | EventsCandidate | CandidateShards, wanted: Mapping[str, Measure], answers: Sequence[Answer]
+) -> Figures:
     if isinstance(candidate, EventsCandidate):
         return _event_figures(candidate)
-    measures = [m for m in (InformationLoss(), NormalizedDivergence()) if m.name not in known]
-    figures = shown_figures(candidate)[0]
-    return Figures({m.name: (candidate.measure(m), candidate.meaning_of(m)) for m in measures}, {}, figures)
+    if isinstance(candidate, CandidateShards):
+        figures = answers[0]()[0]
+        found = [answer() for answer in answers[1:]]
+    else:
+        figures = shown_figures(candidate)[0]
+        found = [candidate.measure(measure) for measure in wanted.values()]
+    meanings = [candidate.meaning_of(measure) for measure in wanted.values()]
+    return Figures(dict(zip(wanted, zip(found, meanings, strict=True), strict=True)), {}, figures)
 
 
 def shown_figures(candidate: Candidate | CandidateShards) -> tuple[dict[str, Any], Panel, Panel]:
     """Aggregates that may be drawn; and of what, the originals and the curves that stand for them."""
     if isinstance(candidate, CandidateShards):
-        drawn = candidate.sample(DRAWN)
-        figures = without_originals(summarise(drawn.curves, drawn.curves, 2), WHY)
-        figures |= {"series": {"original": candidate.whole.n_series, "published": candidate.n_series}}
-        return figures, drawn.curves, drawn.curves
+        return _of_sample(candidate, candidate.sample(DRAWN))
     original, curves = candidate.originals, candidate.curves
     alike = int(crowd_sizes(published_classes(curves), curves.subject_codes).min())
     # What is shown of the originals must hide in no smaller crowd than the guarantee asks for.
     return summarise(original, curves, max(alike, int(candidate.guarantee.parameters.get("k", 0)))), original, curves
+
+
+def _of_sample(candidate: CandidateShards, drawn: Candidate) -> tuple[dict[str, Any], Panel, Panel]:
+    figures = without_originals(summarise(drawn.curves, drawn.curves, 2), WHY)
+    figures |= {"series": {"original": candidate.whole.n_series, "published": candidate.n_series}}
+    return figures, drawn.curves, drawn.curves
 
 
 def _event_figures(candidate: EventsCandidate) -> Figures:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shoal import utility
 from shoal.errors import InputError, ParameterError
 from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Score
+from shoal.model.reduction import Answer
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.catalogue import find_in
 from shoal.process.comparison import Compared, compare
@@ -144,20 +146,35 @@ def scores_by_purpose(
 ) -> dict[str, dict[str, tuple[Score, str]]]:
     """What a candidate is still good for: by purpose, or for one alone, every usual measure that applies."""
     found: dict[str, dict[str, tuple[Score, str]]] = {}
-    of_envelopes = candidate.has_envelopes
-    for asked in usual_measures():
-        measure = asked.measure
-        if only is not None and measure.purpose != only:
-            continue
-        if measure.judges == "events" or (measure.judges == "envelopes" and not of_envelopes):
-            continue
-        try:
-            score = candidate.measure(measure)
-        except (ParameterError, InputError):
-            continue  # too short for a day, gaps, one group: `shoal utility` says which and why
-        if math.isfinite(score.value):
-            found.setdefault(measure.purpose, {})[asked.label] = (score, candidate.meaning_of(measure))
+    passed_over = {"events"} if candidate.has_envelopes else {"events", "envelopes"}
+    todo = [
+        asked
+        for asked in usual_measures()
+        if only in (None, asked.measure.purpose) and asked.measure.judges not in passed_over
+    ]
+    for asked, score in zip(todo, _scores(candidate, [asked.measure for asked in todo]), strict=True):
+        # Too short for a day, gaps, one group: `shoal utility` says which and why.
+        if score is not None and math.isfinite(score.value):
+            meaning = candidate.meaning_of(asked.measure)
+            found.setdefault(asked.measure.purpose, {})[asked.label] = (score, meaning)
     return found
+
+
+def _scores(candidate: Candidate | CandidateShards, measures: Sequence[Measure]) -> list[Score | None]:
+    """What each measure finds, of shards in one visit; None where it does not apply."""
+    if isinstance(candidate, CandidateShards):
+        answers: Sequence[Answer] = candidate.reduce(*map(candidate.to_measure, measures))
+    else:
+        answers = [partial(candidate.measure, measure) for measure in measures]
+    return [_or_none(answer) for answer in answers]
+
+
+def _or_none(answer: Answer) -> Score | None:
+    try:
+        score: Score = answer()
+    except (ParameterError, InputError):
+        return None
+    return score
 
 
 def _find(asked: Asked, compared: Compared) -> Finding:

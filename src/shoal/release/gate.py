@@ -36,6 +36,7 @@ from shoal.model import (
 )
 from shoal.model.joined import draw_from
 from shoal.model.keyed_names import JOINABLE_COPIES
+from shoal.model.reduction import Answer, Reduction, Reductions, Together
 from shoal.release import certificate as cert
 from shoal.release.agreement import new_salt, recipient_key, write_agreement
 from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
@@ -89,7 +90,8 @@ def release_candidate(
     scores: Mapping[str, tuple[Score, str]] | None = None,
     risks: Mapping[str, tuple[Risk, str]] | None = None,
     figures: Mapping[str, Any] | None = None,
-    measured: Callable[[], Figures] | None = None,
+    measured: Callable[[list[Answer]], Figures] | None = None,
+    reductions: Sequence[Reduction] = (),
     page: Callable[[Mapping[str, Any]], str] | None = None,
     options: ReleaseOptions | None = None,
     **given: Any,
@@ -113,7 +115,9 @@ def release_candidate(
     figures
         Aggregates for the report.
     measured
-        Takes all three once everything is checked, in their place.
+        Takes all three once everything is checked, in their place; from the answers to `reductions`.
+    reductions
+        What is to be found in shards, each in the visit that checks it: after the check, and not where that fails.
     page
         Makes the report from the certificate.
     options, given
@@ -126,10 +130,15 @@ def release_candidate(
     guarantees = (*candidate.guarantees, *options.require)
     refuse_beside_noise(guarantees)
     check_target(target, overwrite=options.overwrite)
-    checked = check_candidate(candidate, options, {name: risk for name, (risk, _) in (risks or {}).items()})
+    asked = Reductions(reductions)
+    visited = _each(candidate, _Visit(guarantees, asked.together))
+    known = {name: risk for name, (risk, _) in (risks or {}).items()}
+    checked = _concluded(candidate, [one.looked for one in visited], options, known)
     verdicts, suppression = checked.verdicts, checked.suppression
     # Nothing is measured before it is checked.
-    wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured()
+    answers = asked.answers([one.found for one in visited])
+    wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured(answers)
+    del visited, answers
     told = _told(candidate, guarantees, wanted, suppression, checked.open_bits)
     key = _name_key(candidate, target, private, options)
     digest_key = None
@@ -223,9 +232,15 @@ def check_candidate(
     candidate: Proposed, options: ReleaseOptions | None = None, risks: Mapping[str, Risk] | None = None
 ) -> Checked:
     """Whether a candidate may leave; raises GuaranteeNotMetError where it may not."""
-    options, risks = options or ReleaseOptions(), risks or {}
+    options = options or ReleaseOptions()
+    looked = _each(candidate, partial(_look_at, (*candidate.guarantees, *options.require)))
+    return _concluded(candidate, looked, options, risks or {})
+
+
+def _concluded(
+    candidate: Proposed, looked: Sequence[_Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
+) -> Checked:
     guarantees = (*candidate.guarantees, *options.require)
-    looked = _each(candidate, partial(_look_at, guarantees))
     if why := next((one.why for one in looked if one.why), None):
         raise GuaranteeNotMetError(f"{why} Nothing was written.")
     if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
@@ -266,6 +281,28 @@ def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate 
         # Which may err: fewer series leave less open.
         bits = open_bits(candidate if drawn is None or candidate.private.original.n_series <= OPEN_SAMPLE else drawn)
     return _Looked(why, verdicts, suppression_of(candidate), bits)
+
+
+@dataclass(frozen=True)
+class _Visited:
+    """What was found in one shard; of one that does not check nothing else."""
+
+    looked: _Looked
+    found: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """Check a shard and find everything else that is asked for while it is there."""
+
+    guarantees: Sequence[Guarantee]
+    further: Together
+
+    def __call__(self, number: int, candidate: Candidate | EventsCandidate) -> _Visited:
+        looked = _look_at(self.guarantees, number, candidate)
+        if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
+            return _Visited(looked)
+        return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
 
 
 @dataclass(frozen=True)
@@ -311,9 +348,25 @@ def _each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
 
 
 def _gather(candidate: Proposed, parts: Sequence[Sequence[int]], work: WritePart) -> list[WrittenPart]:
-    if isinstance(candidate, CandidateShards):
+    if not isinstance(candidate, CandidateShards):
+        return [work(0, [(0, candidate)])]
+    if any(len(part) > 1 for part in parts):
         return candidate.store.gather(parts, work)
-    return [work(0, [(0, candidate)])]
+    # Parts of one shard are written where the shard is: nothing travels.
+    part_of = {shard: number for number, (shard,) in enumerate(parts)}
+    written = candidate.map(_Alone(part_of, work))
+    return [written[shard] for (shard,) in parts]
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """A part that is one shard."""
+
+    part_of: Mapping[int, int]
+    write: WritePart
+
+    def __call__(self, number: int, candidate: Candidate) -> WrittenPart:
+        return self.write(self.part_of[number], [(number, candidate)])
 
 
 def _keep_map(place: Path, candidate: Proposed, key: bytes, kept: Mapping[str, Any], *, in_parts: bool) -> None:

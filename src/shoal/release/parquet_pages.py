@@ -59,6 +59,8 @@ class Unused:
 
     def see(self, column: pa.ChunkedArray) -> None:
         """Leave out what these rows have."""
+        if self._is_text:
+            column = column.unique()  # a name stands in as many rows as there are instants
         for name, exact in (("_entries", True), ("_ends", False)):
             if len(left := getattr(self, name)):
                 there = self._keys(column.drop_null(), exact=exact)

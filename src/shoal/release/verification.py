@@ -274,7 +274,9 @@ def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
     if name.endswith(".csv"):
         found = pl.read_csv(path / name, columns=[key], infer_schema=False, glob=False)[key]
     else:
-        found = pl.Series(pl.from_arrow(pq.read_table(path / name, columns=[key], partitioning=None)[key]))
+        # By the dictionary: a name stands in as many rows as there are instants.
+        codes = pq.read_table(path / name, columns=[key], partitioning=None, read_dictionary=[key])[key]
+        found = pl.Series(pl.from_arrow(codes.unique()))
     return list(found.unique().cast(pl.String))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path
@@ -14,7 +13,7 @@ from shoal.errors import ParameterError, ShoalError
 from shoal.methods import Microaggregation
 from shoal.model.sentence import said
 from shoal.process import publish
-from shoal.process.keep import apply_keep, scores_of
+from shoal.process.keep import apply_keep, kept_measures
 from shoal.release import check_target, load_release, verify
 from shoal.release.facts import Facts
 from shoal.release.sentences import WHO_CAN_CHECK
@@ -96,8 +95,8 @@ def make_release(studio: InStudio, session: Publisher, form: Annotated[NewReleas
         progress.start("checking and writing")
         ledger = studio.project.ledger if form.ledger == "check" else None
         with protecting(studio.project, form.table, panel, reading):
-            kept = partial(scores_of, method, candidate, panel)
-            publish(candidate, target, scores=kept, ledger=ledger, accept=form.accept.replace(",", " ").split())
+            kept = kept_measures(method, panel)
+            publish(candidate, target, measures=kept, ledger=ledger, accept=form.accept.replace(",", " ").split())
         return f"/releases/{form.name}"
 
     job = studio.jobs.start(f"Releasing {form.name}", work, back="/releases/new")
