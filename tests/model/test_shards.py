@@ -29,7 +29,7 @@ from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.model import CandidateShards, Measure
 from shoal.model.joined import join_candidates
 from shoal.model.shards import facts_of
-from shoal.utility import CorrelationLoss, InformationLoss, QueryError, Silhouette
+from shoal.utility import CorrelationLoss, DaviesBouldin, InformationLoss, QueryError, RampError, Silhouette
 
 METHODS = {
     "microaggregation": Microaggregation(k=K),
@@ -217,14 +217,48 @@ class TestMeasures:
         expected = join_candidates(all_of(found)).measure(measure).value
         assert found.measure(measure).value == pytest.approx(expected, rel=1e-9)
 
-    def test_a_figure_that_is_no_sum_comes_from_a_sample_or_not_at_all(self, candidate, together):
-        for measure in (Silhouette(), QueryError()):
-            with pytest.raises(ParameterError, match=f"{measure.name} .* not measured on a panel in shards"):
-                candidate.measure(measure)
-        measure = CorrelationLoss(between="series")
+    @pytest.mark.parametrize(
+        "measure",
+        [
+            CorrelationLoss(between="series"),
+            Silhouette(),
+            DaviesBouldin(),
+            QueryError(n_queries=50),
+            RampError(of="pooled"),
+        ],
+        ids=lambda measure: measure.name,
+    )
+    def test_a_figure_that_is_no_sum_is_that_of_the_whole_where_the_whole_fits(self, candidate, together, measure):
         assert measure.sampled > together.private.original.n_series
         assert candidate.measure(measure).value == pytest.approx(together.measure(measure).value, rel=1e-9)
         assert candidate.meaning_of(measure) == measure.meaning
+
+    @pytest.mark.parametrize(
+        "measure", [DaviesBouldin(sample=80), QueryError(n_queries=400)], ids=lambda measure: measure.name
+    )
+    def test_where_part_of_the_groups_would_flatter_a_sample_is_compared_with_all(
+        self, candidate, together, measure, monkeypatch
+    ):
+        monkeypatch.setattr(QueryError, "sampled", property(lambda self: 80))
+        said = "; on a sample of about 80 of 240 series, in whole groups, compared with all of them"
+        assert candidate.meaning_of(measure) == measure.meaning + said
+        whole, alone = together.measure(measure).value, candidate.sample(80).measure(measure).value
+        found = candidate.measure(measure).value
+        assert found == pytest.approx(whole, rel=0.25)
+        assert abs(found - whole) < abs(alone - whole)
+
+    def test_silhouettes_of_a_sample_are_those_they_have_among_all(self, candidate, together):
+        whole, _ = Silhouette().per_series(together.originals, together.curves)
+        drawn = candidate.sample(80)
+        there = [np.flatnonzero((together.originals.rows == row).all(axis=1))[0] for row in drawn.originals.rows]
+        found = candidate.measure(Silhouette(sample=80)).value
+        assert found == pytest.approx(whole[there].mean(), abs=1e-6)
+        assert found < drawn.measure(Silhouette()).value  # fewer rivals
+
+    def test_what_cannot_be_sampled_is_refused(self, candidate, monkeypatch):
+        monkeypatch.setattr(Silhouette, "sampled", None)
+        with pytest.raises(ParameterError, match=r"silhouette .* not measured on a panel in shards"):
+            candidate.measure(Silhouette())
 
     def test_a_sample_is_of_whole_groups_and_said_to_be_one(self, candidate, monkeypatch):
         monkeypatch.setattr(CorrelationLoss, "sampled", property(lambda self: 80))

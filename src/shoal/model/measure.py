@@ -17,7 +17,7 @@ class Measure(Described):
     """How useful a release still is, in one figure.
 
     To add one: a frozen dataclass with the attributes below, and `tally` and `score`. Where the figure is no sum over
-    series, `measure` instead of both, `why_whole` and `sampled`.
+    series, `measure` instead of both, `why_whole` and `sampled`; and `fixed` where a sample by itself would flatter.
     """
 
     meaning: ClassVar[str]
@@ -64,9 +64,13 @@ class Measure(Described):
 
     @property
     def sampled(self) -> int | None:
-        """Of a figure that is no sum: how many series are enough; None where a sample would flatter.
+        """Of a figure that is no sum: how many series are enough; None where it is refused for a panel in shards."""
+        return None
 
-        Where it is None, such a figure is refused for a panel in shards.
+    def fixed(self, original: Any, published: Any, *, rows: Any = None) -> Measure | None:
+        """The same for a sample of the series against all of them, whose tallies add up.
+
+        None where a sample by itself is fair. Where part of the groups would flatter the release, it is not.
         """
         return None
 

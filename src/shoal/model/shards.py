@@ -388,7 +388,18 @@ class CandidateShards(Shards[Candidate]):
             return Reduction(partial(_tally, measure), lambda tallies: measure.score(reduce(add, tallies)))
         if measure.sampled is None:
             return Reduction(_nothing, partial(_refuse_measure, measure))
-        return self.to_sample(measure.sampled, lambda drawn: drawn.measure(measure))
+        return self.to_sample(measure.sampled, partial(self._measure_sample, measure))
+
+    def _measure_sample(self, measure: Measure, drawn: Candidate) -> Score:
+        """The figure of the sample, or of the sample against all series, which takes a visit of its own."""
+        original, published, further = drawn.sides(measure)
+        is_all = drawn.private.original.n_series == self._n_original
+        fixed = None if is_all else measure.fixed(original, published, **further)
+        return measure.measure(original, published, **further) if fixed is None else self.measure(fixed)
+
+    @property
+    def _n_original(self) -> int:
+        return sum(fact.n_original for fact in self.facts)
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
         """What a figure says, with what must be said about shards beside it."""
@@ -408,7 +419,9 @@ class CandidateShards(Shards[Candidate]):
         n = self._affordable(n)
         if self.n_series <= n:
             return one.meaning
-        return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups"
+        against_all = isinstance(one, Measure) and type(one).fixed is not Measure.fixed
+        compared = ", compared with all of them" if against_all else ""
+        return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups{compared}"
 
     def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
@@ -444,7 +457,7 @@ class CandidateShards(Shards[Candidate]):
 
     def to_sample(self, n_series: int, conclude: Callable[[Candidate], Any]) -> Reduction:
         """The same for `reduce`, and what is concluded from it."""
-        share = min(1.0, self._affordable(n_series) / max(1, sum(fact.n_original for fact in self.facts)))
+        share = min(1.0, self._affordable(n_series) / max(1, self._n_original))
 
         def joined(drawn: list[Candidate | None]) -> Any:
             found = [one for one in (drawn if any(drawn) else self.map(first_alone)) if one is not None]

@@ -9,9 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.features import FeatureName
-from shoal.model import Measure, Panel, Score
+from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.score import Unit
-from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series, published_labels
+from shoal.utility.cells import Floats
+from shoal.utility.groups import (
+    WORKING_MEMORY,
+    Grouped,
+    Sampled,
+    check_parameters,
+    draw,
+    group_series,
+    published_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,8 @@ class DaviesBouldin(Measure):
 
     Above `sample` groups only that many, drawn at random, are scored, but each against all groups, and groups are
     always whole: leaving some out would remove rivals and flatter the rest, this leaves the mean without bias.
-    `note` says so for a release.
+    `note` says so for a release. Of a panel in shards the groups of about that many series are scored against all; a
+    group is one in each shard.
 
     Missing values: the mean of a group is over the observed, distances are over the features both have, scaled to
     all, as Microaggregation takes them; pairs with none in common are left out. "haar" refuses series with gaps.
@@ -58,7 +68,7 @@ class DaviesBouldin(Measure):
     judges: ClassVar[Literal["groups"]] = "groups"
     purpose: ClassVar[str] = "what goes together"
     unit: ClassVar[Unit] = "number"
-    why_whole: ClassVar[str] = "compares every group with all groups, and on a part of them it would flatter"
+    why_whole: ClassVar[str] = "compares every group with all groups"
 
     features: FeatureName = "raw"
     sample: int = 5000
@@ -71,6 +81,15 @@ class DaviesBouldin(Measure):
         """Judge the groups of panels whose rows are in the same order."""
         grouped = group_series(original, published, self.features)
         return self.as_score(self._value(grouped))
+
+    @property
+    def sampled(self) -> int | None:
+        """Series, in whole groups."""
+        return int(self.sample)
+
+    def fixed(self, original: Panel, published: Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
+        """The groups of these series, against all."""
+        return _OfSample(self.features, self.sample, self.seed, Sampled.of(original, published, self.features))
 
     def note(self, published: Panel) -> str:
         """What a report must say about sampling; empty when every group was scored."""
@@ -93,24 +112,64 @@ class DaviesBouldin(Measure):
 
 
 def likeness(grouped: Grouped, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """For some groups the largest (S_i + S_j) / M_ij over all groups, also with gaps: not in scikit-learn."""
-    from sklearn.metrics import pairwise_distances_chunked
-
+    """For some groups the largest (S_i + S_j) / M_ij over all groups."""
     means = _means(grouped)
     scatter = _scatter(grouped, means)
+    return _largest(means[chosen], scatter[chosen], chosen, means, scatter)
+
+
+def _largest(
+    mine: Floats, scattered: Floats, numbers: NDArray[np.int64], means: Floats, scatter: Floats
+) -> NDArray[np.float64]:
+    """Of some groups, also with gaps, which is not in scikit-learn; `numbers` are their own among the others, or -1."""
+    from sklearn.metrics import pairwise_distances_chunked
 
     def reduce(distances: NDArray[np.float64], first: int) -> NDArray[np.float64]:
-        rows = chosen[first : first + len(distances)]
-        distances[np.arange(len(rows)), rows] = 0.0  # from itself; rounding may say otherwise
+        rows = slice(first, first + len(distances))
+        here = np.flatnonzero(numbers[rows] >= 0)
+        distances[here, numbers[rows][here]] = 0.0  # from itself; rounding may say otherwise
         ratios = np.zeros(distances.shape)
-        np.divide(scatter[rows, None] + scatter, distances, out=ratios, where=distances > 0.0)
+        np.divide(scattered[rows, None] + scatter, distances, out=ratios, where=distances > 0.0)
         largest: NDArray[np.float64] = ratios.max(axis=1)
         return largest
 
-    chunks = pairwise_distances_chunked(
-        means[chosen], means, reduce_func=reduce, metric=grouped.metric, working_memory=WORKING_MEMORY
-    )
+    metric = "nan_euclidean" if np.isnan(mine).any() or np.isnan(means).any() else "euclidean"
+    chunks = pairwise_distances_chunked(mine, means, reduce_func=reduce, metric=metric, working_memory=WORKING_MEMORY)
     return np.concatenate(list(chunks))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Likeness(Tally):
+    """For some groups the largest ratio so far."""
+
+    largest: Floats
+
+    def __add__(self, other: Tally) -> Likeness:
+        assert isinstance(other, Likeness)
+        return Likeness(figures={}, largest=np.maximum(self.largest, other.largest))
+
+
+@dataclass(frozen=True)
+class _OfSample(DaviesBouldin):
+    """Of some groups against those of all shards."""
+
+    why_whole: ClassVar[str] = ""
+
+    scored: Sampled | None = None
+
+    def tally(self, original: Panel, published: Panel) -> Likeness:
+        """The largest ratio to a group of one shard."""
+        assert self.scored is not None
+        mine = self.scored.grouped
+        grouped, numbers = self.scored.shard(original, published)
+        means, others = _means(mine), _means(grouped)
+        found = _largest(means, _scatter(mine, means), numbers, others, _scatter(grouped, others))
+        return Likeness(figures={}, largest=found)
+
+    def score(self, tally: Tally) -> Score:
+        """Their mean."""
+        assert isinstance(tally, Likeness)
+        return self.as_score(tally.largest.mean())
 
 
 def _means(grouped: Grouped) -> NDArray[np.float64]:

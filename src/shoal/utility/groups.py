@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import FeatureName, find_features
+from shoal.features import FeatureName, Features, Standardized, find_features
 from shoal.guarantees.crowds import published_classes
-from shoal.model import Panel
+from shoal.model import Moments, Panel
 from shoal.utility.cells import refuse_other_shapes
 
 WORKING_MEMORY = 256  # MB of distances at a time
@@ -51,7 +51,41 @@ def group_series(original: Panel, published: Panel, features: FeatureName) -> Gr
     """Groups are the series published exactly alike; the originals say how well they belong together."""
     refuse_other_shapes(original, published)
     labels = published_labels(published)
-    return Grouped(_scaled(find_features(features)(original)), labels, np.bincount(labels))
+    x = find_features(features)(original)
+    return Grouped(_scaled(x, *_range(x)), labels, np.bincount(labels))
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Some series with their groups, to be compared with those of every shard on one scale: that of the sample."""
+
+    features: Features
+    middle: NDArray[np.float64]
+    widest: float
+    grouped: Grouped
+    published: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, original: Panel, published: Panel, name: FeatureName) -> Sampled:
+        """Series of whole groups."""
+        features = find_features(name)
+        if isinstance(features, Standardized):
+            features = Standardized(Moments.of(original.rows))
+        x, labels = features(original), published_labels(published)
+        middle, widest = _range(x)
+        grouped = Grouped(_scaled(x, middle, widest), labels, np.bincount(labels))
+        return cls(features, middle, widest, grouped, published.rows)
+
+    def shard(self, original: Panel, published: Panel) -> tuple[Grouped, NDArray[np.int64]]:
+        """The series of a shard in their groups, and for each group of the sample its number there, -1 if none."""
+        refuse_other_shapes(original, published)
+        both = published_labels(Panel(np.concatenate([self.published, published.rows]), copy=False))
+        there, labels = np.unique(both[len(self.published) :], return_inverse=True)
+        first = np.unique(self.grouped.labels, return_index=True)[1]
+        numbers = np.searchsorted(there, both[first])
+        known = there[np.minimum(numbers, len(there) - 1)] == both[first]
+        x = _scaled(self.features(original), self.middle, self.widest)
+        return Grouped(x, labels, np.bincount(labels)), np.where(known, numbers, -1)
 
 
 def published_labels(published: Panel) -> NDArray[np.int64]:
@@ -76,10 +110,14 @@ def check_parameters(features: str, sample: int, seed: int) -> None:
         raise ParameterError("seed must be a whole number of at least 0.")
 
 
-def _scaled(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _range(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """The middle of each feature, and half of the widest range."""
     low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)  # NaN only where nothing is observed
-    widest = float(np.fmax.reduce(high / 2 - low / 2))
-    scaled: NDArray[np.float64] = x - (low / 2 + high / 2)
+    return low / 2 + high / 2, float(np.fmax.reduce(high / 2 - low / 2))
+
+
+def _scaled(x: NDArray[np.float64], middle: NDArray[np.float64], widest: float) -> NDArray[np.float64]:
+    scaled: NDArray[np.float64] = x - middle
     if widest > 0.0:
         scaled /= widest
     return scaled

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.model import Envelopes, Measure, Panel, Score
+from shoal.model import Envelopes, Measure, Moments, Panel, Score, Tally
 from shoal.model.measure import Goal
 from shoal.model.score import Unit
 from shoal.queries import Kind, Query, prepare, random_queries
+from shoal.utility.cells import FAIR_SAMPLE
 from shoal.utility.pattern_loss import PatternLoss, kept_rows
+
+_COUNTED = ("actual", "estimated", "common")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ class QueryError(Measure):
     purpose: ClassVar[str] = "ranges, shapes and queries"
     unit: ClassVar[Unit] = "share"
     takes_rows: ClassVar[bool] = True
-    why_whole: ClassVar[str] = "asks its queries of all series in one place"
+    why_whole: ClassVar[str] = "asks its queries of all series"
 
     kind: Kind = "range"
     n_queries: int = 10_000
@@ -117,19 +120,53 @@ class QueryError(Measure):
 
     def measure(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Score:
         """Ask both; `rows` says which original each published series is where some were suppressed."""
-        found = self.answers(original, published, rows=rows)
-        return self.as_score((found.relative_error if self.goal == "lower" else found.precision).mean())
+        return self._concluded(self.answers(original, published, rows=rows))
+
+    @property
+    def sampled(self) -> int | None:
+        """Series that queries are drawn around; all are asked."""
+        return FAIR_SAMPLE
+
+    def fixed(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
+        """Queries drawn around these series, asked of all. Without a tolerance, it is that of the sample."""
+        queries = self._queries(original, published, kept_rows(original, published, rows))
+        return _AskedQueryError(self.kind, self.n_queries, self.seed, self.tolerance, queries)
 
     def answers(
         self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None
     ) -> Answers:
         """What each query found, in the order they were drawn."""
         kept = kept_rows(original, published, rows)
+        return ask(self._queries(original, published, kept), original, published, rows=kept)
+
+    def _queries(
+        self, original: Panel, published: Envelopes | Panel, rows: NDArray[np.int64] | None
+    ) -> tuple[Query, ...]:
         tolerance = self.tolerance
         if tolerance is None and self.kind in ("pattern-similarity", "combined"):
-            tolerance = PatternLoss().measure(original, published, rows=kept).value
-        asked = random_queries(original, self.n_queries, self.kind, self.seed, tolerance=tolerance)
-        return ask(asked, original, published, rows=kept)
+            tolerance = PatternLoss().measure(original, published, rows=rows).value
+        return tuple(random_queries(original, self.n_queries, self.kind, self.seed, tolerance=tolerance))
+
+    def _concluded(self, found: Answers) -> Score:
+        return self.as_score((found.relative_error if self.goal == "lower" else found.precision).mean())
+
+
+@dataclass(frozen=True)
+class _AskedQueryError(QueryError):
+    """Given queries, asked of the series of all shards."""
+
+    why_whole: ClassVar[str] = ""
+
+    queries: tuple[Query, ...] = ()
+
+    def tally(self, original: Panel, published: Envelopes | Panel, *, rows: NDArray[np.int64] | None = None) -> Tally:
+        """What each query finds in one shard."""
+        found = ask(self.queries, original, published, rows=rows)
+        return Tally({name: Moments.of(getattr(found, name)[None]) for name in _COUNTED})
+
+    def score(self, tally: Tally) -> Score:
+        """Their error over all shards."""
+        return self._concluded(Answers(*(tally[name].sums for name in _COUNTED)))
 
 
 def ask(

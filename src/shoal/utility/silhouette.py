@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.features import FeatureName
-from shoal.model import Measure, Panel, Score
+from shoal.model import Measure, Panel, Score, Tally
 from shoal.model.measure import Goal
 from shoal.model.score import Unit
-from shoal.utility.groups import WORKING_MEMORY, Grouped, check_parameters, draw, group_series
+from shoal.utility.cells import Floats
+from shoal.utility.groups import WORKING_MEMORY, Grouped, Sampled, check_parameters, draw, group_series
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Silhouette(Measure):
 
     Above `sample` series only that many, drawn at random, are scored, but each against all series of all groups.
     Leaving out rows would thin the groups, and leaving out whole groups would remove rivals and flatter the rest;
-    this leaves the mean without bias. `note` says so for a release, `per_series` which series were drawn.
+    this leaves the mean without bias. `note` says so for a release, `per_series` which series were drawn. Of a panel in
+    shards a sample of about that many, in whole groups, is scored against all; a group is one in each shard.
 
     Missing values: distances are over the features both series have, scaled to all, as Microaggregation takes them;
     pairs with none in common are left out of the means. "haar" refuses series with gaps.
@@ -61,7 +63,7 @@ class Silhouette(Measure):
     unit: ClassVar[Unit] = "number"
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    why_whole: ClassVar[str] = "compares every series with all groups, and on a part of them it would flatter"
+    why_whole: ClassVar[str] = "compares every series with all groups"
 
     features: FeatureName = "raw"
     sample: int = 5000
@@ -88,6 +90,15 @@ class Silhouette(Measure):
             return np.asarray(silhouette_samples(grouped.features, grouped.labels), dtype=np.float64), positions
         return silhouettes(grouped, positions), positions
 
+    @property
+    def sampled(self) -> int | None:
+        """As many as are scored."""
+        return int(self.sample)
+
+    def fixed(self, original: Panel, published: Panel, *, rows: NDArray[np.int64] | None = None) -> Measure:
+        """These series, against all."""
+        return _OfSample(self.features, self.sample, self.seed, Sampled.of(original, published, self.features))
+
     def note(self, published: Panel) -> str:
         """What a report must say about sampling; empty when every series was scored."""
         if published.n_series <= self.sample:
@@ -98,37 +109,87 @@ class Silhouette(Measure):
         )
 
 
-def silhouettes(grouped: Grouped, positions: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Silhouettes of some series against all, also with gaps: what scikit-learn's silhouette does not offer."""
-    from sklearn.metrics import pairwise_distances_chunked
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Nearness(Tally):
+    """For some series: the sum and number of distances to others of their group, and the mean to the nearest other."""
 
-    order = np.argsort(grouped.labels, kind="stable")  # groups side by side, so that their sums are slices
-    starts = np.cumsum(grouped.sizes) - grouped.sizes
-    column_of = np.empty_like(order)
-    column_of[order] = np.arange(len(order))
+    own: Floats
+    n_own: NDArray[np.int64]
+    nearest: Floats
 
-    def reduce(distances: NDArray[np.float64], first: int) -> NDArray[np.float64]:
-        chosen = positions[first : first + len(distances)]
-        each, own = np.arange(len(chosen)), grouped.labels[chosen]
-        distances[each, column_of[chosen]] = 0.0  # from itself; rounding may say otherwise
-        counts: NDArray[Any] = np.broadcast_to(grouped.sizes, (len(chosen), len(starts)))
-        if grouped.has_gaps:
-            comparable = ~np.isnan(distances)
-            distances[~comparable] = 0.0
-            counts = np.add.reduceat(comparable, starts, axis=1, dtype=np.int64)
-        sums = np.add.reduceat(distances, starts, axis=1)
-        inside = sums[each, own] / np.maximum(counts[each, own] - 1, 1)
-        outside = np.divide(sums, counts, out=np.full(sums.shape, np.inf), where=counts > 0)
-        outside[each, own] = np.inf
-        nearest = outside.min(axis=1)
-        defined = (counts[each, own] > 1) & np.isfinite(nearest)
-        larger = np.maximum(inside, nearest)
-        found: NDArray[np.float64] = np.zeros(len(chosen))
-        np.divide(nearest - inside, larger, out=found, where=defined & (larger > 0.0))
+    @classmethod
+    def of(cls, x: Floats, own: NDArray[np.int64], grouped: Grouped, itself: NDArray[np.int64] | None) -> Nearness:
+        """Of series with features `x` and groups `own` (-1: none here), also with gaps, which scikit-learn's silhouette
+        does not offer. `itself` is where each of them stands among the series of the groups, where that is known."""
+        from sklearn.metrics import pairwise_distances_chunked
+
+        order = np.argsort(grouped.labels, kind="stable")  # groups side by side, so that their sums are slices
+        starts = np.cumsum(grouped.sizes) - grouped.sizes
+        column_of = np.empty_like(order)
+        column_of[order] = np.arange(len(order))
+
+        def reduce(distances: Floats, first: int) -> Floats:
+            chosen = slice(first, first + len(distances))
+            each, group = np.arange(len(distances)), own[chosen]
+            if itself is not None:
+                distances[each, column_of[itself[chosen]]] = 0.0  # rounding may say otherwise
+            counts: NDArray[Any] = np.broadcast_to(grouped.sizes, (len(each), len(starts)))
+            if np.isnan(distances).any():
+                comparable = ~np.isnan(distances)
+                distances[~comparable] = 0.0
+                counts = np.add.reduceat(comparable, starts, axis=1, dtype=np.int64)
+            sums = np.add.reduceat(distances, starts, axis=1)
+            outside = np.divide(sums, counts, out=np.full(sums.shape, np.inf), where=counts > 0)
+            here = group >= 0
+            outside[each[here], group[here]] = np.inf
+            inside = np.where(here, sums[each, group], 0.0), np.where(here, counts[each, group], 0)
+            return np.stack([*inside, outside.min(axis=1)], axis=1)
+
+        metric = "nan_euclidean" if grouped.has_gaps or np.isnan(x).any() else "euclidean"
+        chunks = pairwise_distances_chunked(
+            x, grouped.features[order], reduce_func=reduce, metric=metric, working_memory=WORKING_MEMORY
+        )
+        found = np.concatenate(list(chunks))
+        return cls(figures={}, own=found[:, 0], n_own=found[:, 1].astype(np.int64), nearest=found[:, 2])
+
+    def __add__(self, other: Tally) -> Nearness:
+        assert isinstance(other, Nearness)
+        nearest = np.minimum(self.nearest, other.nearest)
+        return Nearness(figures={}, own=self.own + other.own, n_own=self.n_own + other.n_own, nearest=nearest)
+
+    @property
+    def silhouettes(self) -> Floats:
+        """Of each series, which is one of its group itself."""
+        inside = self.own / np.maximum(self.n_own - 1, 1)
+        defined = (self.n_own > 1) & np.isfinite(self.nearest)
+        larger = np.maximum(inside, self.nearest)
+        found: Floats = np.zeros(len(inside))
+        np.divide(self.nearest - inside, larger, out=found, where=defined & (larger > 0.0))
         return found
 
-    x = grouped.features
-    chunks = pairwise_distances_chunked(
-        x[positions], x[order], reduce_func=reduce, metric=grouped.metric, working_memory=WORKING_MEMORY
-    )
-    return np.concatenate(list(chunks))
+
+def silhouettes(grouped: Grouped, positions: NDArray[np.int64]) -> Floats:
+    """Silhouettes of some series against all."""
+    x, own = grouped.features[positions], grouped.labels[positions]
+    return Nearness.of(x, own, grouped, positions).silhouettes
+
+
+@dataclass(frozen=True)
+class _OfSample(Silhouette):
+    """Of some series against those of all shards."""
+
+    why_whole: ClassVar[str] = ""
+
+    scored: Sampled | None = None
+
+    def tally(self, original: Panel, published: Panel) -> Nearness:
+        """Distances to the series of one shard."""
+        assert self.scored is not None
+        grouped, numbers = self.scored.shard(original, published)
+        mine = self.scored.grouped
+        return Nearness.of(mine.features, numbers[mine.labels], grouped, None)
+
+    def score(self, tally: Tally) -> Score:
+        """The mean silhouette of the series scored."""
+        assert isinstance(tally, Nearness)
+        return self.as_score(tally.silhouettes.mean())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.model import Panel, Score
-from shoal.utility.cells import Floats, blocks, refuse_other_instants
+from shoal.utility.cells import FAIR_SAMPLE, Floats, blocks, refuse_other_instants
 from shoal.utility.curves import CurveMeasure, Taken, relative
 
 
@@ -20,6 +20,11 @@ class SpreadMeasure(CurveMeasure):
     def why_whole(self) -> str:
         """Pooled numbers have to be sorted together."""
         return "with of='pooled' sorts the values of all series in one place" if self.of == "pooled" else ""
+
+    @property
+    def sampled(self) -> int | None:
+        """A sample does not flatter: on average sorted numbers of some series are no nearer than those of all."""
+        return FAIR_SAMPLE if self.of == "pooled" else None
 
     def measure(self, original: Panel, published: Panel) -> Score:
         """Mean distance of the sorted numbers as a share of the mean absolute original one; the mean over channels."""
