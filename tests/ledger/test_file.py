@@ -178,6 +178,40 @@ class TestTheFile:
         assert not (tmp_path / "d").exists()
         assert run(["ledger", "check", str(book)]) == 2
 
+    @pytest.mark.parametrize("how", ["a line", "part of a line", "all but one"])
+    def test_lines_cut_off_the_end_are_noticed(self, tmp_path, how):
+        book = tmp_path / "ledger.jsonl"
+        for name in "abc":
+            publish(grouped(JANUARY), tmp_path / name, ledger=book)
+        lines = book.read_bytes().splitlines(keepends=True)
+        left = {"a line": lines[:2], "part of a line": [*lines[:2], lines[2][:40]], "all but one": lines[:1]}[how]
+        book.write_bytes(b"".join(left))
+        message = rf"The ledger has {min(len(left), 2)} release\(s\), and had 3: lines were cut off its end"
+        with pytest.raises(ReleaseError, match=message):
+            read_ledger(book)
+        with pytest.raises(ReleaseError, match=message):
+            publish(grouped(JANUARY), tmp_path / "d", ledger=book)
+        assert not (tmp_path / "d").exists()
+        assert run(["ledger", "check", str(book)]) == 2
+        book.write_bytes(b"".join(lines))
+        publish(grouped(JANUARY), tmp_path / "d", ledger=book)
+        assert len(read_ledger(book)) == 4
+
+    def test_a_ledger_that_nobody_counted_is_counted_from_the_next_line_on(self, tmp_path):
+        book, count = tmp_path / "ledger.jsonl", tmp_path / "ledger.jsonl.count"
+        for name in "ab":
+            publish(grouped(JANUARY), tmp_path / name, ledger=book)
+        count.unlink()
+        assert len(read_ledger(book)) == 2
+        publish(grouped(JANUARY), tmp_path / "c", ledger=book)
+        assert count.read_text() == "3\n"
+        # A kill between the line and its count leaves one line more, which is no harm.
+        count.write_text("2\n")
+        assert len(read_ledger(book)) == 3
+        count.write_text("many\n")
+        with pytest.raises(ReleaseError, match="how many releases the ledger has, is damaged"):
+            read_ledger(book)
+
     def test_a_ledger_without_a_chain_is_read_and_the_next_line_covers_it(self, tmp_path, capsys):
         book = tmp_path / "ledger.jsonl"
         for name in "ab":

@@ -4,7 +4,7 @@ A file of JSON lines, one per release, each with the SHA-256 of all lines before
 owner alone, and, while a release is being written, a note of what is about to appear. Whoever publishes holds the
 ledger locked from the first look at it until the new line is on disk, so that of two publishers at once the later one
 sees what the earlier one did. A line that a killed process left unfinished is not there for readers, and is removed by
-the next writer.
+the next writer. How many lines there are is written beside it once a line is on disk: lines cut off the end are missed.
 
 The note is there before the key is, and the key goes before the note does when a first release comes to nothing. So
 wherever there is a key there is a release on record or a note; a key alone means that the ledger was lost.
@@ -30,6 +30,8 @@ from shoal.ledger.groups import Membership, membership_of, older_hashes
 from shoal.model import Candidate, EventsCandidate, Guarantee, Release
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.folder import refuse_inside_release
+
+LINE_FEED = b"\n"
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def recording(
         def record(release: Release) -> None:
             """Write the line: from now on later releases are judged beside this one."""
             try:
-                _append(descriptor, note, key)
+                _append(path, descriptor, note, key)
                 _pending(path).unlink()
             except OSError as error:
                 raise ReleaseError(
@@ -141,7 +143,7 @@ def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str
             note = Note(folder="", before=None, releases=len(entries), members=Members.packed(membership))
             _announce(path, note)
             _keep_key(path, key)
-            _write_line(descriptor, LedgerEntry.of(certificate, digest, note, key))
+            _write_line(path, descriptor, LedgerEntry.of(certificate, digest, note, key))
             _pending(path).unlink()
         except OSError as error:
             raise ReleaseError(f"Cannot write the ledger {str(path)!r}: {error.strerror}. Nothing is shown.") from None
@@ -165,8 +167,10 @@ def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
 
 
 def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
+    # The count first: a line that somebody writes meanwhile is then one more, and not one too few.
+    n_written = _written(Path(path))
     try:
-        lines = Path(path).read_bytes().split(b"\n")
+        lines = Path(path).read_bytes().split(LINE_FEED)
     except OSError as error:
         raise ReleaseError(f"Cannot read the ledger {str(path)!r}: {error.strerror}.") from None
     entries: list[LedgerEntry] = []
@@ -186,8 +190,26 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
                 "changed or put in another order. Put back a copy of the file."
             )
         entries.append(entry)
-        so_far.update(line + b"\n")
+        so_far.update(line + LINE_FEED)
+    if 0 < len(entries) < n_written:  # of a ledger without any line its key tells
+        raise ReleaseError(
+            f"The ledger has {len(entries)} release(s), and had {n_written}: lines were cut off its end, and new "
+            "releases would not be judged beside them. Put back a copy of the file."
+        )
     return tuple(entries)
+
+
+def _written(path: Path) -> int:
+    """How many lines the ledger had when the last one was written; 0 where nobody counted."""
+    try:
+        return int(_count_of(path).read_bytes())
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError):
+        raise ReleaseError(
+            f"{str(_count_of(path))!r}, how many releases the ledger has, is damaged. Put back a copy of it and of the "
+            "ledger."
+        ) from None
 
 
 @contextmanager
@@ -231,7 +253,7 @@ def _settled(path: Path, descriptor: int) -> tuple[list[LedgerEntry], bytes]:
     is_missing = left is not None and left.is_in_place
     key = _key(path, entries, is_needed=bool(entries) or is_missing)
     if left is not None and is_missing:
-        entries.append(_append(descriptor, left.note, key))
+        entries.append(_append(path, descriptor, left.note, key))
     _pending(path).unlink(missing_ok=True)
     return entries, key
 
@@ -263,7 +285,7 @@ def _cut_unfinished(path: Path, descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def _append(descriptor: int, note: Note, key: bytes) -> LedgerEntry:
+def _append(path: Path, descriptor: int, note: Note, key: bytes) -> LedgerEntry:
     """Write the line of the release that a note is of, and wait until it is on disk."""
     folder = Path(note.folder)
     certificate = read_certificate(folder)
@@ -273,18 +295,20 @@ def _append(descriptor: int, note: Note, key: bytes) -> LedgerEntry:
             "remove the folder if nobody has got it."
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
-    return _write_line(descriptor, LedgerEntry.of(certificate.as_dict(), digest, note, key))
+    return _write_line(path, descriptor, LedgerEntry.of(certificate.as_dict(), digest, note, key))
 
 
-def _write_line(descriptor: int, entry: LedgerEntry) -> LedgerEntry:
+def _write_line(path: Path, descriptor: int, entry: LedgerEntry) -> LedgerEntry:
     """Write an entry behind all others, chained to them; nobody else writes meanwhile."""
     os.lseek(descriptor, 0, os.SEEK_SET)
-    with open(descriptor, "rb", closefd=False) as lines:
-        entry = entry.model_copy(update={"chain": hashlib.file_digest(lines, "sha256").hexdigest()})
+    with open(descriptor, "rb", closefd=False) as file:
+        content = file.read()
+    entry = entry.model_copy(update={"chain": hashlib.sha256(content).hexdigest()})
     line = memoryview(entry.as_line())
     while line:
         line = line[os.write(descriptor, line) :]
     os.fsync(descriptor)
+    _write(_count_of(path), f"{content.count(LINE_FEED) + 1}\n".encode())
     return entry
 
 
@@ -321,6 +345,10 @@ def _forget(path: Path, entries: Sequence[LedgerEntry]) -> None:
 
 def _key_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.key")
+
+
+def _count_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.count")
 
 
 def _pending(path: Path) -> Path:
