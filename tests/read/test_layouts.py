@@ -27,7 +27,7 @@ def expected():
 @pytest.mark.parametrize("name", MANIFEST)
 def test_layout_is_read_correctly(name, expected):
     entry = MANIFEST[name]
-    panel = read_panel(HERE / "files" / name, missing="keep", timezone=entry["timezone"])
+    panel = read_panel(HERE / "files" / name, missing="keep", timezone=entry["timezone"], layout=entry["layout"])
     rows = expected.filter(pc.equal(expected["file"], name)).to_pylist()
     assert_correct(panel, rows, basis=entry["basis"], zone=entry["zone"], names=entry["names"])
 

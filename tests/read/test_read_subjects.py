@@ -1,9 +1,16 @@
 """What a subject is: columns are subjects only if asked for or if they look like one quantity; it is always said."""
 
+import gzip
+from datetime import datetime, timedelta
+
 import numpy as np
 import polars as pl
 import pytest
+import xlsxwriter
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import shoal
 from read.support import refused
 from shoal import read_panel
 from shoal.errors import InputError
@@ -33,12 +40,12 @@ def room(n_each=3):
     return wide({f"{name}_{i}": size for name, size in ROOM.items() for i in range(1, n_each + 1)})
 
 
-@pytest.mark.parametrize("how", [{}, {"time": "time"}, {"value": ["co2_1", "temp_1", "lux_1"]}])
+@pytest.mark.parametrize("how", [{}, {"time": "time"}, {"value": ["co2_1", "co2_2", "temp_1", "temp_2"]}])
 def test_sensors_of_a_room_are_not_taken_for_people(how):
     n = len(how.get("value", range(27)))
     with refused(
         rf"time column 'time' and {n} columns with readings, and some are called like sensors or measured quantities "
-        r"\(co.*If it is, say so with layout='wide'. If the columns are channels.*name id= and every channel as value="
+        r"\(co.*If it is, say so with layout='wide'. If the columns are channels.*layout='long'.*name id= and every"
     ):
         read_panel(room(), **how)
     panel = read_panel(room(), layout="wide", **how)
@@ -49,12 +56,11 @@ def test_sensors_of_a_room_are_not_taken_for_people(how):
     ("sizes", "seen"),
     [
         ({"ann": 1.0, "bob": 1.0}, "their names follow 2 patterns"),
-        ({"h1_kwh": 1.0, "h2_wh": 1.0}, "their names follow 2 patterns"),
+        ({f"h{i}_{unit}": 1.0 for i in range(5) for unit in ("kwh", "wh")}, "their names follow 2 patterns"),
         (
             {f"s{i}": 600.0 if i < 3 else 0.4 for i in range(9)},
             "the readings of 3 are more than 10 times larger",
         ),
-        ({"usage": 1.0}, "its name has no number"),
         ({f"sensor {i}": 1.0 for i in range(5)}, r"measured quantities \(sensor\)"),
         ({f"Temp{i}": 1.0 for i in range(5)}, r"measured quantities \(temp\)"),
         ({f"roomCO2_{i}": 1.0 for i in range(5)}, r"measured quantities \(co2\)"),
@@ -78,6 +84,75 @@ def test_one_quantity_of_many_is_read(pattern):
     panel = read_panel(table)
     assert panel.n_subjects == 60
     assert panel.origin.told == ("60 columns read as 60 subjects",)
+
+
+PEOPLE = ["Anna Alpha", "Bert Beta", "Cleo Gamma", "Dora Delta"]
+METERS = [f"House {n}" for n in range(1, 5)]
+QUANTITIES = ["Import kWh", "Export kWh", "Voltage", "Temperature"]
+DATES = ["%Y-%m-%d", "%d/%m/%Y", "%d.%m.%y", "%b %d, %Y", "%d-%b-%Y", "%Y%m%d", "%a %d/%m/%Y"]
+
+
+@st.composite
+def written(draw):
+    """How a table with a row per instant is written, in words that `write` understands."""
+    decimal = draw(st.sampled_from(".,"))
+    return {
+        "date": draw(st.sampled_from(DATES)),
+        "clock": draw(st.sampled_from([" %H:%M", " %I:%M %p", ";%H:%M"])),
+        "decimal": decimal,
+        "separator": draw(st.sampled_from(";\t|" if decimal == "," else ",;\t|")),
+        "above": draw(st.sampled_from(["", "Readings of a town\n\n"])),
+        "time": draw(st.sampled_from(["time", "Zeit", "timestamp"])),
+        "container": draw(st.sampled_from(["csv", "gz", "xlsx", "polars", "pandas"])),
+        "encoding": draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252"])),
+    }
+
+
+def write(path, names, how):
+    """A table of two days of hours, as a file or a frame."""
+    times = [datetime(2024, 1, 14) + timedelta(hours=n) for n in range(48)]
+    cells = [[f"{1 + (n * 7 + c) % 5}.{c}5".replace(".", how["decimal"]) for c in range(len(names))] for n in range(48)]
+    stamps = [time.strftime(how["date"] + how["clock"]).split(";") for time in times]
+    header = [*(["Date", "Time"] if how["clock"][0] == ";" else [how["time"]]), *names]
+    rows = [[*stamp, *row] for stamp, row in zip(stamps, cells, strict=True)]
+    if how["container"] in ("polars", "pandas"):
+        frame = pl.DataFrame(rows, schema=header, orient="row")
+        return frame if how["container"] == "polars" else frame.to_pandas()
+    quoted = [[f'"{cell}"' if how["separator"] in cell else cell for cell in row] for row in [header, *rows]]
+    text = how["above"] + "".join(how["separator"].join(row) + "\n" for row in quoted)
+    path = path / f"table.{ {'gz': 'csv.gz'}.get(how['container'], how['container']) }"
+    if how["container"] == "xlsx":
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            for n, row in enumerate([[how["above"].strip()], header, *rows]):
+                sheet.write_row(n, 0, row)
+    else:
+        data = text.encode(how["encoding"])
+        path.write_bytes(gzip.compress(data) if how["container"] == "gz" else data)
+    return path
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(how=written())
+def test_columns_beside_a_time_are_one_thing_in_every_spelling(tmp_path, how):
+    people = write(tmp_path, PEOPLE, how)
+    with pytest.raises(InputError, match=r"4 columns with readings.*layout='wide'.*layout='long'") as told:
+        read_panel(people)
+    assert not any(part in str(told.value) for name in PEOPLE for part in name.split())
+    look = shoal.look(people)
+    assert look.advice.problems[0].name == "sensors of one place?"
+    for text in (repr(look), look.to_json(), look.policy):
+        assert not any(part in text for name in PEOPLE for part in name.split())
+    wide, long = (read_panel(people, layout=layout) for layout in ("wide", "long"))
+    assert (wide.n_subjects, wide.n_channels, long.n_subjects, long.n_channels) == (4, 1, 1, 4)
+    assert sorted(wide.ids) == sorted(long.channels) == PEOPLE
+    assert np.array_equal(np.sort(wide.values[:, :, None], axis=0), np.sort(long.values.T, axis=0))
+    assert not any(part in str(long.origin.told) for name in PEOPLE for part in name.split())
+    meters = read_panel(write(tmp_path, METERS, how))
+    assert (meters.n_subjects, meters.n_channels) == (4, 1)
+    assert "4 columns read as 4 subjects" in meters.origin.told
+    quantities = read_panel(write(tmp_path, QUANTITIES, how))
+    assert (quantities.n_subjects, list(quantities.channels)) == (1, QUANTITIES)
 
 
 def test_zeros_and_gaps_say_nothing_about_the_scale():

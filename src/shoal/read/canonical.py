@@ -65,7 +65,7 @@ class Canonical(Table):
         """Microseconds taken off every time."""
         self.n_not_readings = 0
         self.n_beyond = 0
-        self.n_wrong: dict[str, int] = {}
+        self.n_wrong: dict[int, int] = {}
         self.n_read = 0
         self._stamp_readers: dict[int, StampReader] = {}
         self.words: Counter[str] = Counter()
@@ -182,8 +182,7 @@ class Canonical(Table):
             numbers = form.read(texts)
             self._see_words(texts, numbers)
             if np.isnan(numbers).any() and (n_wrong := int(form.wrong(texts, numbers).sum())):
-                name = self._source.names[position] if self.guess.shape is Shape.LONG else f"number {position + 1}"
-                self.n_wrong[name] = self.n_wrong.get(name, 0) + n_wrong
+                self.n_wrong[position] = self.n_wrong.get(position, 0) + n_wrong
         n_infinite = int(np.isinf(numbers).sum())
         if n_infinite:
             raise InputError(f"{n_infinite} values are infinite. Mark them as missing or remove them.")
@@ -371,8 +370,10 @@ class Canonical(Table):
     def verify(self) -> list[InputError]:
         """What speaks against the table after a whole reading, most important first."""
         troubles = []
-        for name, n in self.n_wrong.items():
-            label = f"Column {name!r}" if self.guess.shape is Shape.LONG else f"Column {name}, counted from 1,"
+        for position, n in self.n_wrong.items():
+            name = self._source.names[position]
+            named = self.guess.shape is Shape.LONG and self.guess.shown(name, position) == name
+            label = f"Column {name!r}" if named else f"Column number {position + 1}, counted from 1,"
             troubles.append(
                 InputError(
                     f"{label} holds text in {n} of its cells. Say which words mean missing with null=, or correct them."

@@ -15,7 +15,7 @@ from shoal.read.durations import DAY, SECOND
 from shoal.read.headings import unit_of, words_of
 from shoal.read.profiles import NumberForm, Profile
 from shoal.read.stamps import StampForm, find_form, read_offsets, share_with
-from shoal.read.subjects import mean_sizes, seen_unlike
+from shoal.read.subjects import are_channels, tells_quantity
 from shoal.read.understanding import Part, Shape
 
 _FEW = 30
@@ -34,6 +34,8 @@ class Wishes:
     channel: int | None = None
     other: frozenset[int] = frozenset()
     """Columns with a part of their own: subject, quasi-identifiers and the like."""
+    columns: str | None = None
+    """What columns beside a time are: "series", "channels", or None for what they look like."""
 
 
 @dataclass
@@ -85,6 +87,8 @@ class Guess:
     """With a row per series: the instant of each value column, microseconds as printed."""
     series: tuple[str, ...] = ()
     """With a column per series: their identifiers."""
+    asked: bool = False
+    """Whether the caller says what columns beside a time are."""
     channels: tuple[str, ...] = ()
     """Names of the channels that columns or blocks are."""
     only_channel: str | None = None
@@ -94,6 +98,11 @@ class Guess:
     zone_evidence: str = ""
     roles: dict[int, tuple[Part, str]] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
+
+    def shown(self, name: str, position: int) -> str:
+        """A column of readings in messages. Beside a time alone, a name that tells no quantity may be a person's."""
+        known = self.shape is Shape.LONG and (self.id is not None or len(self.values) == 1)
+        return name if known or tells_quantity(name) else f"number {position + 1}"
 
 
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
@@ -633,8 +642,8 @@ def _long(found: Guess, columns: Sequence[Profile], wishes: Wishes) -> Guess | N
         found.roles[position] = (Part.VALUE, "numbers that change from row to row")
     found.unit = found.unit or next((u for p in found.values if (u := unit_of(columns[p].name))), None)
     names = [columns[p].name for p in found.values]
-    if len(names) > 1 and found.id is None and not found.channel and wishes.value is None:
-        _columns_as_series_or_channels(found, columns, names)
+    if found.id is None and not found.channel and (len(names) > 1 or wishes.columns == "series"):
+        _columns_as_series_or_channels(found, names, wishes.columns)
     elif len(names) > 1:
         found.channels = tuple(names)
     _tell_rest(found, columns)
@@ -686,10 +695,10 @@ def _is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
     return frame.n_unique() == n_ids and 2 * n_ids <= len(frame)
 
 
-def _columns_as_series_or_channels(found: Guess, columns: Sequence[Profile], names: list[str]) -> None:
-    """Columns of one quantity are series, others are channels of one series."""
-    matrix = np.array([columns[p].numbers for p in found.values])
-    if not seen_unlike(names, mean_sizes(matrix)):
+def _columns_as_series_or_channels(found: Guess, names: list[str], asked: str | None) -> None:
+    """Columns of one quantity are series, others are channels of one series; see `shoal.read.subjects`."""
+    found.asked = asked is not None
+    if asked == "series" or (asked is None and not are_channels(names)):
         found.shape = Shape.COLUMN_PER_SERIES
         found.series = tuple(names)
         for position in found.values:

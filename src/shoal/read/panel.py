@@ -92,7 +92,8 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long when id, time and value are
         there, else wide by whichever of id and time is: with an id if the columns are named by timestamps or numbers,
         with a time if they look like one quantity of many subjects (names that differ in numbers only and name no
-        sensor, readings of one scale).
+        sensor, readings of one scale). Where neither an id nor the names tell, "wide" makes each column a subject,
+        "long" makes all of them channels of one.
     missing
         "fail", "drop-series", "drop-instants", "interpolate:2h", "keep", or several in order such as
         "interpolate:2h,drop-series". Interpolation fills gaps up to that length between neighbours of the same series,
@@ -228,7 +229,9 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     if draft.troubles:
         raise _all_troubles(draft, policies)
     draft = split_draft(handle_registers(draft, writing.register), parts)
-    of = "reading" if isinstance(way, Recognised) else "row"
+    of = "row"
+    if isinstance(way, Recognised):
+        of = "column" if way.guess.series else "reading"
     told = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.told)
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}

@@ -35,6 +35,7 @@ from shoal.read.quantities import guess_quantity
 from shoal.read.sheets import read_sheets
 from shoal.read.sources import open_table
 from shoal.read.stamps import WORDS, StampForm, find_form
+from shoal.read.subjects import are_channels, mean_sizes, refuse_unlike
 from shoal.read.tables import Table
 from shoal.read.textfiles import Rows, StreamedText, TextForm, as_table, find_table, is_plain_file, look_at
 from shoal.read.timetext import parse_times
@@ -111,7 +112,12 @@ def take_sample(table: Table) -> Sample:
 
 
 def recognise(
-    table: Table, request: Request, writing: Writing, timezone: str | None, only_id: str
+    table: Table,
+    request: Request,
+    writing: Writing,
+    timezone: str | None,
+    only_id: str,
+    layout: Layout = Layout.AUTO,
 ) -> Recognised | None:
     """What a table is; None where it has no time that can be read, or nothing that looks like a reading."""
     if isinstance(table, DefinedTable):
@@ -133,6 +139,7 @@ def recognise(
         value=None if request.value is None else tuple(find_column(table.names, v).position for v in request.value),
         channel=_place(table, writing.channel),
         other=frozenset(find_column(table.names, name).position for name in request.static),
+        columns={Layout.WIDE: "series", Layout.LONG: "channels"}.get(layout),
     )
     found = guess(columns, numbers, wishes)
     if found is None:
@@ -248,9 +255,9 @@ class Recognised:
                 form.n_skipped,
             )
         guesses = tuple(
-            ColumnGuess(self.source.names[p], p, role, why)
+            ColumnGuess(found.shown(name, p) if role is Part.VALUE else name, p, role, why)
             for p, (role, why) in sorted(found.roles.items())
-            if p < len(self.source.names)
+            for name in self.source.names[p : p + 1]
         )
         quantity = guess_quantity(found.unit or "") or next(
             (q for p in found.values[:1] if (q := guess_quantity(self.source.names[p]))), None
@@ -271,10 +278,17 @@ class Recognised:
             null_words=found.numbers.nulls,
             unit=found.unit or next((u for p in found.values[:1] if (u := unit_of(self.source.names[p]))), None),
             quantity=None if quantity is None else str(quantity),
-            channels=found.channels,
+            channels=self._channels(),
             n_sections=getattr(form, "n_sections", 1),
             doubts=tuple(found.doubts),
         )
+
+    def _channels(self) -> tuple[str, ...]:
+        """Names of channels that may be shown."""
+        found = self.guess
+        if found.shape is not Shape.LONG or len(found.channels) != len(found.values):
+            return found.channels
+        return tuple(found.shown(name, p) for name, p in zip(found.channels, found.values, strict=True))
 
     def _form_in_words(self) -> str:
         time = self.guess.time
@@ -324,7 +338,7 @@ class Recognised:
         if found.channel:
             parts.append("channel " + " and ".join(repr(names[p]) for p in found.channel))
         if found.shape is Shape.LONG and all(names[p] for p in found.values):
-            parts.append("value " + ", ".join(repr(names[p]) for p in found.values[:4]))
+            parts.append("value " + ", ".join(repr(found.shown(names[p], p)) for p in found.values[:4]))
         if found.numbers.decimal == ",":
             parts.append("decimal comma")
         if self.zone is not None and not self.zone_given:
@@ -354,6 +368,8 @@ def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Pl
         draft = to_starts(draft)
     if table.aware and way.zone is None and len(table.offsets) == 1:
         draft.timezone = offset_name(next(iter(table.offsets)))
+    if way.guess.series and not way.guess.asked:
+        refuse_unlike(way.guess.series, mean_sizes(draft.values), plan.time.name if plan.time is not None else "time")
     draft = fold_channels(draft, table)
     if table.n_not_readings:
         draft.count(not_readings=table.n_not_readings)
@@ -371,35 +387,36 @@ def choose(
             plan = make_plan(table.names, request, layout)
         except (InputError, ParameterError) as refused:
             error = refused
-        if plan is not None and (layout is Layout.WIDE or _is_plain(table, plan)):
-            if layout is Layout.WIDE or plan.time is None or plan.layout is Layout.LONG:
+        if plan is not None and _is_plain(table, plan):
+            if plan.time is None or plan.layout is Layout.LONG:
                 return plan
-            if len(plan.values) > 1 and not _are_quantities(plan):
+            if plan.asked or not are_channels([column.name for column in plan.values]):
                 # A long table whose identifier has another name than ours, or else a column per series.
-                named = len(plan.values) <= _FEW_COLUMNS and any(
-                    groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values
-                )
+                named = not plan.asked and len(plan.values) <= _FEW_COLUMNS
+                named = named and any(groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values)
                 twice = timezone is not None and _comes_twice(table, plan.time)
-                found = recognise(table, request, writing, timezone, only_id) if named or twice else None
+                found = recognise(table, request, writing, timezone, only_id, layout) if named or twice else None
                 if found is not None and twice and found.guess.shape is Shape.COLUMN_PER_SERIES:
                     return found  # order tells the hour that comes twice
                 return plan if found is None or found.guess.id is None or found.guess.shape is not Shape.LONG else found
-            # A time and one column of readings: one series, or one for each file.
+            # One series, or one for each file.
             one_series = _apart(table)
-    if layout is not Layout.AUTO and error is not None:
-        raise error
-    if layout is Layout.WIDE:
-        raise ParameterError("layout='wide' reads names and numbers as they are: leave the other settings out.")
     for name in request.names:
         find_column(table.names, name)
-    found = recognise(one_series, request, writing, timezone, only_id)
-    if found is not None and not _overlooks_time(plan, found):
+    found = recognise(one_series, request, writing, timezone, only_id, layout)
+    if found is not None and not _overlooks_time(plan, found) and _has_layout(found, layout):
         return found
     if plan is not None:
         return plan
     raise error or InputError(
         "The table has no column with times and readings that can be told by what it holds. Name id=, time= and value=."
     )
+
+
+def _has_layout(found: Recognised, layout: Layout) -> bool:
+    """Whether a table has the layout that the caller insists on."""
+    shapes = {Layout.LONG: (Shape.LONG,), Layout.WIDE: (Shape.COLUMN_PER_SERIES, Shape.ROW_PER_SERIES)}
+    return found.guess.shape in shapes.get(layout, tuple(Shape))
 
 
 def _overlooks_time(plan: Plan | None, found: Recognised) -> bool:
@@ -467,14 +484,6 @@ def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:
         ids, times = (array.slice(0, _SAMPLE_ROWS) for array in batch)
         return len(ids) > _FEW_COLUMNS and len(ids.unique()) == len(ids) and len(times.unique()) > 10
     return False
-
-
-def _are_quantities(plan: Plan) -> bool:
-    """Whether the names of columns tell quantities of one subject, such as import_kwh and export_kwh."""
-    names = [column.name for column in plan.values]
-    return plan.guessed and all(
-        not re.search(r"\d", name) and ("value" in groups_of(name) or unit_of(name)) for name in names
-    )
 
 
 def _all_numbers(table: Table, plan: Plan) -> bool:

@@ -1,14 +1,15 @@
-"""What a subject is in a table, said aloud; and whether the columns of a wide table may be taken for subjects.
+"""What a subject is in a table, said aloud; and what the columns beside a time are, where no column names the series.
 
-Columns are subjects where the caller says so (layout "wide"), or where they look like one quantity of many subjects:
+One rule, however the table is written:
 
-    pattern   their names differ in numbers only: meter_1, meter_2, ... meter_600
-    unit      so what stands around the number, a unit included, is the same; and no word of it names a sensor, a
-              channel or a measured quantity (`SENSOR_WORDS`)
-    scale     the mean size of the readings of each column, zeros and gaps left aside, is at most ten times larger and
-              ten times smaller than the median of these means
+    subjects   their names differ in numbers only (meter_1, meter_2, ... meter_600), and no word of them names a sensor,
+               a channel or a measured quantity (`SENSOR_WORDS`); the mean size of the readings of each column, zeros
+               and gaps left aside, is at most ten times larger and ten times smaller than the median of these means
+    channels   of one subject: most of their names tell a quantity, and most differ in more than a number
+               (import_kwh, export_kwh); or there is only one column
 
-Otherwise the table is refused: the sensors of one room would pass for a crowd.
+Otherwise the table is refused: the sensors of one room would pass for a crowd, or people for quantities of one person.
+The caller decides with layout "wide" (each column is a subject) or "long" (all are channels of one subject).
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.read.columns import Layout, Plan
+from shoal.read.headings import groups_of, unit_of
 
 _WORDS = (
     "air angle battery ch channel circuit co co2 current damper dewpoint door feature flow frequency gas heat hum "
-    "humidity lamp level light lux motion noise occupancy occupants ozone parameter particulate ph phase pir pm pm10 "
-    "pm25 power ppm precipitation pressure probe radiation rain rh sensor setpoint signal smoke sound speed state "
-    "status temp temperature v valve var variable vibration voc volt voltage water wind window x y z"
+    "humidity intensity lamp level light lux motion noise occupancy occupants ozone parameter particulate ph phase pir "
+    "pm pm10 pm25 power ppm precipitation pressure probe radiation rain rh sensor setpoint signal smoke sound speed "
+    "state status temp temperature v valve var variable vibration voc volt voltage water wind window x y z"
 )
 SENSOR_WORDS = frozenset(_WORDS.split())
 """Words that name a sensor, a channel or a measured quantity, in lower case."""
@@ -42,7 +44,9 @@ def tell_subjects(
     many = _plural(n_subjects, "subject")
     if plan is None:
         text = f"{_plural(n_rows, 'row')} of an array read as {many}"
-    elif plan.layout is Layout.WIDE and plan.id is None:
+    elif plan.layout is Layout.WIDE and plan.id is None and n_channels > 1:
+        return f"{_plural(n_channels, 'column')} read as channels of {many}"
+    elif of == "column" or (plan.layout is Layout.WIDE and plan.id is None):
         text = f"{_plural(n_series, 'column')} read as {many}"
     else:
         assert plan.id is not None
@@ -79,8 +83,28 @@ def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -
     raise InputError(
         f"The table has a time column {time!r} and {_plural(n, 'column')} with readings, and {seen}, so it is not "
         "clear that each column is a subject. If it is, say so with layout='wide'. If the columns are channels of one "
-        "subject or more, write a row for each subject and instant, and name id= and every channel as value=."
+        "subject, say so with layout='long'; if they are channels of several, write a row for each subject and "
+        "instant, and name id= and every channel as value=."
     )
+
+
+def are_channels(names: Sequence[str]) -> bool:
+    """Whether columns beside a time are quantities of one subject, by their names."""
+    n_told = sum(map(tells_quantity, names))
+    n_patterns = len({_pattern(name) for name in names})
+    return len(names) == 1 or (2 * n_told >= len(names) and 2 * n_patterns > len(names))
+
+
+def tells_quantity(name: str) -> bool:
+    """Whether a name tells what is measured: a word for it, a unit or a register of a meter.
+
+    Examples
+    --------
+    >>> [tells_quantity(name) for name in ("import_kwh", "Temp2", "1-0:1.8.0", "Anna", "meter_7")]
+    [True, True, True, False, False]
+    """
+    told = "value" in groups_of(name) or unit_of(name) is not None or _words(name) & SENSOR_WORDS
+    return bool(told) or re.fullmatch(r"(?:\d-\d+:)?\d{1,2}\.\d{1,2}(?:\.\d{1,2})?", name.strip()) is not None
 
 
 def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,14 +120,14 @@ def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     """What speaks against one quantity, in words; empty where nothing does."""
-    patterns = {re.sub(r"\d+", "#", name) for name in names}
+    patterns = {_pattern(name) for name in names}
     words = {word for name in names for word in _words(name)} & SENSOR_WORDS
     if words:
         return f"some are called like sensors or measured quantities ({', '.join(sorted(words))})"
     if len(patterns) > 1:
         return f"their names follow {len(patterns)} patterns"
     if not any("#" in pattern for pattern in patterns):
-        return "its name has no number to tell it from others"
+        return "their names have no number to tell them apart"
     known = sizes[~np.isnan(sizes)]
     if not len(known):
         return ""
@@ -113,6 +137,10 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
             f"the readings of {n_apart} are more than {WIDEST:g} times larger or smaller than those of the middle one"
         )
     return ""
+
+
+def _pattern(name: str) -> str:
+    return re.sub(r"\d+", "#", name)
 
 
 def _words(name: str) -> set[str]:

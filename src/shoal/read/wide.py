@@ -20,7 +20,7 @@ from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
 from shoal.read.repeats import Duplicates
 from shoal.read.series import IdColumn, Spellings, changed
-from shoal.read.subjects import mean_sizes, refuse_unlike
+from shoal.read.subjects import are_channels, mean_sizes, refuse_unlike
 from shoal.read.tables import Table, empty
 from shoal.read.zones import find_zone
 
@@ -158,7 +158,8 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
     for number in numbers:
         number.verify()
     values = cells.finish() if matrix is None else _take(matrix.T, order, np.argsort(shown))
-    if not plan.asked:
+    one_series = not plan.asked and are_channels(names)
+    if not plan.asked and not one_series:
         refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
     n_doubtful = int(cells.repeated_at[clock.doubtful(times)].sum()) if cells.n_repeated else 0
     if (cells.n_merged or n_doubtful) and duplicates is Duplicates.FAIL:
@@ -178,6 +179,11 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         told=spellings.told(),
     )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
+    if one_series:
+        draft.ids = ["series"]
+        if len(names) > 1:
+            draft.channels = tuple(column.name for column in plan.values)
+            draft.values = np.ascontiguousarray(values[np.argsort(order)].T)[None]
     return draft
 
 

@@ -65,6 +65,7 @@ def main(to=HERE):
             "zone": book.zone.key,
             "timezone": layout.timezone,
             "names": layout.names,
+            "layout": layout.layout,
         }
     (to / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     schema = pa.schema(

@@ -35,7 +35,7 @@ def _(name):
     "us_hour_ending_dst_flag_wide.csv",
     "a column per load zone; HourEnding 01:00 .. 24:00; 02:00 twice on 11/05/2023, the second with DSTFlag Y",
     timezone="America/Chicago",
-    names="any",
+    layout="wide",
 )
 def _(name):
     zones = ["COAST", "EAST", "FAR_WEST", "NORTH"]

@@ -100,18 +100,26 @@ class Layout:
     """What a reader has to be told."""
     names: str
     """"printed", or "any" where the file does not settle what series are called."""
+    layout: str
+    """"wide" where a reader has to be told that each column is a series."""
 
 
 LAYOUTS: list[Layout] = []
 
 
 def layout(
-    file: str, why: str, *, timezone: str | None = None, basis: str | None = None, names: str = "printed"
+    file: str,
+    why: str,
+    *,
+    timezone: str | None = None,
+    basis: str | None = None,
+    names: str = "printed",
+    layout: str = "auto",
 ) -> Callable[..., None]:
     """Add a layout; the decorated function gets the name of the file and returns a book and what to write."""
 
     def add(write: Callable[[str], tuple[Book, bytes | dict[str, bytes]]]) -> None:
-        LAYOUTS.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names))
+        LAYOUTS.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names, layout))
 
     return add
 

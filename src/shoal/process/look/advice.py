@@ -93,14 +93,12 @@ def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     if not found.unlike or "layout" in settings:
         return []
     n = found.understanding.n_value_columns
-    return [
-        Problem(
-            "sensors of one place?",
-            f"{n} columns have readings, and {found.unlike}. They may be sensors of one place rather than subjects; "
-            "then a guarantee would count sensors as a crowd. Take them for subjects only if they are.",
-            "--layout wide",
-        )
-    ]
+    if found.understanding.shape is Shape.LONG:
+        taken = "They are read as channels of one subject, such as sensors of one place."
+    else:
+        taken = "They may be sensors of one place, and a guarantee would count them as a crowd."
+    sentence = f"{n} columns have readings, and {found.unlike}. {taken} Take them for subjects only if each is one."
+    return [Problem("sensors of one place?", sentence, "--layout wide")]
 
 
 def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:

@@ -135,6 +135,13 @@ class LongSource(Source):
             self._words[word if word.lower() in USUAL_NULLS else "" if word else " "] += entry["counts"]
         del self._words[" "]  # an empty cell is no word
 
+    def unlike(self, sizes: NDArray[np.float64]) -> str:
+        """Columns of a table with a row per instant are subjects by the rule that reading follows."""
+        guess = self._table.guess if isinstance(self._table, Canonical) else None
+        if guess is None or guess.asked or guess.id is not None or guess.channel or len(guess.values) < 2:
+            return ""
+        return seen_unlike(guess.series or guess.channels, sizes)
+
     def words(self) -> Counter[str]:
         """As they were met."""
         return self._table.words if isinstance(self._table, Canonical) else self._words

@@ -11,7 +11,6 @@ from shoal.read.canonical import Canonical
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Layout, Plan, Request, parse_layout, parse_request
 from shoal.read.definitions import DefinedTable
-from shoal.read.headings import groups_of, unit_of
 from shoal.read.numbers import MISSING_WORDS
 from shoal.read.recognition import Recognised, choose, open_any, parse_writing, recognise, stem_of
 from shoal.read.tables import Table
@@ -75,7 +74,7 @@ def _said(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Source]:
     """Rows of the canonical form, and further columns beside them."""
-    understanding, plan = _unnamed(way.understanding()), way.plan(request)
+    understanding, plan = way.understanding(), way.plan(request)
     assert plan.time is not None
     by_time = way.guess.shape is Shape.COLUMN_PER_SERIES
     further = [] if by_time else [c for c in understanding.columns if c.role not in _READINGS]
@@ -85,20 +84,6 @@ def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Sourc
     columns = [Column(column.name, first + place) for place, column in enumerate(further)]
     rows = LongSource(table, plan, Clock(plan.time.name, None), columns, nameable=_is_nameable(way))
     return understanding, rows
-
-
-def _unnamed(understanding: Understanding) -> Understanding:
-    """Without the names of columns beside a time where none of them names a quantity: they may be those of people."""
-    readings = [column for column in understanding.columns if column.role is Part.VALUE]
-    told = any(groups_of(column.name) or unit_of(column.name) for column in readings)
-    if understanding.column(Part.ID) is not None or len(readings) < 2 or told:
-        return understanding
-    numbered = {c.name: f"number {c.position + 1}" for c in understanding.columns if not groups_of(c.name)}
-    return replace(
-        understanding,
-        columns=tuple(replace(c, name=numbered.get(c.name, c.name)) for c in understanding.columns),
-        channels=tuple(numbered.get(name, name) for name in understanding.channels),
-    )
 
 
 def _is_nameable(way: Recognised) -> bool:
