@@ -48,11 +48,11 @@ def expected(layout, book):
     return rows
 
 
-def main(to=HERE):
+def main(to=HERE, layouts=LAYOUTS):
     files = to / "files"
     shutil.rmtree(files, ignore_errors=True)
     manifest, rows = {}, []
-    for layout in LAYOUTS:
+    for layout in layouts:
         book, content = layout.write(layout.file)
         parts = {layout.file: content} if isinstance(content, bytes) else content
         for name, data in parts.items():

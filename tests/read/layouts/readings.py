@@ -115,11 +115,12 @@ def layout(
     basis: str | None = None,
     names: str = "printed",
     layout: str = "auto",
+    to: list[Layout] = LAYOUTS,
 ) -> Callable[..., None]:
     """Add a layout; the decorated function gets the name of the file and returns a book and what to write."""
 
     def add(write: Callable[[str], tuple[Book, bytes | dict[str, bytes]]]) -> None:
-        LAYOUTS.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names, layout))
+        to.append(Layout(file, why, write, basis or ("UTC" if timezone else "local"), timezone, names, layout))
 
     return add
 
