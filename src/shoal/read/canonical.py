@@ -87,7 +87,8 @@ class Canonical(Table):
         time = self.guess.time
         if time.form is not None and time.form.name in ("epoch", "epoch_ms"):
             return True
-        counted = time.slot is not None or time.day_code is not None or any(b.elapsed for b in self.guess.blocks)
+        by_slot = time.slot is not None and time.slot_from == "midnight"
+        counted = by_slot or time.day_code is not None or any(b.elapsed for b in self.guess.blocks)
         return counted and self._zone is not None
 
     def close(self) -> None:
@@ -256,6 +257,11 @@ class Canonical(Table):
             valid = stamps.valid & ~np.isnan(numbers)
             slots = np.where(valid, numbers, 0).astype(np.int64)
             past = (slots % 100 - 1 if time.slot is None else slots - time.slot_base) * time.slot_step
+            if time.slot_from == "clock":
+                return stamps.printed // DAY * DAY + past, valid, False
+            if time.slot_from == "stamp":
+                stamps = replace(stamps, printed=stamps.printed + past, valid=valid)
+        if counted is not None and time.slot_from == "midnight":
             return self._counted(stamps.printed // DAY * DAY, past), valid, self._zone is not None
         if time.offset is not None:
             minutes, known = read_offsets(texts_of(held[time.offset]))

@@ -1,9 +1,11 @@
-"""JSON and XML, read whole and within limits: neither depth nor entities may take the machine down."""
+"""JSON, XML and pages of HTML, read whole and within limits: neither depth nor entities may take the machine down."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
+from html.parser import HTMLParser
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -46,6 +48,45 @@ def read_xml(file: SourceFile) -> Element:
     except (ParseError, ValueError, LookupError, RecursionError):
         raise InputError("The file begins like XML and is none: it is damaged or cut off.") from None
     return root
+
+
+class _Cells(HTMLParser):
+    """The cells of the rows of all tables of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._in_cell = False
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """A row or a cell begins."""
+        if tag == "tr":
+            self.rows.append([])
+        self._in_cell = tag in ("td", "th") or (self._in_cell and tag != "tr")
+        if tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """What stands between cells is none."""
+        self._in_cell = self._in_cell and tag not in ("td", "th", "tr", "table")
+
+    def handle_data(self, data: str) -> None:
+        """The text of a cell."""
+        if self._in_cell and self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def read_page(file: SourceFile) -> list[list[str]] | None:
+    """The rows of the tables of an HTML page, as which some portals save workbooks; None where it is no page."""
+    text = _whole(file, "page")
+    if not re.search(rb"(?i)<(?:!doctype )?html|<table", text[:4096]):
+        return None
+    cells = _Cells()
+    try:
+        cells.feed(text.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        cells.feed(text.decode("cp1252", "replace"))
+    return [[" ".join(cell.split()) for cell in row] for row in cells.rows]
 
 
 def _whole(file: SourceFile, kind: str) -> bytes:

@@ -12,7 +12,7 @@ import polars as pl
 from shoal.errors import InputError
 from shoal.read.blocks import Block, find_blocks, per_day
 from shoal.read.durations import DAY, SECOND
-from shoal.read.headings import unit_of, words_of
+from shoal.read.headings import groups_of, unit_of, words_of
 from shoal.read.profiles import NumberForm, Profile
 from shoal.read.stamps import StampForm, find_form, read_offsets, share_with
 from shoal.read.subjects import are_channels, tells_quantity
@@ -52,6 +52,8 @@ class TimeGuess:
     """A column with the number of the interval."""
     slot_base: int = 1
     slot_step: int = 0
+    slot_from: str = "midnight"
+    """What intervals are counted from: "midnight" as time passes, "clock" by what it shows, "stamp" from the stamp."""
     day_code: int | None = None
     """A column of day numbers followed by two digits for the interval."""
     end: int | None = None
@@ -134,12 +136,17 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
     rest = [column for column in columns if column.position not in taken]
     if wishes.time is not None:
         return _wished_time(columns[wishes.time], rest)
+    if any(c.kind == "stamp" and not c.is_constant for c in rest):
+        # What is the same in all rows, such as when the file was made, is not when they were measured.
+        rest = [c for c in rest if c.kind not in ("stamp", "date", "time") or not c.is_constant]
     stamps = [c for c in rest if c.kind == "stamp"]
     dates = [c for c in rest if c.kind == "date"]
-    clocks = [c for c in rest if c.kind == "time"]
+    clocks = [c for c in rest if c.kind == "time" and "later" not in c.groups]
     ranges = [c for c in stamps if c.form is not None and c.form.is_range]
-    if ranges:
+    if ranges and not (ranges[0].is_constant and any(not c.is_constant for c in (*dates, *clocks))):
         return _range(ranges[0])
+    if not blocks and (counted := _positions([*stamps, *dates], rest)) is not None:
+        return counted
     midnights = [c for c in stamps if _all_midnight(c)]
     if blocks or (midnights and len(midnights) == len(stamps)):
         dates += midnights
@@ -161,6 +168,8 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         time.slot, time.slot_base, time.slot_step = slot.position, min(1, smallest), DAY // usual
         time.interval, time.interval_evidence = "start", "intervals are numbered from the start of the day"
         time.used[slot.position] = (Part.SLOT, f"whole numbers {smallest} to {largest} beside a date")
+        if slot.texts.str.contains(r"\d[A-Za-z*']$").any():
+            time.slot_from = "clock"  # 02 and 02X: an hour that comes twice has two names
         return time
     if stamps and (len(stamps[0].texts) > 0):
         return _from_stamps(stamps, rest)
@@ -260,6 +269,8 @@ def _from_stamps(stamps: list[Profile], rest: Sequence[Profile]) -> TimeGuess:
         for second in stamps:
             if first is second or (first.form is None) or second.form is None or first.form.name != second.form.name:
                 continue
+            if "start" in second.groups and "end" not in second.groups:
+                continue  # the same in another zone
             both = first.stamps.valid & second.stamps.valid  # type: ignore[union-attr]
             apart = (second.instants - first.instants)[both]
             if not len(apart) or np.median(apart) <= 0 or np.median(apart) > 400 * DAY:
@@ -312,6 +323,38 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
     return next(iter(named or found), None)
 
 
+def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess | None:
+    """Start and end of a period in every row, and the position of an interval within it."""
+    for first in stamps:
+        for second in stamps:
+            for column in rest:
+                if first is second or column.kind != "number" or not column.is_whole or column.n_distinct < 3:
+                    continue
+                start, end, position = first.instants, second.instants, column.numbers
+                if position is None or np.isnan(position).any() or position.min() not in (0, 1) or np.any(end <= start):
+                    continue
+                base = int(position.min())
+                periods = pl.DataFrame({"start": start, "end": end, "n": position - base + 1}).group_by("start", "end")
+                most = periods.agg(pl.col("n").max(), pl.len())
+                steps = ((most["end"] - most["start"]) / most["n"]).to_numpy()
+                step = int(np.median(steps))
+                if (
+                    not step
+                    or DAY % step
+                    or step < 60 * SECOND
+                    or np.mean(steps == step) <= 0.5
+                    or most["len"].max() < 3
+                ):
+                    continue
+                time = _start([first], "the start of a period")
+                time.slot, time.slot_base, time.slot_step, time.slot_from = column.position, base, step, "stamp"
+                time.interval, time.interval_evidence = "start", "intervals are numbered from the start of their period"
+                time.used[second.position] = (Part.END, "the end of the period")
+                time.used[column.position] = (Part.SLOT, "the position within the period")
+                return time
+    return None
+
+
 def _clock_number(rest: Sequence[Profile]) -> Profile | None:
     """A column of times of day written as numbers: 15, 30, 45, 100, ..., 2400, or 001500."""
     for column in rest:
@@ -332,9 +375,9 @@ def _clock_number(rest: Sequence[Profile]) -> Profile | None:
 
 
 _PARTS = {
-    "year": {"year", "jahr", "annee", "ano", "anno", "jaar", "ar", "yyyy", "rok"},
-    "month": {"month", "monat", "mois", "mes", "mese", "maand", "maned", "mm", "miesiac"},
-    "day": {"day", "tag", "jour", "dia", "giorno", "dag", "dd", "dzien"},
+    "year": {"year", "yr", "jahr", "annee", "ano", "anno", "jaar", "ar", "yyyy", "rok"},
+    "month": {"month", "mon", "monat", "mois", "mes", "mese", "maand", "maned", "mm", "miesiac"},
+    "day": {"day", "dom", "tag", "jour", "dia", "giorno", "dag", "dd", "dzien"},
     "hour": {"hour", "stunde", "heure", "hora", "ora", "uur", "time", "hr", "hh", "godzina"},
     "minute": {"minute", "minutes", "min", "minuto", "minuut", "minuta"},
 }
@@ -478,7 +521,19 @@ def _id_score(column: Profile) -> float:
         score += 2 + (share_with(texts, r"^\d+$") == 1)
     elif n_digits:
         score += 0.5
+    if column.is_whole and 1 < column.n_distinct == column.present.max() - column.present.min() + 1 < 100:
+        score -= 0.5  # counted from 1, as parts of a file are
     return score - 0.01 * column.position
+
+
+_NAMING = frozenset({"point", "meter", "owner", "id"})
+"""Groups of words in the names of columns that name series."""
+
+
+def _names_quantities(column: Profile) -> bool:
+    """Whether a column has nothing but a few words for quantities, such as import and export."""
+    entries = column.texts.drop_nulls().unique().to_list() if column.n_distinct <= _FEW else [" "]
+    return all("value" in groups_of(entry) or unit_of(entry) for entry in entries if entry)
 
 
 def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
@@ -502,12 +557,14 @@ def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: se
             continue
         if column.kind == "number" and not column.is_whole:
             continue
+        if "channel" in column.groups and not column.groups & _NAMING and _names_quantities(column):
+            continue
         score = _id_score(column)
         least = 3.0 if column.is_constant or one_series else 0.0
         naming = column.groups & {"point", "meter", "owner"} or (column.groups & {"id", "account"} == {"id"})
         if one_series and not naming and column.name:
             continue
-        if "channel" in column.groups and not column.groups & {"point", "meter", "owner", "id"}:
+        if "channel" in column.groups and not column.groups & _NAMING:
             score -= 2
         if score >= least or not one_series:
             fit.append((score, column))
@@ -529,6 +586,10 @@ def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: se
     score, best = good[0]
     if score < 0 and one_series:
         return
+    if best.is_constant and not best.groups & _NAMING:
+        # A number above the table, where some column tells the rows of one time apart by itself.
+        alone = [c for _, c in good if not c.is_constant and _shared(columns, [*keys, c.position]) <= _UNIQUE]
+        best = next((c for c in alone if "channel" not in c.groups and not _names_quantities(c)), best)
     if best.is_constant:
         # One name for all, and numbers that tell rows of one time apart: these are the series.
         named = _fitting_channel(columns, [*keys, best.position], taken, pairs=False)
@@ -539,7 +600,7 @@ def _find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: se
 
 
 def _id_evidence(column: Profile) -> str:
-    words = "its name" if column.groups & {"point", "meter", "owner", "id"} else ""
+    words = "its name" if column.groups & _NAMING else ""
     held = f"{column.n_distinct} different entries that tell rows of one time apart" if not column.is_constant else ""
     return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
 
@@ -653,13 +714,23 @@ def _long(found: Guess, columns: Sequence[Profile], wishes: Wishes) -> Guess | N
 def _plausible_values(candidates: Sequence[Profile]) -> list[Profile]:
     """Numbers that may be readings: not money, flags, totals or numbers that name something."""
     paid = [c for c in candidates if "cost" not in c.groups]
-    fit = [c for c in paid if "total" not in c.groups] or paid
+    fit = [c for c in paid if not _is_total(c, paid)] or paid
     fit = [c for c in fit if not (c.groups & {"status"} and set(np.unique(c.present)) <= {0.0, 1.0, 2.0})]
     sure = [c for c in fit if c.has_decimals or "value" in c.groups or unit_of(c.name)]
     if any(c.has_decimals for c in sure):
         patterns = {_pattern(c) for c in sure} - {""}
         return [c for c in fit if c in sure or _pattern(c) in patterns]
     return [c for c in fit if not c.groups & {"point", "meter", "owner", "id", "status", "channel"}]
+
+
+def _is_total(column: Profile, others: Sequence[Profile]) -> bool:
+    """Whether a column called a total has no other name, or is the sum of the others."""
+    if "total" not in column.groups or all(groups_of(word) or unit_of(word) for word in words_of(column.name)):
+        return "total" in column.groups
+    rest = [c.numbers for c in others if "total" not in c.groups and c.numbers is not None and c.has_decimals]
+    if not rest or column.numbers is None:
+        return False
+    return bool(np.allclose(np.sum(rest, axis=0), column.numbers, rtol=1e-3, atol=0.01, equal_nan=True))
 
 
 def _pattern(column: Profile) -> str:
@@ -679,13 +750,19 @@ def _choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequenc
         units = [c for c in fit if unit_of(c.name)]
         named = [c for c in fit if "value" in c.groups and not c.groups & {"status", "point", "meter", "id"}]
         sure = units or (named if len(named) == 1 else fit)
-        if found.id is None:
-            # Of one place, what varies beside them was measured too, in a unit that is not told.
-            sure = [c for c in fit if c in sure or (c.has_decimals and not c.is_constant and "id" not in c.groups)]
-        fit = sure
+        # What varies beside them was measured too, in a unit that is not told.
+        written = any(c.has_decimals for c in sure)
+        fit = [c for c in fit if c in sure or _is_measured(c, written, alone=found.id is None)]
         patterns = {_pattern(c) for c in fit if not c.is_constant}
         fit = [c for c in fit if _pattern(c) in patterns] or fit
     return [c.position for c in fit]
+
+
+def _is_measured(column: Profile, has_decimals: bool, *, alone: bool) -> bool:
+    """Whether numbers beside a reading are readings too: written alike, with a name that says nothing else."""
+    if column.is_constant or column.has_decimals != has_decimals or (not has_decimals and column.n_distinct <= _FEW):
+        return False
+    return "id" not in column.groups if alone and has_decimals else not column.groups
 
 
 def _is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
@@ -758,7 +835,17 @@ def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wis
     if len(fit) < 2:
         return None
     labels = pl.Series([c.name for c in fit])
-    for form in ("ymd", "dmy", "named", "words", "compact", "month_name"):
+    marked = labels.str.contains(r"^\d+$").mean() < 0.5  # 202401 may be a number of anything
+    for form in (
+        "ymd",
+        "dmy",
+        "named",
+        "words",
+        "compact",
+        "month_name",
+        "named_month",
+        *(["month"] if marked else []),
+    ):
         named = [c for c, ok in zip(fit, StampForm(form).read(labels).valid, strict=True) if ok]
         if len(named) >= max(2, 0.5 * len(fit)):
             break

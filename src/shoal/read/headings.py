@@ -12,9 +12,9 @@ _LISTS = {
     # Numbers that a market gives to a point of supply.
     "point": "mpan mpancore mprn mpr mpxn mpid nmi cups ean esiid esi icp prm pdl pod pdr gsrn meterpoint "
     "meteringpoint malepunktsid malepunkt maalepunkt meteringpointid zahlpunkt zaehlpunkt messlokation marktlokation "
-    "malo melo lclid usagepoint servicepoint supplypoint uuid mac",
+    "malo melo mrid lclid usagepoint servicepoint supplypoint uuid mac",
     "meter": "meter meterid meterno metercode zahler zaehler zahlernummer compteur contador contatore teller mittari "
-    "maler serial device sensor household haushalt home house dwelling series seriesid licznik",
+    "maler serial device gerat geraet sensor household haushalt home house dwelling series seriesid licznik",
     "owner": "customer customerid consumer client kunde user site siteid property building station premise "
     "location anlage anlegg name code subject person participant",
     "account": "account konto compte cuenta conto contract vertrag contrato",
@@ -25,12 +25,12 @@ _LISTS = {
     "end": "end ending ends til tot bis hasta fin stop endtime enddate to until fine",
     "slot": "period periode periodo hora hour hours hr stunde heure time slot interval sp hh halfhour quarter uur ora",
     "later": "revision report created updated received run load loaded generated export exported modified upload "
-    "processed publish published insert inserted billing",
+    "processed publish published insert inserted billing lastchanged",
     "value": "value values valeur wert waarde verdi varde valor consumption consumo usage used use forbruk verbrauch "
     "verbruik consommation volume quantity mengde maengde mangde mængde menge energy energie energia reading readings "
     "read actual load amount kwh wh mwh gwh kw w mw kvarh kvar kva kvah m3 therms therm gas watt watts leitung power "
     "generation generated production produced import export injection einspeisung bezug afname injectie teruglevering "
-    "levering lieferung pobrana oddana",
+    "levering lieferung pobrana oddana pobor oddanie demand imp exp",
     "cost": "cost costs price prices prix preis preise kosten charge charges tax taxes eur gbp usd coste costo pris "
     "fee bill billed betrag amountdue pence cents belopp",
     "status": "status quality qualite qualitat kvalitet validation validatiestatus estimated estimate est flag flags "
@@ -38,7 +38,8 @@ _LISTS = {
     "anmerkung etape validity valid error alarm",
     "unit": "unit units uom einheit eenheid enhed unite unidad enhet maleenhed unita",
     "channel": "channel register direction flow category quantity measurement suffix obis commodity grandeur richting "
-    "kind registro energytype readingtype datastream kanal type typ measurementtype stream parameter variable",
+    "kind registro energytype readingtype datastream kanal type typ measurementtype stream parameter variable "
+    "rodzaj art",
     "total": "total totals sum summe somme totaal totalt totale gesamt",
     "offset": "offset utcoffset gmtoffset tzoffset dst",
 }
@@ -65,7 +66,9 @@ def words_of(name: str) -> tuple[str, ...]:
 
 def _apart(name: str) -> str:
     """A name with blanks between its words; units stay whole."""
-    marked = re.sub(r"(?<![A-Za-z])[kKMG]?(?:W[hH]?|V[Aa][Rr]?[hH]?)(?![a-z])", lambda unit: unit[0].lower(), name)
+    marked = re.sub(
+        r"(?<![A-Za-z])[kKMG]?(?:W[hH]?|V[Aa][Rr]?[hH]?)(?![a-z]|(?<=[A-Z])[A-Z])", lambda unit: unit[0].lower(), name
+    )
     return _CAMEL.sub(" ", marked)
 
 
@@ -75,6 +78,8 @@ def groups_of(name: str) -> frozenset[str]:
     bare = {word.rstrip("0123456789") for word in words}
     joined = {"".join(words), *("".join(pair) for pair in itertools.pairwise(words))}
     found = {group for group, listed in _WORDS.items() if listed & (set(words) | joined | bare)}
+    if any(word.endswith(("nummer", "nummern", "number")) for word in words):
+        found.add("id")
     if re.search(r"[$£€]", name):
         found.add("cost")
     return frozenset(found)

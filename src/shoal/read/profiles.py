@@ -48,7 +48,7 @@ class NumberForm:
         if numbers.null_count() > texts.null_count():
             # A unit or a mark of quality behind the number; a currency before it.
             bare = plain.str.extract(
-                r"^(?:[$£€] ?)?([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) *[%*A-Za-z³²/°]{0,6}$", 1
+                r"^(?:[$£€] ?)?([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?) *[%*A-Za-z³²/°-]{0,6}$", 1
             )
             numbers = numbers.fill_null(bare.cast(pl.Float64, strict=False))
         return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
@@ -187,7 +187,8 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
     # Numbers of meters look like seconds; but time goes on from row to row.
     is_named = "time" in found.groups or 2 * found.n_distinct >= len(filled)
     if stamp is not None and stamp[0].name in ("epoch", "epoch_ms") and not is_named:
-        stamp = None
+        later = np.diff(form.read(filled)) > 0
+        stamp = stamp if np.mean(later) > 0.5 else None
     if stamp is not None:
         found.form, found.doubt = stamp
         found.stamps = found.form.read(texts)
@@ -217,7 +218,7 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
     return found
 
 
-USUAL_NULLS = frozenset("na n/a nan null none - -- --- . ? ?? n/e #n/a #na missing nil".split())  # noqa: SIM905
+USUAL_NULLS = frozenset("na n/a nan null none - -- --- . : ? ?? n/e #n/a #na missing nil".split())  # noqa: SIM905
 """Words that mean missing wherever they stand among numbers."""
 
 

@@ -20,7 +20,7 @@ from shoal.read.canonical import Canonical
 from shoal.read.columns import Column, Layout, Plan, Request, find_column, make_plan
 from shoal.read.crosstabs import unfold
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
-from shoal.read.documents import read_json, read_xml
+from shoal.read.documents import read_json, read_page, read_xml
 from shoal.read.draft import Draft
 from shoal.read.files import CsvTable, ParquetTable, digests, find_files, open_found
 from shoal.read.guesses import Guess, TimeGuess, Wishes, guess
@@ -353,6 +353,10 @@ class Recognised:
             said.append(f"{self.table.n_not_readings} cells that are no readings were left out")
         if n_skipped := getattr(getattr(self.source, "form", None), "n_skipped", 0):
             said.append(f"{n_skipped} lines among or below the rows were skipped: titles, headers, footers")
+        if n_filled := getattr(getattr(self.source, "form", None), "n_filled", 0):
+            said.append(
+                f"{n_filled} cells say what the one above them says, as the table prints it once for each block"
+            )
         return (*said, *found.doubts)
 
 
@@ -404,6 +408,8 @@ def choose(
     for name in request.names:
         find_column(table.names, name)
     found = recognise(one_series, request, writing, timezone, only_id, layout)
+    if found is not None and found.guess.id is None and one_series is table and (apart := _apart(table)) is not table:
+        found = recognise(apart, request, writing, timezone, only_id, layout)  # a series for each file
     if found is not None and not _overlooks_time(plan, found) and _has_layout(found, layout):
         return found
     if plan is not None:
@@ -588,6 +594,8 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
     if kind == "json":
         return as_table(rows_of_json(read_json(file))), None
     if kind == "xml":
+        if (page := read_page(file)) is not None:
+            return _table_of(find_table(page)), None
         root = read_xml(file)
         return read_green_button(root, file.stem) or as_table(rows_of_xml(root)), None
     if kind == "xlsx":

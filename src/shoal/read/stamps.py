@@ -45,6 +45,7 @@ _DATES = {
     "words": r"(?P<b>[^\W\d_]{3,10})\.? +(?P<c>\d{1,2})(?:st|nd|rd|th)?,? +(?P<a>\d{4})",
 }
 _MONTH_NAME = r"(?P<b>[^\W\d_]{3,10})\.?[-/ ]+(?P<a>\d{4}|\d{2})"
+_NAMED_MONTH = r"(?P<a>\d{4})[-/ ]*(?P<b>[^\W\d_]{3,10})\.?"
 _FORMS = {
     name: rf"^{_WEEKDAY if name != 'words' else ''}{date}(?:{_GLUE}{_CLOCK}{_OFFSET})?$"
     for name, date in _DATES.items()
@@ -52,13 +53,14 @@ _FORMS = {
 _FORMS["compact"] = (
     r"^(?P<a>(?:19|20)\d{2})(?P<b>\d{2})(?P<c>\d{2})"
     r"(?:[T ]?(?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?(?P<half>)(?P<fraction>)"
-    r"(?P<offset>Z|[+-]\d{2}:?\d{2})?)?$"
+    r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
 _FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})" + "".join(
     f"(?P<{part}>)" for part in ("c", "hour", "minute", "second", "fraction", "half", "offset")
 )
 _FORMS["month"] += "$"
 _FORMS["month_name"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _MONTH_NAME)
+_FORMS["named_month"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _NAMED_MONTH)
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
 _WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})$"
@@ -98,6 +100,7 @@ WORDS = {
     "serial": "days as spreadsheets count them",
     "month": "year and month",
     "month_name": "name of the month, year",
+    "named_month": "year, name of the month",
     "week": "year and week, from Monday",
     "given": "as --time-format says",
 }
@@ -177,9 +180,8 @@ def _stamps(printed: NDArray[np.int64], valid: NDArray[np.bool_], has_time: NDAr
 
 
 def _calendar(texts: pl.Series, name: str) -> Stamps:
-    if name != "time":
-        # 02a and 02b: the hour that comes twice, told apart by order.
-        texts = texts.str.replace(r"(\d[Tt ]\d{2})[aAbB](:\d{2})", "$1$2")
+    # 02a and 02b: the hour that comes twice, told apart by order.
+    texts = texts.str.replace(r"(^|\d[Tt ])(\d{1,2})[aAbB](:\d{2})", "$1$2$3")
     if name == "compact":
         # As telegrams of meters write it, with S in summer and W in winter; order tells as much.
         texts = texts.str.replace(r"^(\d{12})[SW]$", "20$1")
@@ -194,13 +196,14 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     hour = np.where(has_half, hour % 12 + 12 * afternoon, hour)
     # 24:00 is how many meters write the midnight that ends a day.
     sane &= ((hour < 24) | ((hour == 24) & (minute + second + fraction == 0))) & (minute < 60) & (second < 60)
-    sane &= ~shaped | has_half | parts["minute"].is_not_null().to_numpy()
+    bare = texts.str.contains(r"\d[Tt]\d{2}$").fill_null(False).to_numpy()  # the hour alone, as in 2024-05-31T14
+    sane &= ~shaped | has_half | parts["minute"].is_not_null().to_numpy() | bare
     clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
     if name == "time":
         return _stamps(clock, shaped & sane, shaped)
-    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if name.startswith("month") else 0)
+    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if "month" in name else 0)
     shaped &= (parts["hour"].str.len_chars().fill_null(0) > 0).to_numpy()
-    if name in ("named", "words", "month_name"):
+    if name in ("named", "words", "month_name", "named_month"):
         distinct = parts["b"].unique().drop_nulls().to_list()
         months = {word: month_of(word) for word in distinct}
         month = _numbers(parts["b"].replace_strict(months, default=0, return_dtype=pl.Int64), 0)
@@ -315,6 +318,8 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
             return StampForm(name), ""
     if share_with(some, r"^\d{4}[-/.]\d{2}$") >= ENOUGH and StampForm("month").read(some).valid.all():
         return StampForm("month"), ""
+    if share_with(some, f"^{_NAMED_MONTH}$") >= ENOUGH and StampForm("named_month").read(some).valid.all():
+        return StampForm("named_month"), ""
     if share_with(some, f"^{_MONTH_NAME}$") >= ENOUGH and StampForm("month_name").read(some).valid.all():
         return StampForm("month_name"), ""
     if share_with(some, _WEEK) >= ENOUGH and StampForm("week").read(some).valid.all():

@@ -15,6 +15,7 @@ The caller decides with layout "wide" (each column is a subject) or "long" (all 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,16 +23,27 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.read.columns import Layout, Plan
-from shoal.read.headings import groups_of, unit_of
+from shoal.read.headings import groups_of, unit_of, words_of
 
 _WORDS = (
-    "air angle battery ch channel circuit co co2 current damper dewpoint door feature flow frequency gas heat hum "
-    "humidity intensity lamp level light lux motion noise occupancy occupants ozone parameter particulate ph phase pir "
-    "pm pm10 pm25 power ppm precipitation pressure probe radiation rain rh sensor setpoint signal smoke sound speed "
-    "state status temp temperature v valve var variable vibration voc volt voltage water wind window x y z"
+    "aggregate air angle appliance appliances battery ch channel circuit co co2 current damper dewpoint door "
+    "feature flow frequency gas heat hum humidity intensity lamp level light lux motion noise occupancy occupants "
+    "ozone parameter particulate ph phase pir pm pm10 pm25 power ppm precipitation pressure probe radiation rain "
+    "rh sensor setpoint signal smoke sound speed state status temp temperature v valve var variable vibration voc "
+    "volt voltage water wind window x y z"
 )
 SENSOR_WORDS = frozenset(_WORDS.split())
 """Words that name a sensor, a channel or a measured quantity, in lower case."""
+
+_USES = (
+    "forecast prevision prognose nuclear nucleaire eolien solar solaire pv hydro hydraulique thermal gaz coal charbon "
+    "oil fioul biomass bioenergies grid mains hvac lights lighting heating cooling"
+)
+_KINDS = frozenset(_USES.split())
+"""Words for kinds of generation and of use: they tell a quantity, and may be part of the name of a meter as well."""
+
+_OBIS = re.compile(r"(?:\d-\d{1,2}:)?\d{1,2}\.\d{1,2}(?:\.\d{1,3}(?:\*\d{1,3})?)?")
+"""Codes of the registers of a meter: 1.8.0, 1-0:2.8.0*255."""
 
 WIDEST = 10.0
 """How many times larger or smaller than the middle column a column may be."""
@@ -91,8 +103,9 @@ def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -
 def are_channels(names: Sequence[str]) -> bool:
     """Whether columns beside a time are quantities of one subject, by their names."""
     n_told = sum(map(tells_quantity, names))
-    n_patterns = len({_pattern(name) for name in names})
-    return len(names) == 1 or (2 * n_told >= len(names) and 2 * n_patterns > len(names))
+    patterns = Counter(map(_pattern, names))
+    differ = 2 * len(patterns) >= len(names) and min(patterns.values()) == 1
+    return len(names) == 1 or (2 * n_told >= len(names) and differ)
 
 
 def tells_quantity(name: str) -> bool:
@@ -104,7 +117,8 @@ def tells_quantity(name: str) -> bool:
     [True, True, True, False, False]
     """
     told = "value" in groups_of(name) or unit_of(name) is not None or _words(name) & SENSOR_WORDS
-    return bool(told) or re.fullmatch(r"(?:\d-\d+:)?\d{1,2}\.\d{1,2}(?:\.\d{1,2})?", name.strip()) is not None
+    told = told or _KINDS & set(words_of(name))
+    return bool(told) or _OBIS.fullmatch(name.strip()) is not None
 
 
 def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,7 +154,7 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
 
 
 def _pattern(name: str) -> str:
-    return re.sub(r"\d+", "#", name)
+    return name if _OBIS.fullmatch(name.strip()) else re.sub(r"\d+", "#", name)
 
 
 def _words(name: str) -> set[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ _CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[AaPp]\.?[Mm]\.?)?(?: *
 _DATE_ALONE = re.compile(r"[^:]*\d[^:]*")
 _NUMBER = re.compile(r"[+-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?%?")
 _GUARD = re.compile(r'=?"(.*)"')
-_KEY_VALUE = re.compile(r"([^:]{2,50}): *(\S.{0,80})")
+_KEY_VALUE = re.compile(r"([^:]{2,50}):(?!(?<=\d:)\d) *(\S.{0,80})")
 _SEPARATORS = ",;\t|"
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
@@ -61,6 +62,7 @@ class TextForm:
     """Lines above the first row."""
     n_skipped: int = 0
     n_sections: int = 1
+    n_filled: int = 0
 
 
 @dataclass
@@ -76,6 +78,8 @@ class Rows:
     """Whether the header and all rows have the same number of cells."""
     n_ragged: int = 0
     """Lines among those skipped that look like rows with too few cells."""
+    n_filled: int = 0
+    """Cells that say what the one above them says."""
     context: list[dict[str, str]] = field(default_factory=list)
     """What the lines above each section say, by key."""
     section: list[int] = field(default_factory=list)
@@ -196,6 +200,7 @@ def find_table(lines: list[list[str]]) -> Rows:
     stamps = [c for c, found in enumerate(kinds) if found["T"] > 0.6 * (len(body) - found["E"]) and found["T"]]
     numbers = [c for c, found in enumerate(kinds) if found["N"] >= 0.5 * (len(body) - found["E"]) and found["N"]]
 
+    forms = Counter(_form(row[c]) for row in body for c in stamps)
     clocks_alone = bool(stamps) and all(
         sum(":" in row[c] and _CLOCK_ALONE.fullmatch(row[c]) is not None for row in body) > 0.6 * len(body)
         for c in stamps
@@ -212,8 +217,11 @@ def find_table(lines: list[list[str]]) -> Rows:
         if stamps:
             if clocks_alone and sum(map(bool, row)) == 1 and _DATE_ALONE.fullmatch("".join(row)):
                 return False  # the day of the rows below
+            if sum(map(bool, row)) == 1 and width > 2 and forms[_form("".join(row))] < 2:
+                return False  # a title with a date in it
             return any(kind_of_cell(row[c]) == "T" for c in stamps)
-        if any(kinds[c]["W"] == 1 and kind_of_cell(row[c]) == "W" and kinds[c]["N"] > 2 for c in numbers):
+        n_words = sum(kinds[c]["W"] == 1 and kind_of_cell(row[c]) == "W" and kinds[c]["N"] > 2 for c in numbers)
+        if 2 * n_words >= len(numbers) > 0:
             return False  # the one word among numbers is the name of the column
         n_found = sum(kind_of_cell(row[c]) == "N" for c in numbers)
         return n_found > 0 and 2 * n_found >= sum(bool(row[c]) for c in numbers)
@@ -229,7 +237,7 @@ def find_table(lines: list[list[str]]) -> Rows:
             continue
         if found.n_before < 0:
             found.n_before = place
-            header = None if record is not None else _header(above, width)
+            header = _header(above, width) if record is None else _record_names(above, row, stamps)
             found.head = above
         if above:
             new = _context([line for line in above if line != header], width, record)
@@ -245,6 +253,7 @@ def find_table(lines: list[list[str]]) -> Rows:
         n_odd += len(row) != width
         found.section.append(len(found.context) - 1)
         found.cells.append((row + [""] * (width - len(row)))[:width])
+    _fill_down(found)
     found.n_skipped += len(above)
     if found.cells:
         found.n_ragged += sum(_is_ragged(line, found.cells[0]) for line in above if line != header)
@@ -254,6 +263,27 @@ def find_table(lines: list[list[str]]) -> Rows:
     if header is not None:
         found.names = (header + [""] * (width - len(header)))[:width]
     return found
+
+
+def _fill_down(rows: Rows) -> None:
+    """Say again in each row what the first columns say once for a block, as reports and pivot tables do.
+
+    Blocks are of one length, or nearly all of them: an entry that merely lacks is not made up.
+    """
+    for column in range(len(rows.cells[0]) if rows.cells else 0):
+        filled = [place for place, row in enumerate(rows.cells) if row[column]]
+        lengths = Counter(after - place for place, after in itertools.pairwise([*filled, len(rows.cells)]))
+        length, n_usual = lengths.most_common(1)[0] if lengths else (0, 0)
+        is_reading = any("." in rows.cells[place][column] and _is_number(rows.cells[place][column]) for place in filled)
+        if not filled or filled[0] or len(filled) < 2 or length < 3 or 2 * n_usual < len(filled) or is_reading:
+            return
+        rows.n_filled += len(rows.cells) - len(filled)
+        for above, row in itertools.pairwise(rows.cells):
+            row[column] = row[column] or above[column]
+
+
+def _is_number(cell: str) -> bool:
+    return kind_of_cell(cell) == "N"
 
 
 def _counts_columns(row: list[str]) -> bool:
@@ -285,6 +315,19 @@ def _record_type(rows: list[list[str]]) -> str | None:
     if any(shape in shapes[main] or not set(shape) & {"N", "T"} for shape in others):
         return None
     return main
+
+
+def _record_names(above: list[list[str]], row: list[str], stamps: list[int]) -> list[str] | None:
+    """The record of another kind that names the fields of those with readings, as many, in words."""
+    for line in reversed(above):
+        words = [kind_of_cell(cell) == "W" or cell == own for cell, own in zip(line, row, strict=False)]
+        if len(line) == len(row) and all(words) and stamps and all(kind_of_cell(line[c]) == "W" for c in stamps):
+            return line
+    return None
+
+
+def _form(cell: str) -> str:
+    return re.sub(r"\d+", "#", cell)
 
 
 def _shape(row: list[str]) -> str:
@@ -381,7 +424,7 @@ def is_plain_file(file: SourceFile) -> bool:
     if not rows.cells:
         return True
     plain = rows.names is not None and rows.n_before <= 1 and rows.n_skipped == rows.n_ragged
-    return plain and rows.is_even and not any(rows.context)
+    return plain and rows.is_even and not rows.n_filled and not any(rows.context)
 
 
 def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[list[str]]]:
@@ -406,6 +449,7 @@ def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[l
     width = len(rows.cells[0]) if rows.cells else 0
     names = None if rows.names is None else tuple(rows.names)
     form = TextForm(encoding, separator, names, width, rows.n_before, rows.n_skipped, rows.n_sections)
+    form = replace(form, n_filled=rows.n_filled if whole else 0)
     return form, rows if whole else None, lines
 
 

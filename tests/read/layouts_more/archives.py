@@ -47,7 +47,7 @@ def _(name):
     }
 
 
-@layout("unix_ts_of_circuits.csv", "unix_ts and circuits of a house called WHE, RSE, GRE", basis="UTC", names="any")
+@layout("unix_ts_of_circuits.csv", "unix_ts and circuits of a house called WHE, RSE, GRE", basis="UTC", layout="long")
 def _(name):
     channels = ("WHE", "RSE", "GRE", "MHE")
     book = Book(name, "UTC", MARCH[:1], 5, ["house"], channels, 0, 900)
@@ -79,7 +79,9 @@ def _(name):
     return book, table(["building_id", "meter", "timestamp", "meter_reading"], rows).encode()
 
 
-@layout("buildings_by_name_across.csv", "a column per building, named after an animal, a use and a person", names="any")
+@layout(
+    "buildings_by_name_across.csv", "a column per building, named after an animal, a use and a person", layout="wide"
+)
 def _(name):
     ids = ["Panther_office_Hannah", "Panther_lodging_Cora", "Robin_education_Zenia", "Fox_parking_Tommie"]
     book = Book(name, "America/New_York", MARCH, 60, ids, decimals=4, level=90)
