@@ -118,7 +118,7 @@ class TestAnonymize:
             (["--engine", "spark", "--conf", "x"], "--conf is a setting of Spark and its value"),
             (["--engine", "local", "--processes", "0"], "--processes must be a whole number of at least 1."),
             (["--engine", "local", "--memory", "much"], "memory must be a number of bytes"),
-            (["--engine", "local", "--sql", "select 1"], "Leave out --sql, or --engine."),
+            (["--engine", "local", "--sql", "select 1"], "None of the 1 columns of the table is an id or a time."),
             (["--engine", "local", "--ledger", "x"], "A ledger compares the groups of all releases in one place"),
             (["--shard-size", "0"], "--shard-size must be a whole number of subjects, at least 1."),
             (["--engine", "memory", "--processes", "2"], "--processes is for --engine local, not for memory."),

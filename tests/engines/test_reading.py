@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from shoal import read_panel
 from shoal.engines import Local
+from shoal.engines.reading import read_series
 from shoal.errors import InputError, ParameterError, ShoalError
 
 HOUR = datetime.timedelta(hours=1)
@@ -349,10 +350,10 @@ def test_what_needs_the_order_of_rows_is_refused_with_the_way_out(local, tmp_pat
         local.read_panel(tmp_path / "y.parquet")
 
 
-def test_a_table_with_a_row_for_each_instant_is_refused_with_the_way_out(local, tmp_path):
+def test_a_lake_with_a_row_for_each_instant_is_refused_with_the_way_out(local, tmp_path):
     pl.DataFrame({"time": [1, 2], "a": [1.0, 2.0]}).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(ParameterError, match=r"row per instant .* is not read on an engine. Write it with a row per"):
-        local.read_panel(tmp_path / "x.parquet", layout="wide", time="time")
+        read_series(local, tmp_path / "x.parquet", layout="wide", time="time")
 
 
 @pytest.mark.parametrize("name", ["row", "Shard", "n place"])
@@ -375,13 +376,6 @@ def test_a_file_with_other_columns_is_refused_as_in_memory(local, tmp_path):
     expected = outcome(lambda: read_panel(tmp_path))
     assert "File 2 of 2" in expected[1]
     assert outcome(lambda: local.read_panel(tmp_path)) == expected
-
-
-def test_csv_and_frames_are_refused(local, tmp_path):
-    with pytest.raises(InputError, match=r"An engine reads Parquet, not CSV. Write the table as Parquet first"):
-        local.read_panel(tmp_path / "x.csv")
-    with pytest.raises(InputError, match="give the path of a file or a folder"):
-        local.read_panel(long_table(3))
 
 
 def test_a_static_entry_of_another_kind_is_refused(local, tmp_path):

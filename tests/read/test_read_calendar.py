@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shoal import Microaggregation, load_release, publish, read_panel
 from shoal.cli.app import run
-from shoal.engines import Local, Memory
+from shoal.engines import Memory
 from shoal.errors import InputError, ParameterError
 
 HALF_HOUR = np.timedelta64(30, "m")
@@ -121,13 +121,10 @@ def test_what_cannot_be_split_is_refused(options, kind, why):
         read_panel(table("2024-05-01T00:00", 96), **options)
 
 
-def test_numbers_and_other_engines_are_refused(tmp_path):
+def test_numbers_are_refused():
     numbered = pl.DataFrame({"id": ["a", "a"], "time": [0, 1], "value": [1.0, 2.0]})
     with pytest.raises(ParameterError, match="needs timestamps, and the times of this table are numbers"):
         read_panel(numbered, split="day")
-    table("2024-05-01T00:00", 96).write_parquet(tmp_path / "t.parquet")
-    with Local() as engine, pytest.raises(ParameterError, match="knows no split="):
-        read_panel(tmp_path / "t.parquet", split="day", engine=engine)
 
 
 def test_on_the_command_line(tmp_path, monkeypatch, capsys):

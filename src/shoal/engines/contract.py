@@ -8,12 +8,12 @@ not of chance. Then a part that is lost with its machine is simply computed agai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
 from shoal.errors import ParameterError
-from shoal.read.options import OPTIONS
 
 if TYPE_CHECKING:
     from shoal.model.shards import PanelShards
@@ -95,6 +95,10 @@ class Engine(Protocol):
         """Give a value to every worker once, not with every task."""
         ...
 
+    def scratch(self) -> Path | None:
+        """A new folder for files that all workers can read, gone at the end; None where they share none."""
+        ...
+
     def close(self) -> None:
         """Remove what lies in scratch folders."""
         ...
@@ -109,20 +113,10 @@ class Reading:
 
     def read_panel(self: Any, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
         """Series over common instants, as `shoal.read_panel` reads them, in shards."""
-        from shoal.engines.reading import read_series
-        from shoal.model.shards import PanelShards
+        from shoal.engines.reading import read_source
 
-        if source is None or settings.pop("sql", None) is not None:
-            raise ParameterError(
-                "On an engine tables are Parquet files, not answers of SQL: give the path of a file or folder. Leave "
-                "out --sql, or --engine."
-            )
-        if unknown := [f"{name}=" for name in settings if name in OPTIONS and not OPTIONS[name].on_engines]:
-            raise ParameterError(
-                f"An engine reads Parquet as it is and knows no {', '.join(unknown)}. Leave it out, or read without "
-                "an engine."
-            )
-        return PanelShards.of(read_series(self, source, **settings), shard_size)
+        found: PanelShards = read_source(self, source, shard_size, **settings)
+        return found
 
 
 def refuse_large(found: int, most: int) -> None:

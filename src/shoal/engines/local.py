@@ -179,6 +179,12 @@ class Local(Reading):
         path.write_bytes(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
         return _FileValue(str(path), scratch)
 
+    def scratch(self) -> Path:
+        """A new folder for files, gone at the end."""
+        folder = self._next_folder()
+        folder.mkdir()
+        return folder
+
     def close(self) -> None:
         """End the processes and remove the scratch folder."""
         self._found = {}
@@ -258,10 +264,13 @@ class Local(Reading):
             ) from None
 
     def _new_scratch(self) -> Scratch:
+        return Scratch(self._next_folder())
+
+    def _next_folder(self) -> Path:
         if self._aside is None:
             self._aside = ScratchFolder.make("shoal-local-", self._parent)
         self._n_folders += 1
-        return Scratch(self._aside.path / str(self._n_folders))
+        return self._aside.path / str(self._n_folders)
 
     def _located(self, address: str) -> list[Path | str]:
         """The files of an address, found once: a fetched file lives as long as this engine."""

@@ -110,6 +110,9 @@ class Memory(Reading):
         """The value itself."""
         return _Value(value)
 
+    def scratch(self) -> None:
+        """Rows stay in memory."""
+
     def close(self) -> None:
         """There is nothing to remove."""
 

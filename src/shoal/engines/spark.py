@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from shoal.engines.session import session as new_session
 from shoal.engines.work import Chain, Columns
 from shoal.engines.work_errors import carried, raise_carried
 from shoal.errors import InputError
+from shoal.files.scratch import ScratchFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,6 +121,7 @@ class Spark(Reading):
         self.session.conf.set(_BATCH, _BATCH_BYTES)
         self._kept: list[DataFrame] = []
         self._shared: list[Any] = []
+        self._folders: list[ScratchFolder] = []
 
     @property
     def cores(self) -> int:
@@ -202,13 +205,24 @@ class Spark(Reading):
         self._shared.append(shared)
         return shared
 
+    def scratch(self) -> Path | None:
+        """A new folder for files, gone at the end. Workers of another machine would not see it, so there is none."""
+        if not str(self.session.sparkContext.master).startswith("local"):
+            return None
+        self._folders.append(ScratchFolder.make("shoal-rows-"))
+        rows = self._folders[-1].path / "rows"
+        rows.mkdir()
+        return rows
+
     def close(self) -> None:
         """Let go of what was kept; end the session if it is ours."""
         for frame in self._kept:
             frame.unpersist()
         for shared in self._shared:
             shared.unpersist()
-        self._kept, self._shared = [], []
+        for folder in self._folders:
+            folder.remove()
+        self._kept, self._shared, self._folders = [], [], []
         if self._own:
             close_session(self.session)
 

@@ -106,11 +106,13 @@ def to_starts(draft: Draft) -> Draft:
 
 
 def _steps(printed: NDArray[np.bool_], times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The steps of a table: differences within series that are frequent, and the most frequent of them at least."""
     found = [np.diff(times)] if printed.all() else [np.diff(times[row]) for row in printed]
     lengths, counts = np.unique(np.concatenate(found), return_counts=True)
-    if not len(lengths):
-        return np.diff(times)[:1]
+    return find_steps(lengths, counts) if len(lengths) else np.diff(times)[:1]
+
+
+def find_steps(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The steps of a table: differences within series that are frequent, and the most frequent of them at least."""
     often = counts >= _FREQUENT * counts.sum()
     usual = lengths[counts.argmax()]
     # A gap is no step: only what divides the usual one, or is divided by it no more than eightfold and often.
@@ -162,18 +164,27 @@ def fold_channels(draft: Draft, table: Canonical) -> Draft:
 
 
 _GROWING = 0.9
+_AT_ONCE = 4096
+"""Rows looked at together."""
 
 
-def share_growing(draft: Draft) -> float:
-    """The share of series, of those that change and have ten readings, whose readings never fall."""
-    rows = _rows(draft)
-    n_growing = n_long = 0
-    for row in rows:
-        present = row[~np.isnan(row)]
-        if len(present) >= 10 and present[-1] != present[0]:
-            n_long += 1
-            n_growing += bool(np.all(np.diff(present) >= 0))
-    return n_growing / n_long if n_long else 0.0
+def find_growing(rows: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows change and have ten readings, and in which of these no reading is below an earlier one."""
+    if rows.shape[1] < 10:
+        return np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
+    present = ~np.isnan(rows)
+    each = np.arange(len(rows))
+    first, last = present.argmax(axis=1), rows.shape[1] - 1 - present[:, ::-1].argmax(axis=1)
+    long = (present.sum(axis=1) >= 10) & (rows[each, first] != rows[each, last])
+    falls = (rows[:, 1:] < np.fmax.accumulate(rows, axis=1)[:, :-1]).any(axis=1)
+    return long, long & ~falls
+
+
+def tell_growing(n_long: int, n_growing: int) -> tuple[str, ...]:
+    """What the publisher is told where most series only grow."""
+    if not n_long or n_growing < _GROWING * n_long:
+        return ()
+    return ("readings only grow, as those of meter registers do; they are kept as they are",)
 
 
 def handle_registers(draft: Draft, register: str) -> Draft:
@@ -182,8 +193,13 @@ def handle_registers(draft: Draft, register: str) -> Draft:
         draft, n_back = differences(draft)
         draft.told += ("readings of registers taken as differences to the next one",)
         draft.count(fell_back=n_back)
-    elif share_growing(draft) >= _GROWING:
-        draft.told += ("readings only grow, as those of meter registers do; they are kept as they are",)
+        return draft
+    n_long = n_growing = 0
+    rows = _rows(draft)
+    for start in range(0, len(rows), _AT_ONCE):
+        long, growing = find_growing(rows[start : start + _AT_ONCE])
+        n_long, n_growing = n_long + int(long.sum()), n_growing + int(growing.sum())
+    draft.told += tell_growing(n_long, n_growing)
     return draft
 
 

@@ -50,10 +50,27 @@ SeriesRows = tuple[int, int, NDArray[np.int64], NDArray[np.int64], list[NDArray[
 
 def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
     """Read and pivot a long table."""
+    rows, times = settle_rows(table, plan, rules, timezone)
+    ids, clock = rows.ids, rows.clock
+    names = [column.name for column in plan.values]
+    draft = (_gathered if isinstance(rules.align, Resample) else _exact)(rows, times, rules, names)
+    draft.troubles = [*rows.troubles, *draft.troubles]
+    draft.ids = ids.texts()
+    draft.on_clock = clock.on_clock
+    draft.timezone = None if clock.zone is None else clock.zone.name
+    draft.channels = tuple(names)
+    draft.n_rows = clock.n_rows
+    draft.told = ids.spellings.told()
+    attach_static(draft, plan, rows.static)
+    return draft
+
+
+def settle_rows(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
+    """The first reading: which series and which times there are. The rows then come with both settled."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
     ids, clock = IdColumn(plan.id.name), Clock(plan.time.name, timezone)
-    times, autumn = _Times(distinct=isinstance(rules.align, Exact)), Autumn()
+    times, autumn = Times(distinct=isinstance(rules.align, Exact)), Autumn()
     for id_batch, time_batch in table.batches([plan.id.position, plan.time.position]):
         ids.add(id_batch)
         instants = clock.read(time_batch)
@@ -75,21 +92,10 @@ def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
         troubles.append(clock.misplaced())
         clock.refuse(0)
     clock.verify()
-    rows = _Rows(table, plan, ids, clock, second)
-    names = [column.name for column in plan.values]
-    draft = (_gathered if isinstance(rules.align, Resample) else _exact)(rows, times, rules, names)
-    draft.troubles = [*rows.troubles, *troubles, *draft.troubles]
-    draft.ids = ids.texts()
-    draft.on_clock = clock.on_clock
-    draft.timezone = None if clock.zone is None else clock.zone.name
-    draft.channels = tuple(names)
-    draft.n_rows = clock.n_rows
-    draft.told = ids.spellings.told()
-    attach_static(draft, plan, rows.static)
-    return draft
+    return LongRows(table, plan, ids, clock, second, tuple(troubles)), times
 
 
-def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
+def _exact(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draft:
     """The times of the table as instants."""
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
     uneven: list[InputError] = []
@@ -122,7 +128,7 @@ def _exact(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
     return draft
 
 
-def _gathered(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Draft:
+def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> Draft:
     """Buckets as instants. Rows are held, whole series at a time, since duplicates can be anywhere in the table."""
     assert isinstance(rules.align, Resample)
     found, clock, n_series = times.sorted(), rows.clock, rows.ids.n_series
@@ -148,16 +154,22 @@ def _gathered(rows: _Rows, times: _Times, rules: Rules, names: list[str]) -> Dra
     return draft
 
 
-class _Rows:
+class LongRows:
     """The second reading, and further ones: every row with its series, instant and readings."""
 
     def __init__(
-        self, table: Table, plan: Plan, ids: IdColumn, clock: Clock, second: NDArray[np.bool_] | None = None
+        self,
+        table: Table,
+        plan: Plan,
+        ids: IdColumn,
+        clock: Clock,
+        second: NDArray[np.bool_] | None = None,
+        found: tuple[InputError, ...] = (),
     ) -> None:
-        self._table, self._plan, self._second = table, plan, second
+        self._table, self._plan, self._second, self._found = table, plan, second, found
         self.ids, self.clock = ids, clock
         self.static: list[StaticColumn] = []
-        self.troubles: list[InputError] = []
+        self.troubles: list[InputError] = list(found)
 
     def read(
         self, *, keys_only: bool = False
@@ -184,7 +196,8 @@ class _Rows:
             yield series, instants, readings
         if clock.n_rows != self.clock.n_rows:
             raise changed()
-        self.troubles = [] if keys_only else [error for number in numbers if (error := number.trouble())]
+        if not keys_only:
+            self.troubles = [*(error for number in numbers if (error := number.trouble())), *self._found]
         for entry in static:
             entry.verify()
         self.static = static
@@ -228,7 +241,7 @@ class _Rows:
         return steps.usual
 
 
-class _Times:
+class Times:
     """The different times of a table, or only the first and the last."""
 
     def __init__(self, *, distinct: bool) -> None:

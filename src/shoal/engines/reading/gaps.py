@@ -55,6 +55,8 @@ class Totals:
     infinite: int
     missing: int
     large: int
+    long: int
+    growing: int
     conflicts: tuple[int, ...]
     """Series in which each static column changes."""
     no_subject: int
@@ -89,7 +91,7 @@ def totals(engine: Engine, table: Table, n_static: int, subject: str | None = No
     found = tally(engine, some, _Count(subject))
     one = {
         name: found.get(name, {}).get(0, 0)
-        for name in ("n_series", "n_gappy", "infinite", "missing", "large", "no_subject")
+        for name in ("n_series", "n_gappy", "infinite", "missing", "large", "long", "growing", "no_subject")
     }
     conflicts = found.get("conflicts", {})
     account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
@@ -199,5 +201,5 @@ class _Interpolated:
 
 def _with_rows(block: pa.RecordBatch, rows: NDArray[np.float64]) -> pa.RecordBatch:
     """The same series with other rows, and what is counted of these."""
-    fresh = {ROW: pack(rows), **dict(zip((helper(name) for name in COUNTED), counted(rows), strict=True))}
+    fresh = {ROW: pack(rows), **dict(zip((helper(name) for name in COUNTED), counted(rows, 1), strict=True))}
     return pa.record_batch([fresh.get(name, block.column(name)) for name in block.schema.names], schema=block.schema)

@@ -1,47 +1,164 @@
-"""Read a panel that lies as Parquet in a lake, into series on an engine.
+"""Read a panel from anything, into series on an engine.
 
-The panel is the one that `shoal.read_panel` makes of the same table, with the same settings and the same refusals; only
-that ids are texts and have no order, and that a message about a single row cannot say which row is the first.
+The panel is the one that `shoal.read_panel` makes of the same source, with the same settings and the same refusals;
+only that ids are texts and have no order, and that a message about a single row cannot say which row is the first.
 
-Nothing but counts, instants and samples comes to the driver.
+Parquet that is what its names and types say is read where it lies: nothing but counts, instants and samples comes to
+the driver. Any other table that can be read batch by batch becomes such Parquet first, in a scratch folder. The rest is
+read into the driver's memory and spread from there.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine
 from shoal.engines.local import parquet_files, refuse_other_columns
 from shoal.engines.reading.first import refuse_respelt
 from shoal.engines.reading.gaps import handle_gaps
-from shoal.engines.reading.long import read_long
+from shoal.engines.reading.long import Read, read_long
+from shoal.engines.reading.segments import LongColumns, count_steps
 from shoal.engines.reading.summary import LARGEST
 from shoal.engines.reading.tally import count_distinct
 from shoal.engines.reading.wide import read_wide
 from shoal.engines.rows import SERIES, SUBJECT
-from shoal.engines.series import RESERVED, SeriesTable
+from shoal.engines.series import RESERVED, SeriesTable, in_shards
 from shoal.engines.work import Columns
 from shoal.errors import InputError, ParameterError
-from shoal.model import Origin, Whole
-from shoal.read.align import parse_rules
+from shoal.model import Origin, PanelShards, Whole
+from shoal.read import read_panel
+from shoal.read.align import Rules, parse_rules
 from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
-from shoal.read.files import digest
+from shoal.read.files import ParquetTable, digest, find_files
+from shoal.read.intervals import find_steps, tell_growing
 from shoal.read.lake import is_lake
-from shoal.read.missing import Keep, as_text, parse_missing
+from shoal.read.locations import is_address, shown
+from shoal.read.long_form import COLUMNS, LongForm, open_long_form
+from shoal.read.missing import Keep, Policy, as_text, parse_missing
+from shoal.read.options import OPTIONS
+from shoal.read.recognition import Recognised, Writing, choose
 from shoal.read.repeats import Duplicates
 from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
 
+_ROWS = 4_000_000
+"""Rows of a scratch file: enough for a core to be busy for some seconds."""
+
 _CHEAP = 64 * 2**30
 """Bytes of input whose digest is worth reading them once more."""
+
+
+def read_source(engine: Engine, source: Any, shard_size: int | None, **settings: Any) -> PanelShards:
+    """Read series over common instants from anything, in shards."""
+    if _is_readable(source, settings):
+        return PanelShards.of(read_series(engine, source, **settings), shard_size)
+    settings.pop("digests", None)
+    if (folder := engine.scratch()) is not None:
+        with open_long_form(source, settings) as form:
+            if form is not None and (found := _read_form(engine, form, folder, settings)) is not None:
+                return PanelShards.of(found, shard_size)
+    return in_shards(read_panel(source, **settings), engine, size=shard_size)
+
+
+def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
+    """Whether the engine can read a source where it lies: Parquet that is what its names and types say."""
+    if settings.get("sql") is not None or not isinstance(source, str | os.PathLike):
+        return False
+    place = os.fspath(source)
+    if not Path(place).exists() and not is_address(place):
+        return "://" in place  # only Spark knows; a path that is not there is refused by the reader
+    if is_lake(place):
+        return False
+    kind, files = find_files(place)
+    packed = any((file.path or file.address) is None for file in files)
+    if kind != "parquet" or packed or any(name in settings for name in OPTIONS if not OPTIONS[name].on_engines):
+        return False
+    request = parse_request(**{name: settings.get(name, ()) or None for name in COLUMNS})
+    shape = parse_layout(settings.get("layout", "auto"))
+    try:
+        way = choose(ParquetTable(shown(place), files, ()), request, shape, Writing(), settings.get("timezone"), "")
+    except (InputError, ParameterError):
+        return True  # the engine says why not
+    return isinstance(way, Plan) and way.id is not None
+
+
+def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[str, Any]) -> SeriesTable | None:
+    """Write the rows as Parquet, and read them on the engine; None where interval ends have several steps."""
+    options = {name: settings[name] for name in ("align", "duplicates", "complete", "quantity") if name in settings}
+    policies = parse_missing(settings.get("missing", "fail"))
+    rules = parse_rules(
+        **{"align": "exact", "duplicates": "fail", "complete": 1.0, "quantity": None} | options,
+        uneven=isinstance(policies[-1], Keep),
+    )
+    _refuse_names(form.plan)
+    _write(form, folder)
+    place = str(folder)
+    read: Read | None = read_long(engine, place, form.plan, rules, form.zone)
+    if form.ends and read is not None:
+        read = _from_starts(engine, place, form, read)
+    if read is None:
+        return None
+    base = {
+        "missing": as_text(settings.get("missing", "fail")),
+        "timezone": settings.get("timezone"),
+        "sql": settings.get("sql") is not None,
+    }
+    of = "reading" if isinstance(form.way, Recognised) else "row"
+    series = _finish(engine, read, form.plan, rules, policies, base | form.settings(), of=of)
+    origin = _origin(series)
+    subjects, *growing = origin.told
+    origin = replace(
+        origin,
+        kind=form.kind,
+        sha256=form.sha256,
+        reading={**origin.reading, **form.account()},
+        told=(subjects, *form.told(), *growing),
+    )
+    return _with_origin(replace(series, whole=replace(series.whole, timezone=form.shown_zone)), origin)
+
+
+def _write(form: LongForm, folder: Path) -> None:
+    """Files of some million rows, so that there are parts to share out."""
+    schema, batches = form.schema, form.batches()
+    for number in itertools.count():
+        n_rows = 0
+        for batch in batches:
+            if not n_rows:
+                writer = pq.ParquetWriter(folder / f"{number:05}.parquet", schema, compression="lz4")
+            writer.write_batch(batch)
+            n_rows += batch.num_rows
+            if n_rows >= _ROWS:
+                break
+        if not n_rows:
+            return
+        writer.close()
+
+
+def _from_starts(engine: Engine, place: str, form: LongForm, read: Read) -> Read | None:
+    """Times as starts of intervals, where all series have one step; None where they have several."""
+    times = read.instants.times
+    if times is None or len(times) < 2:
+        return read
+    columns = LongColumns(form.schema.names[0], form.schema.names[1], (), (), form.zone)
+    keys = engine.read(place, (columns.id, columns.time))
+    counts = count_steps(engine, keys, columns, 1).counts["difference"]
+    steps = np.diff(times)[:1]
+    if counts:
+        lengths = np.array(sorted(counts), dtype=np.int64)
+        steps = find_steps(lengths, np.array([counts[length] for length in lengths.tolist()], dtype=np.int64))
+    if len(steps) > 1:
+        return None
+    return replace(read, instants=replace(read.instants, times=times - steps[0]))
 
 
 def read_series(
@@ -95,16 +212,44 @@ def read_series(
     if timezone is not None:
         find_zone(timezone)
     settings = {"missing": as_text(missing), "timezone": timezone, "sql": False}
-    place = _place(path)
+    place = os.fspath(path)
     plan = make_plan(engine.read(place).schema.names, request, shape)
     _refuse_names(plan)
     _refuse_other_columns(place)
     if plan.subject is not None:
         refuse_respelt(engine, engine.read(place, (plan.subject.name,)), plan.subject.name)
     read = (read_long if plan.layout is Layout.LONG else read_wide)(engine, place, plan, rules, timezone)
+    found = _finish(engine, read, plan, rules, policies, settings)
+    files = tuple(_digests(engine, place, digests))
+    return _with_origin(found, replace(_origin(found), sha256=files))
+
+
+def _origin(series: SeriesTable) -> Origin:
+    assert series.whole.origin is not None
+    return series.whole.origin
+
+
+def _with_origin(series: SeriesTable, origin: Origin) -> SeriesTable:
+    return replace(series, whole=replace(series.whole, origin=origin))
+
+
+def _finish(
+    engine: Engine,
+    read: Read,
+    plan: Plan,
+    rules: Rules,
+    policies: tuple[Policy, ...],
+    settings: dict[str, Any],
+    *,
+    of: str = "row",
+) -> SeriesTable:
+    """Handle gaps, and say what all series have in common."""
     n_series = read.totals.n_series
     n_subjects = n_series if plan.subject is None else count_distinct(engine, read.table, SUBJECT)
-    told = (tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels),)
+    told = (
+        tell_subjects(plan, read.n_rows, n_series, n_subjects, read.instants.n_channels, of=of),
+        *tell_growing(read.totals.long, read.totals.growing),
+    )
     table, instants, found, account = handle_gaps(engine, read.table, read.instants, policies, read.totals)
     if found.large:
         raise InputError(
@@ -116,7 +261,6 @@ def read_series(
     hidden = tuple(column.name for column in plan.sensitive)
     schema = pa.schema([*SERIES, *(table.schema.field(name) for name in (*attributes, *hidden))])
     panel = engine.map(table, Columns(tuple(schema.names)), schema)
-    files = tuple(_digests(engine, place, digests))
     times: NDArray[Any] = np.arange(instants.n_instants) if instants.times is None else instants.times
     whole = Whole(
         n_series=found.n_series,
@@ -127,7 +271,7 @@ def read_series(
         timezone=None if read.zone is None else read.zone.name,
         attributes=attributes,
         sensitive=hidden,
-        origin=Origin("file", files, read.n_rows, settings | _layout(plan) | account, told),
+        origin=Origin("file", (), read.n_rows, settings | _layout(plan) | account, told),
         roles=plan.roles(),
     )
     return SeriesTable(engine, panel, whole)
@@ -136,20 +280,6 @@ def read_series(
 def _layout(plan: Plan) -> dict[str, str]:
     shape = {"shape": "row-per-series"} if plan.layout is Layout.WIDE else {}
     return {"layout": plan.layout.value, **shape}
-
-
-def _place(path: str | os.PathLike[str]) -> str:
-    if not isinstance(path, str | os.PathLike):
-        raise InputError("An engine reads Parquet files: give the path of a file or a folder.")
-    place = os.fspath(path)
-    if place.lower().endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz")):
-        raise InputError("An engine reads Parquet, not CSV. Write the table as Parquet first, or leave --engine out.")
-    if is_lake(place):
-        raise InputError(
-            "This is a Delta or Iceberg table, and an engine reads Parquet files, among which are rows that the table "
-            "no longer has. Leave --engine out, or write the table as Parquet first."
-        )
-    return place
 
 
 def _refuse_names(plan: Plan) -> None:

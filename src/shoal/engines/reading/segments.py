@@ -214,7 +214,7 @@ class Assemble:
                     table[ID].combine_chunks().take(pa.array(own[:-1])),
                     pack(values),
                     *(array for array, _ in static),
-                    *counted(values, infinite=infinite, conflicts=found, **done),
+                    *counted(values, self.n_channels, infinite=infinite, conflicts=found, **done),
                 ],
                 schema=self.schema,
             )

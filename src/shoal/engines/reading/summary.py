@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.read.intervals import find_growing
+
 ACCOUNT = ("repeated", "merged", "doubtful", "incomplete", "scaled", "partial")
 """What was done to readings while a series was put together."""
 
-COUNTED = (*ACCOUNT, "infinite", "conflicts", "missing", "large")
-"""Also infinite readings, a bit for each static column that changes, missing cells, and values whose squares would
-overflow."""
+COUNTED = (*ACCOUNT, "infinite", "conflicts", "missing", "large", "long", "growing")
+"""Also infinite readings, a bit for each static column that changes, missing cells, values whose squares would
+overflow, channels with enough readings to tell a register, and those of them that only grow."""
 
 HELPERS = pa.schema([(f"n {name}", pa.int64()) for name in COUNTED])
 
@@ -24,10 +26,13 @@ def helper(name: str) -> str:
     return f"n {name}"
 
 
-def counted(values: NDArray[np.float64], **counts: NDArray[np.int64]) -> list[pa.Array]:
+def counted(values: NDArray[np.float64], n_channels: int, **counts: NDArray[np.int64]) -> list[pa.Array]:
     """The columns of counts, in their order; what is not given is nothing."""
     nothing = np.zeros(len(values), dtype=np.int64)
     with np.errstate(invalid="ignore"):
         large = (np.abs(values) > LARGEST).sum(axis=1)
+    for channel in range(n_channels):
+        for name, found in zip(("long", "growing"), find_growing(values[:, channel::n_channels]), strict=True):
+            counts[name] = counts.get(name, nothing) + found
     counts |= {"missing": np.isnan(values).sum(axis=1), "large": large}
     return [pa.array(counts.get(name, nothing)) for name in COUNTED]

@@ -124,7 +124,7 @@ class _Rows:
                 as_texts(block.column(self.id), self.id),
                 pack(values.reshape(block.num_rows, -1)),
                 *static,
-                *counted(values.reshape(block.num_rows, -1), infinite=infinite, **done),
+                *counted(values.reshape(block.num_rows, -1), 1, infinite=infinite, **done),
             ],
             schema=self.schema,
         )
