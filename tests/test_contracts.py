@@ -32,6 +32,7 @@ EXAMPLES = {
     "known-totals": {"step": 1},
     "subset-sum": {"step": 1},
     "nearest-neighbour": {"cycle": 1},
+    "relink": {"cycle": 1},
     "unmixing": {"step": 1},
     "intersection": {"step": 1},
     "membership": {"step": 1},
@@ -61,7 +62,11 @@ UNMEASURED = {
 }  # panels a measure says it cannot do
 
 
-UNATTACKED = {"nearest-neighbour": {"one instant"}, "subset-sum": {"gaps"}}  # panels an attack says it cannot do
+UNATTACKED = {
+    "nearest-neighbour": {"one instant"},
+    "relink": {"one instant"},
+    "subset-sum": {"gaps"},
+}  # panels an attack says it cannot do
 
 
 def example(cls):

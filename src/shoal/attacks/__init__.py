@@ -20,6 +20,7 @@ from shoal.attacks.linkage import Linkage, LinkageRisk
 from shoal.attacks.links import LinkRisk
 from shoal.attacks.membership import Membership, MembershipRisk
 from shoal.attacks.nearest_neighbour import NearestNeighbour
+from shoal.attacks.relink import Relink
 from shoal.attacks.reordering import Reordering, ReorderingRisk
 from shoal.attacks.subset_sum import SubsetRisk, SubsetSum
 from shoal.attacks.unmixing import Unmixing, UnmixingRisk
@@ -40,6 +41,7 @@ __all__ = [
     "Membership",
     "MembershipRisk",
     "NearestNeighbour",
+    "Relink",
     "Reordering",
     "ReorderingRisk",
     "SubsetRisk",

@@ -7,29 +7,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.attacks.ground import (
-    NO_LEVELS,
-    Alignment,
-    Clocked,
     Floats,
     Ground,
-    Rows,
     SeriesAttack,
     Truth,
-    align,
     find_classes,
-    find_grounds,
 )
 from shoal.attacks.habits import Cycle, alike_scaled, check_cycle, describe, find_slots, mean_cycles
 from shoal.attacks.links import Chances, LinkFindings, LinkRisk, Links, count_links, link_figures
+from shoal.attacks.periods import Periods, find_grounds_of_periods
 from shoal.attacks.sentences import OTHERS_FIT
 from shoal.attacks.words import check_amount, check_choice, check_targets
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Moments, Panel
-from shoal.read.zones import local_times
+from shoal.model import Panel
 
 
 @dataclass(frozen=True)
@@ -101,14 +94,15 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
         """The published series nearest to what lasts of each target."""
-        periods, grounds, levels = _periods(original, published, truth.is_shard)
-        return LinkFindings.of(truth, (self._views(periods, ground, truth) for ground in grounds), levels)
+        periods, grounds, levels = find_grounds_of_periods("NearestNeighbour", original, published, truth.is_shard)
+        return LinkFindings.of(truth, (self.views(periods, ground, truth) for ground in grounds), levels)
 
     def risk(self, findings: LinkFindings) -> LinkRisk:
         """The chance to find a target's own published series."""
         return LinkRisk(**link_figures(findings, "series of another period"))
 
-    def _views(self, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances]:
+    def views(self, periods: Periods, ground: Ground, truth: Truth) -> tuple[Chances]:
+        """How many series fit each target alike, and how many are its own."""
         known, shown = self._habits(periods, ground)
         distinct, classes = find_classes(shown)
         links = Links(*self._nearest(known[truth.targets], distinct, ground.original.shape[2]))
@@ -142,43 +136,3 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
         from shoal.kernels.dtw import nearest_by_warping
 
         return nearest_by_warping(known, shown, int(self.band * known.shape[1]))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Periods:
-    """Which instants are known and which are attacked."""
-
-    known: Rows
-    """Positions in the original, or among the common instants."""
-    known_times: NDArray[Any]
-    shown: Rows
-    """Positions in the release, or among the common instants."""
-    shown_times: NDArray[Any]
-    alignment: Alignment | None
-    """How both come to common instants; None where the original has others than the release."""
-
-
-def find_periods(original: Clocked, published: Clocked) -> Periods:
-    """What the release does not have is known; where it has everything, the first half is, and the second attacked."""
-    same_kind = original.times.dtype.kind == published.times.dtype.kind
-    first, last = published.times[0], published.times[-1]
-    outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
-    if outside.any() and original.n_channels == published.n_channels:
-        everything = np.arange(len(published.times))
-        known, shown = (local_times(side.times, side.timezone) for side in (original, published))
-        return Periods(np.flatnonzero(outside), known[outside], everything, shown, None)
-    both = align("NearestNeighbour", original, published)
-    half = len(both.times) // 2
-    if half < 1:
-        raise ParameterError("NearestNeighbour needs two instants at least: one to know and one to attack.")
-    places = np.arange(len(both.times))
-    return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
-
-
-def _periods(original: Panel, published: Panel, is_shard: bool) -> tuple[Periods, list[Ground], Moments]:
-    """What is known and what is attacked, by each way the release may show the originals."""
-    found = find_periods(original, published)
-    if found.alignment is not None:
-        return found, *find_grounds("NearestNeighbour", original, published, is_shard)
-    x, p = (side.values.reshape(side.n_series, side.n_instants, -1) for side in (original, published))
-    return found, [Ground(x, p, published.times)], NO_LEVELS

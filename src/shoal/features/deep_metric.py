@@ -107,14 +107,14 @@ class DeepMetric:
 
     def learn(self, left: Any, right: Any, similar: Any) -> Learned:
         """Learn from two arrays of series and a boolean for each pair of rows."""
-        torch = _torch(self.device)
+        torch = find_torch(self.device, "DeepMetric", "LinearMetric")
         pairs = as_pairs(left, right, similar)
         inputs = inputs_of(pairs.series.reshape(-1, *pairs.shape), self.inputs)
         centre = inputs.mean(axis=0)
         scale = float(np.sqrt(np.mean((inputs - centre) ** 2))) or 1.0
         x = (inputs - centre) / scale
         folds = pairs.folds(int(self.seed))
-        with _deterministic(torch, self.device):
+        with deterministic(torch, self.device):
             tried = [self._stop(torch, x, fold) for fold in folds]
             stops = [stop for stop, _ in tried]
             n_passes = int(np.median(stops))
@@ -211,13 +211,14 @@ def _numpy(weights: Any) -> Layers:
     return tuple((plain(weight), plain(bias)) for weight, bias in weights)
 
 
-def _torch(device: str) -> Any:
+def find_torch(device: str, asked_by: str, instead: str) -> Any:
+    """Torch, if it is installed and finds the device."""
     try:
         import torch
     except ImportError:
         raise ParameterError(
-            "DeepMetric needs torch, which is not installed. Install the extra: pip install 'shoal[deep]'; or use "
-            "LinearMetric."
+            f"{asked_by} needs torch, which is not installed. Install the extra: pip install 'shoal[deep]'; or use "
+            f"{instead}."
         ) from None
     if device != "cpu" and not torch.cuda.is_available():
         raise ParameterError(f"device={device!r} was asked for, but torch finds no such device. Use device='cpu'.")
@@ -225,7 +226,7 @@ def _torch(device: str) -> Any:
 
 
 @contextmanager
-def _deterministic(torch: Any, device: str) -> Iterator[None]:
+def deterministic(torch: Any, device: str) -> Iterator[None]:
     """One thread and only operations that give the same each time; afterwards as before."""
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     lenient = torch.is_deterministic_algorithms_warn_only_enabled()

@@ -1,0 +1,56 @@
+"""Two periods of the same people: what an adversary knows of one, and what a release shows of the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.attacks.ground import NO_LEVELS, Alignment, Clocked, Ground, Rows, align, find_grounds
+from shoal.errors import ParameterError
+from shoal.model import Moments, Panel
+from shoal.read.zones import local_times
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Periods:
+    """Which instants are known and which are attacked."""
+
+    known: Rows
+    """Positions in the original, or among the common instants."""
+    known_times: NDArray[Any]
+    shown: Rows
+    """Positions in the release, or among the common instants."""
+    shown_times: NDArray[Any]
+    alignment: Alignment | None
+    """How both come to common instants; None where the original has others than the release."""
+
+
+def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
+    """What the release does not have is known; where it has everything, the first half is, and the second attacked."""
+    same_kind = original.times.dtype.kind == published.times.dtype.kind
+    first, last = published.times[0], published.times[-1]
+    outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
+    if outside.any() and original.n_channels == published.n_channels:
+        everything = np.arange(len(published.times))
+        known, shown = (local_times(side.times, side.timezone) for side in (original, published))
+        return Periods(np.flatnonzero(outside), known[outside], everything, shown, None)
+    both = align(name, original, published)
+    half = len(both.times) // 2
+    if half < 1:
+        raise ParameterError(f"{name} needs two instants at least: one to know and one to attack.")
+    places = np.arange(len(both.times))
+    return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
+
+
+def find_grounds_of_periods(
+    name: str, original: Panel, published: Panel, is_shard: bool
+) -> tuple[Periods, list[Ground], Moments]:
+    """What is known and what is attacked, by each way the release may show the originals."""
+    found = find_periods(name, original, published)
+    if found.alignment is not None:
+        return found, *find_grounds(name, original, published, is_shard)
+    x, p = (side.values.reshape(side.n_series, side.n_instants, -1) for side in (original, published))
+    return found, [Ground(x, p, published.times)], NO_LEVELS
