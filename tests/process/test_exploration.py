@@ -116,6 +116,15 @@ def test_a_stopped_search_goes_on_to_the_same_points(explored, base):
     assert other.state == "stopped"
     assert len(other.points()) == 3
     assert other.stopped.sentence == "A person stopped the search after 3 of 8 points."
+    policy = _to(other.policy_at(1), "by-hand")
+    assert policy.search.explored.sentence == (
+        "A person chose this point among 3 that had been tried, and ended the search after 3 of 8 trials."
+    )
+    certificate = run_policy(policy, base=base).release.certificate
+    assert certificate["figures"]["process"]["explored"]["sentence"] == policy.search.explored.sentence
+    assert policy.search.explored.sentence in (base / "by-hand" / "report.html").read_text()
+    other.run(stop=lambda: True)  # nothing new is tried, and what was told stays true
+    assert other.stopped.after == 3
     again = Exploration.open(base / "stopped", base=base)
     again.run()
     assert again.state == "complete"

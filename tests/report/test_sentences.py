@@ -84,7 +84,7 @@ def test_every_sentence_has_a_release_of_which_it_is_said_and_one_of_which_it_is
         == said_elsewhere
         == {
             *("may: word for word", "may not: anything else", "clock: universal", "no loss: not measured"),
-            "Method: stopped",
+            "Method: by a person",
         }
     )
     # These quote the certificate, and are absent where it has nothing to quote.

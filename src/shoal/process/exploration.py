@@ -35,10 +35,11 @@ from shoal.model.watcher import Watcher, silent
 from shoal.process.point_detail import detail_of
 from shoal.process.point_figures import figures_of, no_figures
 from shoal.process.policy import Limit, Policy, load_policy, policy_text
+from shoal.process.policy.schema import Explored
 from shoal.process.policy_run import panel_of, refuse_no_data
 from shoal.process.search import Point, SearchTask, Setting, task_of
 from shoal.process.search.frontier import Stopped
-from shoal.process.search.rule import try_points
+from shoal.process.search.rule import round_lengths, try_points
 from shoal.process.search.trials import Sample, evaluate, samples_of
 from shoal.process.usefulness import Asked
 from shoal.report.units import unit_of
@@ -157,10 +158,13 @@ class Exploration:
                 "The table is not the one that this search began with. Put it back, or begin a new search."
             )
         known = {(line["point"]["number"], line["part"]): line["point"] for line in lines if "point" in line}
+        n_replayed = 0
         steps.start("searching")
 
         def trial(number: int, setting: Setting, part: int) -> Point:
+            nonlocal n_replayed
             if (number, part) in known:
+                n_replayed += 1
                 return _point(known[number, part])
             sample = samples[part]
             _, candidate, point = evaluate(task, setting, sample)
@@ -174,7 +178,14 @@ class Exploration:
             append({"part": part, "setting": [setting.alternative, list(setting.values)], "point": shown})
             return point
 
-        tried = try_points(task.choices, task.limits, self.policy.search.points, trial, steps=steps, stop=stop)
+        tried = try_points(
+            task.choices,
+            task.limits,
+            self.policy.search.points,
+            trial,
+            steps=steps,
+            stop=lambda: n_replayed == len(known) and stop(),
+        )
         if tried.stopped is None:
             append({"ended": "complete"})
         else:
@@ -213,21 +224,21 @@ class Exploration:
         """What a point looks like: curves before and after, of groups and never of one subject; attacks with more
         knowledge; the worst-off by position; its policy. Made once, then kept."""
         line = self._line(number)
+        policy = {"policy": policy_text(self.policy_at(number))}
         place = self.folder / DETAILS / f"{number}.json"
         with suppress(FileNotFoundError):
             kept: dict[str, Any] = json.loads(place.read_bytes())
             if kept.pop("part") == line["part"]:
-                return kept
-        policy = {"policy": policy_text(self.policy_at(number))}
+                return kept | policy
         if line["point"]["refused"] is not None:
             return {"refused": line["point"]["refused"], **policy}
         task, samples = self._read()
         sample = samples[line["part"]]
         _, candidate, point = evaluate(task, _setting(line), sample)
         assert isinstance(candidate, Candidate)  # it was not refused, and samples are in memory
-        found = detail_of(task, candidate, point, sample) | policy
+        found = detail_of(task, candidate, point, sample)
         _write(place, json.dumps({"part": line["part"], **found}, allow_nan=False))
-        return found
+        return found | policy
 
     def policy_at(
         self, number: int, *, risk: float | None = None, utility: Mapping[str, float] | None = None
@@ -246,8 +257,19 @@ class Exploration:
             require = require.model_copy(update={"risk": require.risk.model_copy(update={"at_most": risk})})
         if utility is not None:
             require = require.model_copy(update={"utility": self._limits(utility)})
-        changed = self.policy.model_copy(update={"method": method, "require": require})
+        search = self.policy.search.model_copy(update={"explored": self._explored()})
+        changed = self.policy.model_copy(update={"method": method, "require": require, "search": search})
         return Policy.model_validate(changed.model_dump(by_alias=True))
+
+    def _explored(self) -> Explored:
+        """How much was tried so far."""
+        lines = self._journal.lines()
+        n_trials = sum("point" in line for line in lines)
+        tried = {"points": len(self._latest())}
+        if lines[-1].get("ended") == "complete":
+            return Explored(**tried)
+        planned = sum(round_lengths(self.n_points, self.policy.search.points))
+        return Explored(**tried, after=n_trials, of=max(planned, n_trials))
 
     def _limits(self, utility: Mapping[str, float]) -> dict[str, Limit]:
         measures = {Asked(one).label: one for one in self._bare_task.measures.values()} | dict(self._bare_task.measures)

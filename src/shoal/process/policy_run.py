@@ -18,6 +18,7 @@ from shoal.process.engine import panel_on
 from shoal.process.export import agreement_of, exporting, refuse_export
 from shoal.process.keep import with_comparison
 from shoal.process.policy import Policy
+from shoal.process.policy.schema import Explored
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
 from shoal.process.search import Frontier, SearchTask, search, task_of
@@ -178,8 +179,8 @@ def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate 
     """
     if candidate.shows_everybody or frontier.chosen is None or not frontier.chosen.scores:
         return process
-    stopped = "" if frontier.stopped is None else f" {frontier.stopped.sentence}"
-    said = f"{frontier.said_of(frontier.chosen)}.{stopped} {NOT_SHOWN}"
+    persons = [process[name]["sentence"] for name in ("stopped", "explored") if name in process]
+    said = " ".join([f"{frontier.said_of(frontier.chosen)}.", *persons, NOT_SHOWN])
     return process | {"points": [], "sentence": said}
 
 
@@ -206,8 +207,16 @@ def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
     return {
         "scenario": task.policy.adversary.scenario,
         "knows": {name: attack.parameters for name, attack in task.attacks.items()},
-        **frontier.as_dict(),
+        **_told(frontier.as_dict(), task.policy.search.explored),
     }
+
+
+def _told(tried: dict[str, Any], explored: Explored | None) -> dict[str, Any]:
+    """With what a person had tried before, where a point of an exploration was chosen."""
+    if explored is None:
+        return tried
+    told = explored.model_dump(exclude_none=True) | {"sentence": explored.sentence}
+    return tried | {"sentence": f"{tried['sentence']} {explored.sentence}", "explored": told}
 
 
 def curves_of(task: SearchTask, candidate: Candidate) -> dict[str, dict[str, Any]]:

@@ -79,9 +79,10 @@ def tell_what_may_be_told(
             return dict(scores), dict(risks), shown | ({"process": one} if one else {})
     room = int(most) - n_risks
     if room < 1:
-        # That a person ended the search early says nothing about readings.
-        stopped = {"process": {"stopped": process["stopped"]}} if "stopped" in process else {}
-        return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT} | stopped
+        # What a person did in the search says nothing about readings.
+        persons = {name: process[name] for name in ("stopped", "explored") if name in process}
+        told = {"process": persons} if persons else {}
+        return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT} | told
     some = dict(list(scores.items())[:room])
     return some, dict(risks), shown | ({"process": without} if without else {}) | {"left_out": FEWER}
 

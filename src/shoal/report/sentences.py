@@ -216,9 +216,10 @@ CHANGED = (
 )
 
 
-def _stopped(facts: Facts) -> str:
-    """That a person ended the search for the method and its parameters early; empty where nobody did."""
-    return str(mapping(mapping(facts.figures.get("process")).get("stopped")).get("sentence", ""))
+def _by_person(facts: Facts) -> str:
+    """That a person ended the search for the method early, or chose the point; empty where nobody did."""
+    process = mapping(facts.figures.get("process"))
+    return " ".join(str(mapping(process[name]).get("sentence")) for name in ("stopped", "explored") if name in process)
 
 
 # What the method did.
@@ -234,9 +235,9 @@ METHOD = (
         lambda f: f"Here {_used(f)}.",
     ),
     Said(
-        "stopped",
-        lambda f: bool(_stopped(f)),
-        lambda f: words.clipped(_stopped(f), 200),
+        "by a person",
+        lambda f: bool(_by_person(f)),
+        lambda f: words.clipped(_by_person(f), 300),
     ),
     Said(
         "groups",

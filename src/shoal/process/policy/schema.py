@@ -130,6 +130,26 @@ class Require(Part):
     )
 
 
+class Explored(Part):
+    """What had been tried when a person chose this point in an exploration."""
+
+    points: int = Field(ge=1, description="How many points had been tried.")
+    after: int | None = Field(default=None, ge=1, description="Where it had not ended: after how many trials.")
+    of: int | None = Field(default=None, ge=1, description="Of how many trials, at least.")
+
+    @model_validator(mode="after")
+    def _both(self) -> Explored:
+        if (self.after is None) != (self.of is None):
+            raise ValueError("after and of belong together")
+        return self
+
+    @property
+    def sentence(self) -> str:
+        """The same in words, for certificate and report."""
+        early = "" if self.after is None else f", and ended the search after {self.after} of {self.of} trials"
+        return f"A person chose this point among {self.points} that had been tried{early}."
+
+
 class Search(Part):
     """How methods and parameters are searched."""
 
@@ -142,6 +162,11 @@ class Search(Part):
     sample: Share | None = Field(
         default=None,
         description="Share of the subjects tried first. Unset: all below 2 000 subjects, else 2 000 of them.",
+    )
+    explored: Explored | None = Field(
+        default=None,
+        description="Written where a point of an exploration is exported: how much had been tried when a person chose "
+        "it. The certificate repeats it.",
     )
 
 
