@@ -219,6 +219,25 @@ def test_a_search_is_a_table_a_plot_and_an_index(frame):
         frontier[2]
 
 
+def test_a_search_over_methods_is_a_table_a_plot_and_an_index_as_well(frame):
+    several = [{"name": "microaggregation", "k": {"search": [3, 12]}}, shoal.KP(k=6, p=2)]
+    frontier = shoal.search(frame, method=several, risk=0.6, knows={"points": 3})
+    table = frontier.to_polars()
+    assert table.columns == ["method", "k", "p", "risk", "information-loss", "verdict"]
+    assert table["method"].to_list() == ["microaggregation", "microaggregation", "kp"]
+    assert table["p"].to_list() == [None, None, 2]
+    assert frontier.to_pandas().shape == table.shape
+    assert repr(frontier[2]).startswith("Result(kp-anonymity holds")
+    assert frontier.result.verdicts[0].required == frontier.chosen.parameters["k"]
+    assert "kp" in frontier._repr_html_()
+    names = {trace.name for trace in frontier.plot().data}
+    assert {name.split(", ")[0] for name in names} == {"microaggregation", "kp"}
+    halved = shoal.search(frame, k=[3, 4, 5, 6], points=2, risk=0.9, knows={"points": 3})
+    assert len(halved) == 4
+    with pytest.raises(ParameterError, match="each has values of its own"):
+        shoal.search(frame, k=[3], method=several)
+
+
 def test_a_search_that_finds_nothing_says_what_would_have_to_give(frame):
     frontier = shoal.search(frame, k=[3], risk=0.001, knows={"points": 3})
     assert repr(frontier) == "Frontier(1 points, none chosen)"

@@ -177,8 +177,8 @@ class Frontier:
         return FrontierPlot(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """A row for each point: its parameters, risk and scores, and whether it met both limits."""
-        return pl.DataFrame(self._rows(), infer_schema_length=None)
+        """A row for each point: method where several were tried, parameters, risk, scores, and whether limits are met."""
+        return pl.DataFrame(self._rows(), infer_schema_length=None, strict=False)
 
     def to_pandas(self) -> Any:
         """The same for pandas."""
@@ -186,9 +186,13 @@ class Frontier:
 
     def _rows(self) -> list[dict[str, Any]]:
         names = list(dict.fromkeys(name for point in self.points for name in point.scores))
+        opened = dict.fromkeys(name for point in self.points for name in point.parameters)
+        different = len({point.n_subjects for point in self.points}) > 1
         return [
             {
+                **opened,
                 **point.parameters,
+                **({"subjects": point.n_subjects} if different else {}),
                 "risk": None if point.refused is not None else point.risk,
                 **{name: point.scores[name].value if name in point.scores else None for name in names},
                 "verdict": self._verdict(point),
