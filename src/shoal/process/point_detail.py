@@ -112,8 +112,8 @@ def _worst(task: SearchTask, candidate: Candidate, point: Point, sample: Sample)
     """Whom the strongest attack finds most surely: positions in the table as it was read, and the chance."""
     name = max(point.risks, key=lambda one: point.risks[one].success)
     attack = task.attacks[name]
-    if not attack.draws_targets:
-        return []
+    if not attack.draws_targets or (sample.positions is not None and (sample.positions < 0).any()):
+        return []  # of a sample of shards nobody knows where in the table its series are
     found = []
     for position in point.risks[name].worst[:N_WORST]:
         risk = candidate.attack(attack, np.array([position]))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from shoal.errors import ParameterError
-from shoal.process.policy import Policy, load_policy, parse_policy, policy_schema
+from shoal.process.policy import Policy, load_policy, parse_policy, policy_schema, policy_text
 from shoal.read import read_panel
 
 DESIGNED = """\
@@ -163,3 +163,24 @@ def test_text_that_is_made_to_hang_or_to_break_is_refused_in_a_line(text, messag
     with pytest.raises(ParameterError, match=message) as told:
         parse_policy(text)
     assert len(str(told.value)) < 400
+
+
+def test_a_policy_as_text_parses_to_the_same_policy():
+    policy = parse_policy("""
+title: "Half-hourly use: 600 homes"
+date: 2026-11-16
+data: {path: meters.parquet, id: meter, missing: {interpolate: 2h}, time_format: "%d.%m.%Y", null: ["no", "1e3"]}
+roles: {tariff: publish, postcode: identifier}
+keep: [peaks, {window: 17:00-20:00, weight: 2}]
+adversary: {knows: {points: 5, linkage: {word: published}}, targets: 40}
+require: {risk: {at_most: 0.00001}, utility: {window-error: {at_least: 0.5, size: 7}}, guarantees: [aggregate-rule]}
+method: {search: [{name: kp, k: {search: {from: 4, to: 8}}, p: 2}, {steps: [{name: m, step: 11:00}]}]}
+search: {points: 7, sample: 0.5, explored: {points: 3, after: 4, of: 9}}
+engine: local
+release: {model: agreement, recipient: x, purpose: "yes", expires: 2027-06-30, to: out}
+seed: 3
+""")
+    assert parse_policy(policy_text(policy)) == policy
+    assert policy_text(parse_policy("")).count("\n") < 20
+    with pytest.raises(ParameterError, match="after and of belong together"):
+        parse_policy("search: {explored: {points: 3, after: 4}}")

@@ -96,6 +96,12 @@ def test_a_third_measure_with_a_limit_keeps_a_point_that_is_best_in_it():
     assert better_half(found, limits) == [0, 1]
 
 
+def test_of_equals_within_the_limits_the_more_useful_goes_on():
+    found = {0: point(0.01, 0.4), 1: point(0.02, 0.3), 2: point(0.03, 0.2), 3: point(0.04, 0.1)}
+    assert better_half(found, LIMITS) == [2, 3]
+    assert better_half(found | {3: point(0.4, 0.1)}, LIMITS) == [1, 2]  # beyond the limit of risk
+
+
 @pytest.mark.parametrize("interrupted", [1, 4, 20, 40])
 def test_an_interrupted_search_that_is_given_its_trials_again_ends_the_same(interrupted):
     def trial(number, setting, part):

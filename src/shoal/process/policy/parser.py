@@ -48,6 +48,13 @@ for _kind, _pattern, _starts in _PLAIN_WORDS:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), list(_starts))
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes what the loader would not take for text."""
+
+
+_Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file."""
     source = Path(path)
@@ -93,7 +100,7 @@ def policy_text(policy: Policy) -> str:
       k: 10
     """
     content = policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _compose(text: str, name: str, lines: list[str]) -> Node | None:

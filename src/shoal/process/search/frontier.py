@@ -79,6 +79,11 @@ class Point:
         far = [abs(figure - bound) / (abs(bound) or 1.0) for figure, bound in self.misses(limits).values()]
         return max((math.inf if math.isnan(one) else one for one in far), default=0.0)
 
+    def loss(self, limits: Limits) -> float:
+        """The score by which one point is better than another, turned so that lower is better."""
+        score = self.scores[limits.first]
+        return -score.value if score.goal == "higher" else score.value
+
     def beats(self, other: Point, names: Iterable[str]) -> bool:
         """Whether it is no worse in risk and in these measures, and better in one of them."""
         pairs = [(self.scores[name], other.scores[name]) for name in names]
@@ -177,7 +182,7 @@ class Frontier:
         return FrontierPlot(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """A row for each point: method where several were tried, parameters, risk, scores, and whether limits are met."""
+        """A row for each point: method where several were tried, parameters, risk, scores, and whether it is within."""
         return pl.DataFrame(self._rows(), infer_schema_length=None, strict=False)
 
     def to_pandas(self) -> Any:
@@ -266,8 +271,7 @@ class Frontier:
 
         def rank(position: int) -> tuple[int, float, float]:
             point = self.points[position]
-            score = point.scores[self.limits.first]
-            return -point.n_subjects, -score.value if score.goal == "higher" else score.value, point.risk
+            return -point.n_subjects, point.loss(self.limits), point.risk
 
         return sorted((at for at, point in enumerate(self.points) if point.meets(self.limits)), key=rank)
 

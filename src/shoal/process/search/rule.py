@@ -5,7 +5,8 @@ A policy has a grid of points and a budget: how many points may be tried on the 
 *Halving.* Where the grid has more points than the budget, all of them are tried on a small part of the sample first,
 and the better half goes on to one about twice as large, until no more than the budget are left for the whole sample.
 Better is what fewer others beat: one point beats another if it is no worse in risk and in every measure that decides,
-and better in one of them. Of equals the one nearer to the limits goes on, and then the one that comes first.
+and better in one of them. Of equals the one nearer to the limits goes on, then the more useful one, then the one that
+comes first.
 
 *Bisection.* Where a range is all that is open in an alternative, and risk only rises or only falls along it, the step
 in which the risk limit is crossed is halved until nothing lies between, as far as the budget goes.
@@ -133,7 +134,11 @@ def better_half(found: Mapping[int, Point], limits: Limits) -> list[int]:
     judged = {number: point for number, point in found.items() if point.refused is None}
     names = dict.fromkeys([limits.first, *limits.utility])
     beaten = {number: sum(other.beats(point, names) for other in judged.values()) for number, point in judged.items()}
-    order = sorted(judged, key=lambda number: (beaten[number], judged[number].excess(limits), number))
+
+    def rank(number: int) -> tuple[int, float, float, int]:
+        return beaten[number], judged[number].excess(limits), judged[number].loss(limits), number
+
+    order = sorted(judged, key=rank)
     order += [number for number, point in found.items() if point.impossible]
     return sorted(order[: (len(found) + 1) // 2])
 

@@ -95,7 +95,8 @@ class Sample:
     on: str
     """Who they are, in words."""
     positions: NDArray[np.int64] | None = None
-    """Where its series are in the panel that was read; None where they are all of them, or it was read in shards."""
+    """Where its series are in the table as it was read; None where they are all of it; -1 of one that was
+    read in shards, where it is not known."""
 
 
 def search(
@@ -149,7 +150,7 @@ def samples_of(task: SearchTask, panel: Panel | PanelShards) -> list[Sample]:
     if isinstance(panel, PanelShards):
         # Targets of such a sample are its own subjects: half of them, by the same rule.
         on = "all subjects" if whole.n_subjects >= panel.n_subjects else f"a sample of {whole.n_subjects} subjects"
-        drawn = Sample(whole, halves(whole.n_subjects, None, seed)[0], on)
+        drawn = Sample(whole, halves(whole.n_subjects, None, seed)[0], on, np.full(whole.n_series, -1))
     elif whole is panel:
         drawn = Sample(panel, tuning, "all subjects")
     else:
