@@ -199,6 +199,8 @@ def test_the_policy_of_a_point_runs_to_the_bytes_of_that_point(explored, base):
         wanted = explored.points()[number]
         for name in ("method", "parameters", "risk", "risks", "scores", "loss", "guarantee", "on"):
             assert point[name] == wanted[name]
+        assert screen.policy_at(0) == policy  # and what was tried before is not forgotten
+        assert policy.search.explored.points == 8
 
     chosen = run_policy(_to(parse_policy(POLICY), "searched"), base=base, insecure_seed=1)
     number = next(

@@ -262,14 +262,20 @@ class Exploration:
         return Policy.model_validate(changed.model_dump(by_alias=True))
 
     def _explored(self) -> Explored:
-        """How much was tried so far."""
+        """How much was tried so far, and before, where this policy is itself that of a point."""
+        earlier = self.policy.search.explored
+        if earlier is not None and self.n_points == 1:
+            return earlier
         lines = self._journal.lines()
-        n_trials = sum("point" in line for line in lines)
-        tried = {"points": len(self._latest())}
-        if lines[-1].get("ended") == "complete":
-            return Explored(**tried)
-        planned = sum(round_lengths(self.n_points, self.policy.search.points))
-        return Explored(**tried, after=n_trials, of=max(planned, n_trials))
+        n_points, n_trials = len(self._latest()), sum("point" in line for line in lines)
+        n_planned = max(sum(round_lengths(self.n_points, self.policy.search.points)), n_trials)
+        ended = lines[-1].get("ended") == "complete"
+        if earlier is not None:
+            n_points += earlier.points
+            n_trials += earlier.after or earlier.points
+            n_planned += earlier.of or earlier.points
+            ended = ended and earlier.after is None
+        return Explored(points=n_points) if ended else Explored(points=n_points, after=n_trials, of=n_planned)
 
     def _limits(self, utility: Mapping[str, float]) -> dict[str, Limit]:
         measures = {Asked(one).label: one for one in self._bare_task.measures.values()} | dict(self._bare_task.measures)
