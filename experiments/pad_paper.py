@@ -188,12 +188,13 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
         figure("departure"),
         loss_table(results, DEPARTURE),
         "## Using a metric where it is expected to be better",
-        "The paper uses whatever was learned. Shoal uses it if its expected gain on held-out labels is positive: the "
-        "mean over three parts of the series of the score by the learned distance minus that by Euclidean distance, on "
-        "labelled pairs of series of that part, by a metric learned from pairs of the other parts alone. The score is "
-        "the chance that a dissimilar pair is farther apart than a similar one. Labels that were learned from are "
-        "never judged by. Shoal's earlier rule, a gain of two standard errors, stands beside it. All four metrics, "
-        "every interest, set and k where pairs were enough to learn from:",
+        "The paper uses whatever was learned. Shoal uses it if it was learned from at least 10 curves and its expected "
+        "gain on held-out labels is positive: the mean over three parts of the series of the score by the learned "
+        "distance minus that by Euclidean distance, on labelled pairs of series of that part, by a metric learned from "
+        "pairs of the other parts alone. The score is the chance that a dissimilar pair is farther apart than a "
+        "similar one. Labels that were learned from are never judged by. Shoal's earlier rule, a gain of two standard "
+        "errors, stands beside it. The rules compared here have no least number of curves; what it does is in the last "
+        "table. All four metrics, every interest, set and k where pairs were enough to learn from:",
         bullets(on_rule(results)),
         rule_table(results),
         "Worse: the loss on the interest is larger than by the other choice. The last column is the mean of the loss "

@@ -8,7 +8,7 @@ from answers import Answer, share_word, yes_no
 from pad_paper_learning import DEFAULT, GENERIC, LEARNED, PRESANITISED, PUBLIC, TRAININGS, Judgement, shares
 from pad_paper_results import Results
 
-ALWAYS, SHOALS, VETO = "always use what was learned", "expected gain above 0 (Shoal's)", "gain above 2 standard errors"
+ALWAYS, SHOALS, VETO = "always use what was learned", "expected gain above 0", "gain above 2 standard errors"
 RULES = {ALWAYS: float("-inf"), SHOALS: 0.0, VETO: 2.0}
 FEW_CURVES = 10
 

@@ -104,6 +104,20 @@ def test_a_useless_labelling_is_used_only_if_it_gains_on_held_out_pairs_and_that
         assert_array_equal(learned.transform(days), days)
 
 
+@pytest.mark.parametrize("n_curves", [9, 10])
+def test_what_was_learned_from_fewer_than_ten_curves_is_not_used_and_that_is_said(rng, n_curves):
+    x = rng.normal(size=(n_curves, 6)) * [1.0, 1.0, 9.0, 9.0, 9.0, 9.0]
+    left, right = np.triu_indices(n_curves, k=1)
+    matters = np.arange(n_curves) % 2
+    x[:, 0] = 5.0 * matters
+    learned = LinearMetric().learn(x[left], x[right], matters[left] == matters[right])
+    assert learned.figures["n_curves"] == n_curves
+    assert learned.figures["held_out_learned"] > learned.figures["held_out_euclidean"]
+    assert learned.used == (n_curves == 10)
+    said = "it was learned from 9 curves, and below 10 what held-out pairs say is not to be relied on"
+    assert (said in learned.statement) == (n_curves == 9)
+
+
 def test_labels_that_are_euclidean_already_are_left_to_it(days):
     learned = LinearMetric().learn(*label_pairs(days, lambda x: x))
     assert not learned.used

@@ -39,10 +39,10 @@ class DeepMetric:
 
     Three times the pairs of a third of the series are held out. Learning stops when the loss on them has not fallen
     for `patience` passes, and is then repeated from all pairs for the number of passes that was best. The metric is
-    used if its expected gain is positive: the mean over the three parts of its score on the held-out pairs, minus that
-    of Euclidean distance, each part scored by a network that has not seen its series. Otherwise the result says so and
-    gives the values themselves (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a
-    similar one. Missing values are refused.
+    used if there are ten different series or more and its expected gain is positive: the mean over the three parts of
+    its score on the held-out pairs, minus that of Euclidean distance, each part scored by a network that has not seen
+    its series. Otherwise the result says so and gives the values themselves (`Learned.used`). The score is the chance
+    that a dissimilar pair is farther apart than a similar one. Missing values are refused.
 
     Needs torch, the extra `deep`: pip install 'shoal[deep]'. What it returns does not.
 

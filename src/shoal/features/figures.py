@@ -32,6 +32,7 @@ def _are_widths(value: object) -> bool:
 
 KNOWN: dict[str, Callable[[Any], bool]] = {
     "used": lambda value: isinstance(value, bool),
+    "n_curves": is_count,
     "n_pairs": is_count,
     "n_similar": is_count,
     "n_held_out": is_count,

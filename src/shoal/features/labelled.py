@@ -20,6 +20,9 @@ Booleans = NDArray[np.bool_]
 FEWEST_OF_EACH = 5
 """Similar and dissimilar pairs below which nothing is learned: a part of them must be held out."""
 
+FEWEST_CURVES = 10
+"""Different series below which what was learned from pairs of them is not used."""
+
 FOLDS = 3
 """Parts of the series that are held out in turn; learning sees four ninths of the pairs, judging a third in all."""
 

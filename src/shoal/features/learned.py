@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.features.figures import are_figures, is_count
-from shoal.features.labelled import Floats, as_series, row_norms
+from shoal.features.labelled import FEWEST_CURVES, Floats, as_series, row_norms
 from shoal.features.metric_file import BROKEN, read_arrays, write_arrays
 from shoal.features.shown_groups import ShownGroups
 from shoal.model import Panel
@@ -64,9 +64,9 @@ class Learned:
     layers: tuple[tuple[Floats, Floats], ...]
     """Weights (outputs, inputs) and bias of each layer."""
     figures: dict[str, Any] = field(default_factory=dict)
-    """`used`, `n_pairs`, `n_similar`, `n_held_out`, `held_out_learned`, `held_out_euclidean`, `held_out_error`, `seed`
-    and the settings: counts and scores, no values. A score is the chance that a dissimilar pair is farther apart than
-    a similar one."""
+    """`used`, `n_curves`, `n_pairs`, `n_similar`, `n_held_out`, `held_out_learned`, `held_out_euclidean`,
+    `held_out_error`, `seed` and the settings: counts and scores, no values. A score is the chance that a dissimilar
+    pair is farther apart than a similar one."""
     shown: ShownGroups | None = None
     """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
     None where it was learned from public or released series."""
@@ -113,15 +113,20 @@ class Learned:
         )
         if self.used:
             return f"The learned metric is used: {found}."
-        return (
-            f"The learned metric is not used, series are compared by Euclidean distance: {found}, which is no better."
+        few = int(f.get("n_curves", FEWEST_CURVES)) < FEWEST_CURVES
+        why = (
+            f"it was learned from {f.get('n_curves')} curves, and below {FEWEST_CURVES} what held-out pairs say is not "
+            f"to be relied on ({found})"
+            if few
+            else f"{found}, which is no better"
         )
+        return f"The learned metric is not used, series are compared by Euclidean distance: {why}."
 
     @property
     def entry(self) -> dict[str, Any]:
         """What the recipe records: enough to tell whether a saved metric is the one that was used."""
         self._refuse_other_figures()  # a dict can be changed, and this goes into the certificate
-        scores = ("n_pairs", "n_held_out", "held_out_learned", "held_out_euclidean", "seed")
+        scores = ("n_curves", "n_pairs", "n_held_out", "held_out_learned", "held_out_euclidean", "seed")
         plain = {key: self.figures[key] for key in scores if key in self.figures}
         return {"learned": self.kind, "used": self.used, "sha256": self.digest(), **plain}
 

@@ -30,11 +30,11 @@ class LinearMetric:
     x and y: the values themselves, or what time adds to them (`shoal.features.learned.time_inputs`).
 
     Three times the pairs of a third of the series are held out. Inputs, form and penalty are chosen by the score on
-    them, and the metric is learned again from all pairs. It is used if its expected gain is positive: the mean over the
-    three parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
-    weights and settings come from the other two. Otherwise the result says so and gives the values themselves
-    (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
-    are refused.
+    them, and the metric is learned again from all pairs. It is used if there are ten different series or more and its
+    expected gain is positive: the mean over the three parts of its score on the held-out pairs, minus that of Euclidean
+    distance, each part scored by a metric whose weights and settings come from the other two. Otherwise the result
+    says so and gives the values themselves (`Learned.used`). The score is the chance that a dissimilar pair is farther
+    apart than a similar one. Missing values are refused.
 
     Parameters
     ----------

@@ -54,8 +54,7 @@ GROUPED = (
         "not used",
         lambda f: bool(_metric(f)) and not _metric(f).get("used"),
         lambda f: (
-            f"The learned {_metric(f).get('learned')} metric did no better than Euclidean distance on held-out pairs, "
-            "so series are grouped by Euclidean distance."
+            f"The learned {_metric(f).get('learned')} metric is not used, so series are grouped by Euclidean distance."
         ),
     ),
     *METRIC,
