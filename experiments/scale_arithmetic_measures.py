@@ -26,8 +26,10 @@ from shoal.engines import spark as spark_engine
 from shoal.engines.contract import Blocks
 from shoal.engines.local import LocalTable
 from shoal.engines.parts import MappedPart
+from shoal.engines.shard_plan import default_size
 from shoal.engines.work import Columns
 from shoal.errors import ParameterError
+from shoal.model import Whole
 
 GB = 1e9
 PER_DAY = 48
@@ -65,6 +67,8 @@ class Step:
     name: str
     seconds: float = 0.0
     """Of processor time."""
+    once: float = 0.0
+    """Seconds of these that it takes however many series there are."""
     shuffled: list[tuple[str, int]] = field(default_factory=list)
     """What rows were brought together by, and their bytes."""
     kept: int = 0
@@ -149,15 +153,35 @@ class Measured:
     shards: int
     holds: bool
 
+    @property
+    def once(self) -> float:
+        """Seconds of all steps that do not grow with the number of series."""
+        return sum(step.once for step in self.steps)
+
 
 def measure_steps(n: int, days: int, k: int, targets: int) -> Measured:
-    """Run all steps once, after a small run in which the kernels are compiled."""
+    """Run all steps, after a small run in which the kernels are compiled.
+
+    Once with a third of the series and once with all: a sample is looked through once, however many series there are.
+    """
     with tempfile.TemporaryDirectory(prefix="shoal-arithmetic-") as folder:
         place = Path(folder)
         write_meters(place / "small.parquet", 4 * k, min(3, days))
         run_steps(place / "small.parquet", place, k, 2 * k)
+        few = n // 3
+        write_meters(place / "few.parquet", few, days)
+        fewer = run_steps(place / "few.parquet", place, k, targets // 3)
         write_meters(place / "meters.parquet", n, days)
-        return run_steps(place / "meters.parquet", place, k, targets)
+        measured = run_steps(place / "meters.parquet", place, k, targets)
+    for step, before in zip(measured.steps, fewer.steps, strict=True):
+        each = (step.seconds - before.seconds) / (n - few)
+        step.once = min(step.seconds, max(0.0, step.seconds - n * each))
+    return measured
+
+
+def planned_size(n: int, length: int) -> int:
+    """Meters in a shard where nobody asks for a number."""
+    return default_size(Whole(n_series=n, n_subjects=n, n_missing=0, times=np.arange(length)))
 
 
 def write_meters(path: Path, n: int, days: int) -> None:

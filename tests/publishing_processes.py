@@ -77,7 +77,7 @@ def release_killed_in_parts(folder, point):
 
     from shard_examples import small_candidate
     from shoal import publish
-    from shoal.release import folder as folders
+    from shoal.files import whole_folder as folders
     from shoal.release import gate, private, written_parts
 
     if point == "before the map is whole":

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from shard_examples import all_of, small_panel
 from shoal import Microaggregation, Panel, ScopeAggregation, Steps
 from shoal.engines import Local, Memory, in_shards
-from shoal.engines.shard_plan import LARGEST_VALUE, MOST_SUBJECTS, SHARD_BYTES, default_size, pack_values
+from shoal.engines.attribute_bins import LARGEST_VALUE, pack_values
+from shoal.engines.shard_plan import MOST_SUBJECTS, SHARD_BYTES, default_size
 from shoal.errors import ParameterError
 from shoal.model import ShardPlan, Whole
 
@@ -136,7 +137,7 @@ class TestWithin:
             steps.anonymize(in_shards(small_panel(attributes={"area": ["x"] * 120, "kind": ["y"] * 120}), Memory()))
 
     def test_too_many_values_are_refused(self, monkeypatch):
-        monkeypatch.setattr("shoal.engines.shard_plan.MOST_VALUES", 20)
+        monkeypatch.setattr("shoal.engines.attribute_bins.MOST_VALUES", 20)
         panel = small_panel(attributes={"area": [f"a{i}" for i in range(120)]})
         with pytest.raises(ParameterError, match="has more than 20 different values"):
             split(panel, size=20, within="area")

@@ -391,7 +391,8 @@ import os, signal
 import numpy as np
 from shoal import Microaggregation, Panel
 from shoal.ledger import file as ledger
-from shoal.release import folder, release_candidate
+from shoal.files import whole_folder as folder
+from shoal.release import release_candidate
 
 def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)

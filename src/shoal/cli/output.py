@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal.process.progress import Steps
+    from shoal.process.progress import ProgressBar
 
 
 def print_json(content: Any) -> None:
@@ -59,7 +59,7 @@ def _printable(text: str) -> str:
     )
 
 
-def steps() -> AbstractContextManager[Steps]:
+def steps() -> AbstractContextManager[ProgressBar]:
     """A progress bar on a terminal, nothing in a pipe."""
     from shoal.process import progress  # late, because --help must stay quick
 

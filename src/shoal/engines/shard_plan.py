@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.engines.attribute_bins import FIRST, Bins, Rows, find_bins
 from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
@@ -34,27 +35,19 @@ SHARD_BYTES = 64 * 2**20
 MOST_SUBJECTS = 50_000
 """Subjects in a shard, about, where nobody asks for a size; up to twice as many. More cost more time than they save."""
 
-LARGEST_VALUE = 8
-"""Shards' worth of subjects that a value may have which must not be cut."""
-
 SAMPLE = 65_536
 """Series that a plan is learned from, however many there are."""
 
 SAMPLE_BYTES = 8 * 2**20
 """What they may take at the driver. Of long series fewer are drawn for directions, and for the cuts places alone."""
 
-MOST_VALUES = 10_000
-"""Different values of an attribute that a plan may have."""
-
-_PLACE, _KEY, _FIRST, _N, _ALL = "n place", "n key", "n first", "n subjects", "n all"
+_PLACE, _KEY = "n place", "n key"
 _FEWEST = 512  # series that say something about directions
 _PER_SHARD = 48  # places in the sample for each shard; the halves are then within a third of each other
 _MOST_DRAWN = 1_000_000
 _TOO_LARGE = 2.5  # times the planned size: a sample that went wrong
 _ROWS = 8192
 _DRAW, _WALK, _NAME = 7, 11, 13  # seeds: who is in the sample must say nothing about where they go
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +82,9 @@ def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
     place = _Place(features, coordinates)
     table = series.table
     if not whole.one_series_per_subject:
-        located = pa.schema([*schema, (_PLACE, pa.binary()), (_FIRST, pa.bool_())])
+        located = pa.schema([*schema, (_PLACE, pa.binary()), (FIRST, pa.bool_())])
         table = engine.keep(engine.together(table, [SUBJECT], _Locate(place, plan.within), located, order=[ID]))
-    bins = _find_bins(series, table, plan, size)
+    bins = find_bins(series, table, plan, size)
     rule = _learn(coordinates, sample, bins, size)
     most = max(int(_TOO_LARGE * size), 2 * plan.least)
     counts = _count(engine, table, rule, place)
@@ -108,102 +101,12 @@ def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
 
 
 @dataclass(frozen=True, eq=False)
-class _Bins:
-    """Values of an attribute in bins: a large one has a bin of its own, which may be cut; small ones share one.
-
-    Parameters
-    ----------
-    within
-        Name of the attribute; None for one bin of all.
-    values, numbers
-        Each value and the number of its bin.
-    sizes
-        Subjects of each bin.
-    whole
-        Whether no bin may be cut.
-    """
-
-    within: str | None
-    values: pa.Array | None
-    numbers: Rows
-    sizes: tuple[int, ...]
-    whole: bool = False
-
-    @property
-    def n_bins(self) -> int:
-        return len(self.sizes)
-
-    def codes(self, rows: pa.RecordBatch | pa.Table) -> Rows:
-        """The bin of each row."""
-        if self.within is None:
-            return np.zeros(rows.num_rows, dtype=np.int64)
-        places = pc.index_in(_plain(rows[self.within]), value_set=self.values)
-        return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
-
-    def may_be_cut(self, number: int) -> bool:
-        """Only a bin of one value, or of everybody."""
-        return not self.whole and (self.within is None or int((self.numbers == number).sum()) == 1)
-
-    def value_of(self, number: int) -> int:
-        """The one value in a bin; -1 where there are several, or no attribute."""
-        own = np.flatnonzero(self.numbers == number)
-        return int(own[0]) if self.within is not None and len(own) == 1 else -1
-
-
-def _find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> _Bins:
-    """Values with their counts of subjects, smallest first into common bins."""
-    within, whole, engine = plan.within, series.whole, series.engine
-    if within is None:
-        return _Bins(None, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
-    kind = table.schema.field(within).type
-    schema = pa.schema([(within, kind), (_N, pa.int64()), (ID, pa.string()), (_ALL, pa.int32())])
-    tallies = engine.map(table, _Tally(within), schema)
-    merged = engine.collect(engine.together(tallies, [_ALL], _Tally(within), schema))
-    if merged.num_rows > MOST_VALUES:
-        raise ParameterError(
-            f"within={within!r} has more than {MOST_VALUES} different values: most groups would be too small. Name an "
-            "attribute with fewer."
-        )
-    merged = merged.sort_by(ID)  # by their first series, as in memory
-    sizes = merged[_N].to_numpy()
-    if plan.whole_values and sizes.max() > LARGEST_VALUE * size:
-        raise ParameterError(
-            f"The largest value of {within!r} has {sizes.max()} subjects, and all of them must be in one shard; at "
-            f"{size} subjects each that is more than {LARGEST_VALUE} shards. Name a finer attribute, or give a larger "
-            "shard size."
-        )
-    numbers = pack_values(sizes, size, plan.least)
-    totals = np.bincount(numbers, weights=sizes).astype(np.int64)
-    return _Bins(within, merged[within].combine_chunks(), numbers, tuple(totals.tolist()), plan.whole_values)
-
-
-def pack_values(sizes: Rows, size: int, least: int) -> Rows:
-    """The bin of each value. The smallest values come first; a bin is full at `size`, and has at least `least`.
-
-    Examples
-    --------
-    >>> pack_values(np.array([900, 3, 4, 50, 60]), size=100, least=30).tolist()
-    [1, 0, 0, 0, 0]
-    """
-    numbers = np.zeros(len(sizes), dtype=np.int64)
-    number, total = 0, 0
-    for value in sorted(range(len(sizes)), key=lambda i: (sizes[i], i)):
-        if total >= size or (sizes[value] >= size and total >= least):
-            number, total = number + 1, 0
-        numbers[value] = number
-        total += int(sizes[value])
-    if number and total < least:
-        numbers[numbers == number] = number - 1
-    return numbers
-
-
-@dataclass(frozen=True, eq=False)
 class _Rule:
     """What decides on a shard: a plan for each bin, whose shards are numbered one after another."""
 
     coordinates: Coordinates
     plans: tuple[SplitTree, ...]
-    bins: _Bins
+    bins: Bins
 
     @property
     def offsets(self) -> Rows:
@@ -273,7 +176,7 @@ class _Locate:
             means = sums / np.bincount(codes)[:, None]
             first = np.zeros(len(codes), dtype=np.bool_)
             first[np.unique(codes, return_index=True)[1]] = True
-            rows = rows.append_column(_PLACE, pack(means[codes])).append_column(_FIRST, pa.array(first))
+            rows = rows.append_column(_PLACE, pack(means[codes])).append_column(FIRST, pa.array(first))
             yield from rows.to_batches()
 
 
@@ -316,8 +219,8 @@ class _Count:
         for block in blocks:
             if block.num_rows:
                 shards = rule.shards(block, self.place(block))
-                if _FIRST in block.schema.names:
-                    shards = shards[block[_FIRST].to_numpy(zero_copy_only=False)]
+                if FIRST in block.schema.names:
+                    shards = shards[block[FIRST].to_numpy(zero_copy_only=False)]
                 counts += np.bincount(shards, minlength=len(counts))
         return counts
 
@@ -395,7 +298,7 @@ class _Places:
                 yield pa.record_batch({**columns, _PLACE: pack(self.place(block))})
 
 
-def _learn(coordinates: Coordinates, sample: pa.Table, bins: _Bins, size: int) -> _Rule:
+def _learn(coordinates: Coordinates, sample: pa.Table, bins: Bins, size: int) -> _Rule:
     """A plan for each bin from the subjects of the sample that are in it."""
     places, codes = unpack(sample[_PLACE]), bins.codes(sample)
     subjects = _codes(sample[_KEY])
@@ -418,44 +321,6 @@ def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTr
         for number, (plan, own) in enumerate(zip(rule.plans, pieces, strict=True))
     )
     return _Rule(rule.coordinates, plans, rule.bins)
-
-
-@dataclass(frozen=True)
-class _Tally:
-    """Subjects and the first id of each value: of series, or of tallies. No more values than show that they are too
-    many."""
-
-    within: str
-
-    def __call__(self, blocks: Blocks) -> Blocks:
-        found: pa.Table | None = None
-        for block in blocks:
-            own = pa.table({self.within: _plain(block[self.within]), _N: _counted(block), ID: block[ID]})
-            found = _tally(own if found is None else pa.concat_tables([found, own]), self.within)
-            found = found.slice(0, MOST_VALUES + 1)
-        if found is not None:
-            together = pa.array(np.zeros(found.num_rows, dtype=np.int32))
-            yield from found.append_column(_ALL, together).combine_chunks().to_batches()
-
-
-def _counted(block: pa.RecordBatch) -> pa.Array:
-    if _N in block.schema.names:
-        return block[_N]
-    if _FIRST in block.schema.names:
-        return block[_FIRST].cast(pa.int64())
-    return pa.array(np.ones(block.num_rows, dtype=np.int64))
-
-
-def _tally(rows: pa.Table, within: str) -> pa.Table:
-    counted = rows.group_by(within).aggregate([(_N, "sum"), (ID, "min")])
-    return pa.table({within: counted[within], _N: counted[f"{_N}_sum"], ID: counted[f"{ID}_min"]})
-
-
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Values with one kind of missing."""
-    if pa.types.is_floating(column.type):
-        return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    return column
 
 
 def _codes(column: pa.Array | pa.ChunkedArray) -> Rows:

@@ -13,7 +13,7 @@ Show = Callable[[str, int | None, int | None], None]
 """Told the name of a step, how much of it is done and how much there is."""
 
 
-class Steps:
+class ProgressBar:
     """Where long work tells how far it is."""
 
     def __init__(self, show: Show) -> None:
@@ -43,14 +43,14 @@ class Steps:
 
 
 @contextmanager
-def steps() -> Iterator[Steps]:
+def steps() -> Iterator[ProgressBar]:
     """A progress bar on a terminal or in a notebook, nothing in a pipe."""
     if _in_notebook():
         with _notebook_bar() as show:
-            yield Steps(show)
+            yield ProgressBar(show)
         return
     if not sys.stderr.isatty():
-        yield Steps(lambda name, done, total: None)
+        yield ProgressBar(lambda name, done, total: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -67,7 +67,7 @@ def steps() -> Iterator[Steps]:
                 current = name
             bar.update(task, completed=done or 0, total=total)
 
-        yield Steps(show)
+        yield ProgressBar(show)
 
 
 def _in_notebook() -> bool:

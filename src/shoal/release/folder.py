@@ -1,69 +1,19 @@
-"""A folder that appears whole or not at all."""
+"""Where a release may be written."""
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.errors import ReleaseError
-from shoal.files.durable import sync
-from shoal.files.leftovers import abandoned, alone_in, hold, remove
+from shoal.files.whole_folder import put_back
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.part_names import files_in
-
-
-@contextmanager
-def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield a temporary folder beside `target`; on success sync it to disk and rename it, on failure remove it.
-
-    An existing release is replaced only on request, and nothing that is not a release or an empty folder ever is.
-    Replacing takes two renames: whoever looks between them finds no folder, never half a one. The next to write there
-    puts back the earlier release if the process was killed between them.
-    """
-    check_target(target, overwrite=overwrite)
-    with folder_beside(target) as partial:
-        try:
-            yield partial
-            partial.chmod(0o755)  # mkdtemp's 0700 would hide a release from its readers
-            for place, _, files in os.walk(partial, topdown=False):
-                for name in files:
-                    sync(Path(place) / name)
-                sync(Path(place))
-            _put_in_place(partial, target, overwrite=overwrite)
-        except OSError as error:
-            raise ReleaseError(f"Cannot write {str(target)!r}: {error.strerror}.") from None
-
-
-@contextmanager
-def folder_beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden folder beside `target`, locked while it is in use and gone in the end.
-
-    What killed processes left of such folders is removed first.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with alone_in(target.parent):
-            for left in abandoned(target.parent, f".{target.name}.partial-"):
-                remove(left)
-            folder, lock = _begin(target, "partial")
-    except OSError as error:
-        raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
-    try:
-        yield folder
-    finally:
-        os.close(lock)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """Raise when a release may not be written there: best asked before long work."""
     refuse_inside_release(target, "A release")
-    _put_back(target)
+    put_back(target)
     if not (target.exists() or target.is_symlink()):
         return
     if not target.is_dir() or target.is_symlink():
@@ -93,43 +43,3 @@ def is_release(folder: Path) -> bool:
         return b'"seal"' in (folder / FILE_NAME).read_bytes()
     except OSError:
         return False
-
-
-def _begin(target: Path, what: str) -> tuple[Path, int]:
-    """A hidden folder beside a target, and the descriptor that locks it."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{what}-", dir=target.parent))
-    return folder, hold(folder)
-
-
-def _put_back(target: Path) -> None:
-    """Put back the release that a killed process was about to replace; remove it where the new one is in place."""
-    if not target.parent.is_dir():
-        return
-    try:
-        with alone_in(target.parent):
-            for left in abandoned(target.parent, f".{target.name}.replaced-"):
-                if (left / "old").is_dir() and not (target.exists() or target.is_symlink()):
-                    (left / "old").rename(target)
-                remove(left)
-    except OSError as error:
-        raise ReleaseError(f"Cannot write beside {str(target)!r}: {error.strerror}.") from None
-
-
-def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
-    if overwrite and target.exists() and any(target.iterdir()):
-        with alone_in(target.parent):
-            aside, lock = _begin(target, "replaced")
-        try:
-            target.rename(aside / "old")
-            partial.rename(target)
-        finally:
-            os.close(lock)
-        shutil.rmtree(aside)
-    else:
-        try:
-            partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise ReleaseError(f"{str(target)!r} exists. Another release was written there meanwhile.") from None
-            raise
-    sync(target.parent)

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.files.whole_folder import folder_beside, whole_folder
 from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.model import (
@@ -42,7 +43,7 @@ from shoal.release.agreement import new_salt, recipient_key, write_agreement
 from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
 from shoal.release.event_originals import refuse_late
-from shoal.release.folder import check_target, folder_beside, whole_folder
+from shoal.release.folder import check_target
 from shoal.release.forms import form_of
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, odd_dates
@@ -147,6 +148,7 @@ def release_candidate(
         digest_key = input_key(options.insecure_seed, keyed)
     parts = deal(candidate, key) if isinstance(candidate, CandidateShards) else [[0]]
     in_parts = len(parts) > 1
+    check_target(target, overwrite=options.overwrite)  # once more: what was there first may be another by now
     began = time.time()
     with (
         map_aside(private, in_parts=in_parts) as map_place,
