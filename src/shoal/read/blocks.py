@@ -19,6 +19,7 @@ _AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|[bB]|DST)$
 _ONCE = re.compile(r"(.*?\d{1,2})[aA]$")
 """The first of two hours, beside one that ends in b."""
 _HOURS = re.compile(r"(?P<before>\D*?)(?P<from>\d{1,2}) *[-–] *(?P<to>\d{1,2})\D*$")
+_HALF = re.compile(r"(?P<before>\D*?)(?P<hour>\d{1,2}) *(?P<half>[AaPp])\.?[Mm]\.?$")
 _ENOUGH = 23
 
 
@@ -83,6 +84,9 @@ def _by_clock(columns: Sequence[Profile]) -> list[Block]:
             continue
         if (found := time_of_label(column.name)) is not None:
             groups[found[0]].append((column.position, found[1]))
+        elif (half := _HALF.match(column.name.strip())) is not None:
+            hour = int(half["hour"]) % 12 + 12 * (half["half"].lower() == "p")
+            groups[half["before"]].append((column.position, hour * HOUR))
         elif (hours := _HOURS.match(column.name.strip())) and (int(hours["to"]) - int(hours["from"])) % 24 == 1:
             groups[hours["before"]].append((column.position, int(hours["from"]) * HOUR))
         elif (within := _time_within(column.name.strip())) is not None:
@@ -214,6 +218,18 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
                 step = DAY // usual
                 offsets = tuple(step * n for n in range(len(positions)))
                 return [Block("", tuple(positions), offsets, step, True, "number")]
+    return []
+
+
+def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
+    """As many readings side by side as a day has half or quarter hours, whatever they are called: no day has as many
+    quantities."""
+    for run in _runs([c.position for c in columns if c.kind == "number" and c.has_decimals])[:1]:
+        positions = _without_total(run, columns)
+        if len(positions) in (48, 96, 144, 288) and len({columns[p].name for p in positions}) == len(positions):
+            step = DAY // len(positions)
+            offsets = tuple(step * n for n in range(len(positions)))
+            return [Block("", tuple(positions), offsets, step, True, "number")]
     return []
 
 

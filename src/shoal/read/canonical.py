@@ -228,7 +228,15 @@ class Canonical(Table):
         if time.day_code is not None:
             return _day_codes(texts_of(held[time.day_code]))
         if time.parts:
-            return _parts_of_time({part: texts_of(held[p]) for part, p in time.parts.items()})
+            parts = {part: texts_of(held[p]) for part, p in time.parts.items()}
+            if time.stamp is None:
+                return _parts_of_time(parts)
+            assert time.form is not None
+            dates = self._read_stamps(held, time.stamp, time.form)
+            hour, minute = (NumberForm().read(parts[part]) for part in ("hour", "minute"))
+            valid = dates.valid & ~np.isnan(hour + minute)
+            clock = np.where(valid, hour * HOUR + minute * MINUTE, 0).astype(np.int64)
+            return replace(dates, printed=dates.printed + clock, valid=valid)
         assert time.stamp is not None
         assert time.form is not None
         stamps = self._read_stamps(held, time.stamp, time.form)
@@ -469,8 +477,8 @@ def _parts_of_time(texts: dict[str, pl.Series]) -> Stamps:
     valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)
     whole = {part: np.where(valid, column, 1).astype(np.int64) for part, column in numbers.items()}
     month = ((whole["year"] - 1970) * 12 + whole["month"] - 1).astype("datetime64[M]")
-    days = month.astype("datetime64[D]").astype(np.int64) + whole["day"] - 1
-    none = np.zeros(len(days), dtype=np.int64)
+    none = np.zeros(len(month), dtype=np.int64)
+    days = month.astype("datetime64[D]").astype(np.int64) + whole.get("day", none + 1) - 1
     clock = whole.get("hour", none) * HOUR + whole.get("minute", none) * MINUTE
     return Stamps(days * DAY + clock, none, np.zeros(len(days), dtype=bool), valid, np.full(len(days), "hour" in whole))
 

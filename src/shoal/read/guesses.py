@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from shoal.errors import InputError
-from shoal.read.blocks import Block, find_blocks, per_day
+from shoal.read.blocks import Block, find_block_by_number, find_blocks, per_day
 from shoal.read.durations import DAY, SECOND
 from shoal.read.headings import groups_of, unit_of, words_of
 from shoal.read.profiles import NumberForm, Profile
@@ -118,6 +118,8 @@ def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Gu
     found = Guess(Shape.LONG, time, numbers, doubts=list(time.doubts))
     found.roles |= time.used
     _find_zone(found, columns)
+    if not blocks and wishes.value is None and _is_daily(columns, time):
+        blocks = find_block_by_number(columns)
     if blocks and _is_daily(columns, time):
         return _day_rows(found, columns, blocks, wishes)
     return _long(found, columns, wishes)
@@ -160,6 +162,11 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         return _start(dates, "a date for each row")
     if dates and clocks:
         return _date_and_clock(dates, clocks, columns)
+    if dates and (hour := _hour_and_minute(rest)) is not None and not blocks:
+        time = _start(dates[:1], "the date of the reading")
+        time.parts = hour
+        time.used |= {p: (Part.TIME, f"the {part} of the time") for part, p in hour.items()}
+        return time
     if dates and (slot := _slot(rest, dates[0])) is not None and not _varies(stamps):
         time = _start(dates[:1], "the date of the reading")
         largest, smallest = int(slot.present.max()), int(slot.present.min())
@@ -173,7 +180,7 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         return time
     if stamps and (len(stamps[0].texts) > 0):
         return _from_stamps(stamps, rest)
-    parts = _time_in_parts(rest)
+    parts = _time_in_parts(rest, monthly=any(block.is_monthly for block in blocks))
     if parts is not None and not (dates and len(parts.parts) < 4):
         return parts
     if dates:
@@ -343,7 +350,7 @@ def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess 
                     or DAY % step
                     or step < 60 * SECOND
                     or np.mean(steps == step) <= 0.5
-                    or most["len"].max() < 3
+                    or most.height > len(position) // 3
                 ):
                     continue
                 time = _start([first], "the start of a period")
@@ -384,8 +391,8 @@ _PARTS = {
 _RANGES = {"year": (1970, 2100), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
 
 
-def _time_in_parts(rest: Sequence[Profile]) -> TimeGuess | None:
-    """Year, month and day in columns of their own, and hour and minute if they are there."""
+def _parts(rest: Sequence[Profile]) -> dict[str, int]:
+    """Columns called year, month, day, hour or minute that have such numbers."""
     parts: dict[str, int] = {}
     for part, words in _PARTS.items():
         low, high = _RANGES[part]
@@ -395,8 +402,23 @@ def _time_in_parts(rest: Sequence[Profile]) -> TimeGuess | None:
             if fits and low <= numbers.min() and numbers.max() <= high and column.position not in parts.values():
                 parts[part] = column.position
                 break
-    if not {"year", "month", "day"} <= set(parts) or ("minute" in parts and "hour" not in parts):
+    return parts
+
+
+def _hour_and_minute(rest: Sequence[Profile]) -> dict[str, int] | None:
+    """Hour and minute in columns of their own, beside a date."""
+    parts = {part: p for part, p in _parts(rest).items() if part in ("hour", "minute")}
+    return parts if len(parts) == 2 and not any(c.is_constant for c in rest if c.position in parts.values()) else None
+
+
+def _time_in_parts(rest: Sequence[Profile], *, monthly: bool = False) -> TimeGuess | None:
+    """Year, month and day in columns of their own, and hour and minute if they are there; or year and month alone."""
+    parts = _parts(rest)
+    needed = {"year", "month"} if monthly else {"year", "month", "day"}
+    if not needed <= set(parts) or ("minute" in parts and "hour" not in parts):
         return None
+    if monthly:
+        parts = {part: parts[part] for part in ("year", "month")}
     time = TimeGuess(parts=parts)
     time.used = {p: (Part.TIME, f"the {part} of the time") for part, p in parts.items()}
     return time
@@ -440,7 +462,9 @@ def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
 
 
 def _has_months(columns: Sequence[Profile]) -> bool:
-    """Whether some column has nothing but first days of months."""
+    """Whether some column has nothing but first days of months, or two have years and months."""
+    if _time_in_parts(columns, monthly=True) is not None:
+        return True
     for column in columns:
         if column.kind == "date" and column.stamps is not None:
             days = column.stamps.printed[column.stamps.valid].astype("datetime64[us]").astype("datetime64[D]")
@@ -450,6 +474,8 @@ def _has_months(columns: Sequence[Profile]) -> bool:
 
 
 def _is_daily(columns: Sequence[Profile], time: TimeGuess) -> bool:
+    if time.parts and "day" not in time.parts:
+        return True
     if time.stamp is None or time.clock is not None or time.slot is not None:
         return False
     return columns[time.stamp].kind == "date" or _all_midnight(columns[time.stamp])
@@ -835,7 +861,7 @@ def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wis
     if len(fit) < 2:
         return None
     labels = pl.Series([c.name for c in fit])
-    marked = labels.str.contains(r"^\d+$").mean() < 0.5  # 202401 may be a number of anything
+    marked = share_with(labels, r"^\d+$") < 0.5  # 202401 may be a number of anything
     for form in (
         "ymd",
         "dmy",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from shoal.errors import InputError
 from shoal.read.blocks import per_day
-from shoal.read.headings import groups_of
+from shoal.read.headings import groups_of, words_of
 from shoal.read.textfiles import Rows, clean, kind_of_cell
 
 _Record = dict[str, str]
@@ -54,6 +56,9 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
                 yield (*path, "#"), above | rest | {"time": key, "value": own[key]}
             return
         within = above | {key: entry for key, entry in own.items() if entry}
+        if (timed := _timed(node, own)) is not None:
+            yield from (((*path, "#"), within | record) for record in timed)
+            return
         if (days := _numbered(node)) is not None:
             yield (*path, "#"), within | days
             return
@@ -122,6 +127,46 @@ def _frame(node: Mapping[str, Any]) -> Iterator[_Record] | None:
         # {"time": {"0": ...}, "value": {"0": ...}}
         return ({str(name): _text(part[key]) for name, part in node.items()} for key in keys)
     return None
+
+
+_LENGTH = re.compile(r"(?i)interval|resolution|step|frequency|granularity|period|cadence")
+_ISO = re.compile(r"P(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?|(\d+)D)")
+
+
+def _timed(node: Mapping[str, Any], own: _Record) -> Iterator[_Record] | None:
+    """A start, a length of intervals and one array of numbers, as a record for each interval; None where none are."""
+    lists = [part for part in node.values() if isinstance(part, list)]
+    starts = [entry for key, entry in own.items() if kind_of_cell(entry) == "T" and "end" not in groups_of(key)]
+    lengths = [step for key, entry in own.items() if _LENGTH.search(key) and (step := _seconds(key, entry))]
+    if len(lists) != 1 or not starts or len(lengths) != 1 or not _are_numbers(lists[0]):
+        return None
+    try:
+        start = datetime.fromisoformat(starts[0])
+    except ValueError:
+        return None
+    step = timedelta(seconds=lengths[0])
+    kept = {key: entry for key, entry in own.items() if kind_of_cell(entry) != "T" and not _LENGTH.search(key)}
+    # An offset stays as it is: hours are counted, not shown by a clock.
+    return (kept | {"start": (start + n * step).isoformat(), "value": _text(part)} for n, part in enumerate(lists[0]))
+
+
+def _seconds(name: str, entry: str) -> int:
+    """The length of an interval in seconds: PT30M, 30 called minutes, or 1800; 0 where it is none."""
+    if found := _ISO.fullmatch(entry):
+        hours, minutes, seconds, days = (int(part or 0) for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if not entry.isdecimal():
+        return 0
+    number, words = int(entry), words_of(name)
+    by_name = {"hour": 3600, "min": 60, "sec": 1, "ms": 0, "milli": 0}
+    unit = next((unit for begin, unit in by_name.items() if any(word.startswith(begin) for word in words)), None)
+    if unit is None:
+        unit = 60 if number in (1, 5, 10, 15, 30, 60) else 1
+    return number * unit if 86_400 % max(1, number * unit) == 0 else 0
+
+
+def _are_numbers(part: list[Any]) -> bool:
+    return len(part) > 1 and all(entry is None or isinstance(entry, int | float) for entry in part)
 
 
 def _numbered(node: Mapping[str, Any]) -> _Record | None:

@@ -42,6 +42,8 @@ class NumberForm:
             plain = self._joined(plain)
         if plain.str.ends_with("-").any():
             plain = plain.str.replace(r"^(\d.*)-$", "-$1")  # as SAP writes negative numbers
+        if plain.str.starts_with("(").any():
+            plain = plain.str.replace(r"^\((\d.*)\)$", "-$1")  # as accountants do
         if self.decimal != ".":
             plain = plain.str.replace(self.decimal, ".", literal=True)
         numbers = plain.cast(pl.Float64, strict=False)
@@ -226,6 +228,7 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
     """Which decimal mark a table uses, and which mark between thousands."""
     votes = {".": 0, ",": 0}
     grouped = {".": 0, ",": 0}
+    parted = {".": 0, ",": 0}
     other = {" ": 0, "'": 0}
     for texts in columns:
         distinct = texts.drop_nulls().unique().head(500)
@@ -241,6 +244,11 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
             votes[mark] += int(shaped.str.contains(sure).sum())
         grouped[","] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$").sum())
         grouped["."] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?$").sum())
+        bare = shaped.filter(shaped.str.contains(r"^[+-]?\d+$"))
+        if len(bare) and (bare.str.len_chars() == 3).any() and bare.str.len_chars().max() == 3:  # type: ignore[operator]
+            for mark in grouped:  # 998 and 1.002: a mark that only numbers from a thousand have
+                whole = int(shaped.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+$").sum())
+                parted[mark] += whole if whole + len(bare) == len(shaped) else 0
         other[" "] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d*)?$").sum())
         other["'"] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:'\d{3})+(?:[.,]\d*)?$").sum())
     if decimal is None:
@@ -248,6 +256,8 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
         if votes["."] == votes[","] == 0 and grouped[","] and not grouped["."]:
             # 1,234 alone: a file that parts its cells by something else than commas uses them in numbers.
             comma = separator not in (",", "")
+        if not any(votes.values()) and any(parted.values()):
+            comma = parted["."] > parted[","]
         decimal = "," if comma else "."
     mark = "," if decimal == "." else "."
     thousands = mark if grouped[mark] else next((sign for sign, n in other.items() if n), "")

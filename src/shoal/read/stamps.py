@@ -63,6 +63,8 @@ _FORMS["month_name"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})"
 _FORMS["named_month"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _NAMED_MONTH)
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
+_YEAR_LAST = r"^(?:[^\W\d_]{2,10},? +)?([^\W\d_]{3,10}) +(\d{1,2}) +(\d{1,2}:\d{2}(?::\d{2})?) *([A-Z]{3,4})? +(\d{4})$"
+"""As programs print times: Fri May 31 14:30:00 CEST 2024."""
 _WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})$"
 _RANGE = (
     r"^(?P<start>.*\d(?: *[AaPp]\.?[Mm]\.?| *[A-Z]{1,4})?)"
@@ -185,6 +187,8 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     if name == "compact":
         # As telegrams of meters write it, with S in summer and W in winter; order tells as much.
         texts = texts.str.replace(r"^(\d{12})[SW]$", "20$1")
+    if name == "words":
+        texts = texts.str.replace(_YEAR_LAST, "$1 $2 $5 $3 $4")
     parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
     shaped = parts["hour"].is_not_null().to_numpy()
     hour, minute, second = (_numbers(parts[part], 0) for part in ("hour", "minute", "second"))

@@ -116,9 +116,9 @@ def tells_quantity(name: str) -> bool:
     >>> [tells_quantity(name) for name in ("import_kwh", "Temp2", "1-0:1.8.0", "Anna", "meter_7")]
     [True, True, True, False, False]
     """
-    told = "value" in groups_of(name) or unit_of(name) is not None or _words(name) & SENSOR_WORDS
-    told = told or _KINDS & set(words_of(name))
-    return bool(told) or _OBIS.fullmatch(name.strip()) is not None
+    words = _words(name) & SENSOR_WORDS or _KINDS & set(words_of(name))
+    told = bool(words) or "value" in groups_of(name) or unit_of(name) is not None
+    return told or _OBIS.fullmatch(name.strip()) is not None
 
 
 def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ _STAMP = re.compile(
 )
 _CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[AaPp]\.?[Mm]\.?)?(?: *[-–] *\d{1,2}:\d{2}.*)?")
 _DATE_ALONE = re.compile(r"[^:]*\d[^:]*")
-_NUMBER = re.compile(r"[+-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?%?")
+_NUMBER = re.compile(r"[+(-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?[%)]?")
 _GUARD = re.compile(r'=?"(.*)"')
 _KEY_VALUE = re.compile(r"([^:]{2,50}):(?!(?<=\d:)\d) *(\S.{0,80})")
 _SEPARATORS = ",;\t|"
@@ -194,12 +194,14 @@ def find_table(lines: list[list[str]]) -> Rows:
     body = [row for row in looked if record is None or row[0] == record]
     widths = Counter(len(row) for row in body)
     # Where most cells are: a title of many lines is narrow.
-    width = max(widths, key=lambda w: (widths[w] * w, w))
-    body = [row for row in body if len(row) == width]
+    usual = max(widths, key=lambda w: (widths[w] * w, w))
+    width = _whole_width(body, usual)
+    body = [row + [""] * (width - len(row)) for row in body if len(row) in (usual, width)]
     kinds = [Counter(kind_of_cell(row[column]) for row in body) for column in range(width)]
     stamps = [c for c, found in enumerate(kinds) if found["T"] > 0.6 * (len(body) - found["E"]) and found["T"]]
     numbers = [c for c, found in enumerate(kinds) if found["N"] >= 0.5 * (len(body) - found["E"]) and found["N"]]
 
+    shapes = {_shape(row)[:cut] for row in body[:1] + body[-1:] for cut in range(width)}
     forms = Counter(_form(row[c]) for row in body for c in stamps)
     clocks_alone = bool(stamps) and all(
         sum(":" in row[c] and _CLOCK_ALONE.fullmatch(row[c]) is not None for row in body) > 0.6 * len(body)
@@ -211,7 +213,8 @@ def find_table(lines: list[list[str]]) -> Rows:
             return False
         if len(row) != width and (len(row) < width or any(row[width:])):
             # Some writers leave out empty cells at the end of a line.
-            if not stamps or len(row) > width or not any(row[c : c + 1] > [""] for c in numbers):
+            alike = bool(stamps) or (4 * len(row) >= 3 * width and _shape(row) in shapes)
+            if not alike or len(row) > width or not any(row[c : c + 1] > [""] for c in numbers):
                 return False
             row = row + [""] * (width - len(row))
         if stamps:
@@ -324,6 +327,13 @@ def _record_names(above: list[list[str]], row: list[str], stamps: list[int]) -> 
         if len(line) == len(row) and all(words) and stamps and all(kind_of_cell(line[c]) == "W" for c in stamps):
             return line
     return None
+
+
+def _whole_width(rows: list[list[str]], usual: int) -> int:
+    """The width of rows whose last cells some writers leave out: that of the longest that begin as most rows do."""
+    shape = Counter(_shape(row) for row in rows if len(row) == usual).most_common(1)[0][0]
+    longer = Counter(len(row) for row in rows if len(row) > usual and _shape(row[:usual]) == shape and any(row[usual:]))
+    return max((width for width, n in longer.items() if n > 1), default=usual)
 
 
 def _form(cell: str) -> str:
