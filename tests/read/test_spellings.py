@@ -182,6 +182,45 @@ def test_one_run_tells_every_problem_with_its_setting(tmp_path):
         read_panel(table, timezone="Europe/Bratislava")
 
 
+def test_one_run_tells_every_problem_of_a_wide_table():
+    times = [f"2024-05-01 0{hour}:00" for hour in (0, 1, 2, 4, 5, 5)]
+    by_time = pl.DataFrame({"time": times, "m1": ["1", "x", "3", "4", "5", "6"], "m2": [900.0, 800, 700, 600, None, 9]})
+    with refused(
+        r"the readings of 1 are more than 10 times.*layout='wide'.* Also: 2 of 24 .*duplicates='first'.* "
+        r"Also: The instants are not evenly spaced.*align="
+    ):
+        read_panel(by_time.with_columns(m3=pl.lit(1.0), m4=pl.lit(1.0)))
+    typed = by_time.with_columns(m1=pl.Series([1.0, 2, 3, 4, 5, 6]), m3=pl.Series([1.0, 2, 3, 4, np.inf, 5]))
+    with refused(
+        r"the readings of . are more than 10 times.*layout='wide'.* Also: Column number 4, .*1 infinite values.* "
+        r"Also: 1 of 6 rows repeat the time.*duplicates='first'.* Also: The instants are not evenly spaced.*align="
+    ):
+        read_panel(typed)
+    by_series = pl.DataFrame({"id": ["a", "b", "a"], "age": [7, 8, 9], "0": ["1", "x", "2"], "1": [1.0, None, 2.0]})
+    with refused(
+        "Column number 3, .*holds text in 1 of 3 rows.* Also: 1 of 3 rows repeat the id.* duplicates='first'.* "
+        "Also: Column 'age' changes within 1 of 2 series.* Leave it out"
+    ):
+        read_panel(by_series, other="age")
+
+
+def test_one_run_tells_every_problem_of_day_rows(tmp_path):
+    def written(*days):
+        rows = [["a1", day, *(cell if n == 5 else f"{n}.5" for n in range(50))] for day, cell in days]
+        header = ",".join(["meter", "Date", *(f"HH{n}" for n in range(1, 51))])
+        (tmp_path / "x.csv").write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n")
+
+    written(("2023-10-28", "1.5"), ("2023-10-29", "bad entry 7"), ("2023-10-29", "2.5"), ("2023-10-31", "1.5"))
+    with refused(
+        "Column number 8, .*holds text in 1 .*null=.* Also: 8 readings lie beyond 24 hours.*timezone=.* "
+        "Also: 1 of .* duplicates='first'"
+    ):
+        read_panel(tmp_path / "x.csv", missing="keep")
+    written(("2023-10-28", "1.5"), ("", "bad entry 7"))
+    with refused("have no time in column 'Date'.* Also: Column number 8, .*holds text.*null="):
+        read_panel(tmp_path / "x.csv", missing="keep")
+
+
 def test_settings_overrule_what_was_found(tmp_path):
     (tmp_path / "x.csv").write_text(
         "meter;when;kWh\n" + "".join(f"a;0{d}/03/2024 00:30;x\na;0{d}/03/2024 01:00;1,5\n" for d in (1, 2))

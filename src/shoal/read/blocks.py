@@ -12,7 +12,7 @@ import numpy as np
 from shoal.read.durations import DAY, HOUR
 from shoal.read.headings import groups_of
 from shoal.read.profiles import Profile
-from shoal.read.stamps import MINUTE, time_of_label
+from shoal.read.stamps import MINUTE, share_with, time_of_label
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
 _AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|[bB]|DST)$")
@@ -76,11 +76,18 @@ def _is_numeric(columns: Sequence[Profile], block: Block) -> bool:
     return sum(kind in ("number", "empty") for kind in kinds) >= 0.9 * len(kinds)
 
 
+def _may_be_reading(column: Profile) -> bool:
+    """Whether a column has numbers, or would but for a few words among them."""
+    return column.kind in ("number", "empty") or (
+        column.kind == "word" and share_with(column.texts.drop_nulls(), r"^[+-]?\d+(?:[.,]\d+)?$") >= 0.5
+    )
+
+
 def _by_clock(columns: Sequence[Profile]) -> list[Block]:
     """Columns called 00:30, [00:30], 12:30 AM, kWh 00:30 or 00:00-00:30."""
     groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for column in columns:
-        if column.kind not in ("number", "empty"):
+        if not _may_be_reading(column):
             continue
         if (found := time_of_label(column.name)) is not None:
             groups[found[0]].append((column.position, found[1]))
@@ -166,7 +173,7 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
         name = column.name.strip()
         if (first := _ONCE.match(name)) and names & {f"{first[1]}b", f"{first[1]}B"}:
             name = first[1]
-        if column.kind in ("number", "empty") and (found := _NUMBERED.match(name)):
+        if _may_be_reading(column) and (found := _NUMBERED.match(name)):
             groups[found["before"], found["after"]].append((column.position, int(found["number"])))
     blocks = []
     for (before, after), entries in groups.items():

@@ -65,6 +65,9 @@ class Canonical(Table):
         """Microseconds taken off every time."""
         self.n_not_readings = 0
         self.n_beyond = 0
+        self.n_infinite = 0
+        self.is_counted = False
+        """Whether a whole reading is behind what was counted."""
         self.n_wrong: dict[int, int] = {}
         self.n_read = 0
         self._stamp_readers: dict[int, StampReader] = {}
@@ -97,7 +100,8 @@ class Canonical(Table):
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
         """Canonical rows."""
-        self.n_not_readings = self.n_beyond = self.n_read = 0
+        self.n_not_readings = self.n_beyond = self.n_read = self.n_infinite = 0
+        self.is_counted = False
         self.n_wrong, self._stamp_readers, self.words = {}, {}, Counter()
         positions = self._positions()
         for batch in self._source.batches(positions):
@@ -109,6 +113,7 @@ class Canonical(Table):
             step = rows_per_batch(len(rows))
             for start in range(0, len(rows[0]), step):
                 yield [rows[c].slice(start, step) for c in columns]
+        self.is_counted = True
 
     def _positions(self) -> list[int]:
         guess = self.guess
@@ -184,9 +189,7 @@ class Canonical(Table):
             self._see_words(texts, numbers)
             if np.isnan(numbers).any() and (n_wrong := int(form.wrong(texts, numbers).sum())):
                 self.n_wrong[position] = self.n_wrong.get(position, 0) + n_wrong
-        n_infinite = int(np.isinf(numbers).sum())
-        if n_infinite:
-            raise InputError(f"{n_infinite} values are infinite. Mark them as missing or remove them.")
+        self.n_infinite += int(np.isinf(numbers).sum())
         return numbers
 
     def _see_words(self, texts: pl.Series, numbers: NDArray[np.float64]) -> None:
@@ -393,6 +396,8 @@ class Canonical(Table):
                     f"{label} holds text in {n} of its cells. Say which words mean missing with null=, or correct them."
                 )
             )
+        if self.n_infinite:
+            troubles.append(InputError(f"{self.n_infinite} values are infinite. Mark them as missing or remove them."))
         if self.n_beyond and self._zone is None:
             troubles.append(
                 InputError(

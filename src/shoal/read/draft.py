@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +12,10 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.model import Origin, Panel, Roles
+from shoal.read.numbers import NumberColumn
+
+_TOLD = 3
+"""Columns with the same trouble that are told one by one."""
 
 
 @dataclass
@@ -94,6 +99,23 @@ class Draft:
             origin=origin,
             copy=False,
         )
+
+
+@contextmanager
+def noted(troubles: list[InputError]) -> Iterator[None]:
+    """Note a refusal and go on, so that one run tells all that is wrong."""
+    try:
+        yield
+    except InputError as error:
+        troubles.append(error)
+
+
+def text_troubles(columns: Sequence[NumberColumn]) -> list[InputError]:
+    """What is wrong with columns of readings: each of the first few, and how many more there are."""
+    found = [trouble for column in columns if (trouble := column.trouble()) is not None]
+    if n_more := len(found[_TOLD:]):
+        found[_TOLD:] = [InputError(f"{n_more} more columns hold text or infinite values, too.")]
+    return found
 
 
 def gathered(troubles: Sequence[InputError]) -> InputError:

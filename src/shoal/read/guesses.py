@@ -778,7 +778,8 @@ def _choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequenc
         sure = units or (named if len(named) == 1 else fit)
         # What varies beside them was measured too, in a unit that is not told.
         written = any(c.has_decimals for c in sure)
-        fit = [c for c in fit if c in sure or _is_measured(c, written, alone=found.id is None)]
+        kinds = {pattern for c in sure if "#" in (pattern := _pattern(c))}  # m3 is a unit, or the third of many
+        fit = [c for c in fit if c in sure or _pattern(c) in kinds or _is_measured(c, written, alone=found.id is None)]
         patterns = {_pattern(c) for c in fit if not c.is_constant}
         fit = [c for c in fit if _pattern(c) in patterns] or fit
     return [c.position for c in fit]

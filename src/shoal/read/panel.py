@@ -227,7 +227,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     # What Arrow held for the tables is free again, and would otherwise count beside the panel.
     pa.default_memory_pool().release_unused()
     if draft.troubles:
-        raise _all_troubles(draft, policies)
+        raise _all_troubles(draft, policies) from None
     draft = split_draft(handle_registers(draft, writing.register), parts)
     of = "row"
     if isinstance(way, Recognised):

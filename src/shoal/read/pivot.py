@@ -22,7 +22,7 @@ from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Plan
-from shoal.read.draft import Draft
+from shoal.read.draft import Draft, gathered, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import conflicts, refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
@@ -81,7 +81,9 @@ def settle_rows(table: Table, plan: Plan, rules: Rules, timezone: str | None) ->
         times.add(instants)
     if clock.n_rows == 0:
         raise empty()
-    ids.finish()
+    stopping: list[InputError] = []
+    with noted(stopping):
+        ids.finish()
     second, troubles = None, []
     if autumn.n_rows:
         second, n_open = autumn.settle(rules.dst)
@@ -91,7 +93,10 @@ def settle_rows(table: Table, plan: Plan, rules: Rules, timezone: str | None) ->
         # The rest is looked at as if the first hour were meant, to tell all that is wrong at once.
         troubles.append(clock.misplaced())
         clock.refuse(0)
-    clock.verify()
+    with noted(stopping):
+        clock.verify()
+    if stopping:
+        raise gathered(stopping)
     return LongRows(table, plan, ids, clock, second, tuple(troubles)), times
 
 
@@ -136,19 +141,19 @@ def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> D
     buckets = make_buckets(*ends, rules.align.step, on_clock=clock.on_clock, zone=clock.zone)
     refuse_sparse(n_series, buckets.n_buckets, clock.n_rows)
     by = rules.by(names, len(names))
-    gathered = Gathered(n_series, buckets, by)
+    filled = Gathered(n_series, buckets, by)
     n_repeated = n_merged = n_doubtful = 0
     for first, n_here, series, instants, readings in rows.by_series(ends):
         settled = settle(series, instants, readings, rules.duplicates)
         n_repeated += len(settled.repeated)
         n_merged += len(settled.merged)
         n_doubtful += int(clock.doubtful(settled.repeated_at).sum())
-        gathered.add(first, n_here, settled.series, settled.instants, settled.readings)
+        filled.add(first, n_here, settled.series, settled.instants, settled.readings)
     refuse_conflicts(n_merged, n_repeated, n_doubtful, clock.n_rows, rules.duplicates)
     step = None
     if rules.complete is not None:
-        step = require_step(gathered.steps, buckets.step, by[0], on_clock=clock.on_clock)
-    values, incomplete = gathered.finish(rules.complete, step)
+        step = require_step(filled.steps, buckets.step, by[0], on_clock=clock.on_clock)
+    values, incomplete = filled.finish(rules.complete, step)
     draft = Draft(values=values, times=buckets.times())
     draft.count(repeated=n_repeated, merged=n_merged, **incomplete.account())
     return draft
@@ -197,9 +202,10 @@ class LongRows:
         if clock.n_rows != self.clock.n_rows:
             raise changed()
         if not keys_only:
-            self.troubles = [*(error for number in numbers if (error := number.trouble())), *self._found]
+            self.troubles = [*text_troubles(numbers), *self._found]
         for entry in static:
-            entry.verify()
+            with noted(self.troubles):
+                entry.verify()
         self.static = static
 
     def by_series(self, ends: tuple[int, int], *, keys_only: bool = False) -> Iterator[SeriesRows]:

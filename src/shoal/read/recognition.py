@@ -21,7 +21,7 @@ from shoal.read.columns import Column, Layout, Plan, Request, find_column, make_
 from shoal.read.crosstabs import unfold
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
 from shoal.read.documents import read_json, read_page, read_xml
-from shoal.read.draft import Draft
+from shoal.read.draft import Draft, gathered, noted
 from shoal.read.files import CsvTable, ParquetTable, digests, find_files, open_found
 from shoal.read.guesses import Guess, TimeGuess, Wishes, guess
 from shoal.read.headings import groups_of, unit_of
@@ -366,14 +366,20 @@ def read_recognised(way: Recognised, request: Request, rules: Rules) -> tuple[Pl
     settle_interval(table, way.zone)
     if table.ends and isinstance(rules.align, Resample):
         table.shift = 1  # an end belongs to the bucket before it
-    draft = read_long(table, plan, rules, way.zone)
+    try:
+        draft = read_long(table, plan, rules, way.zone)
+    except InputError as error:
+        raise (gathered([error, *table.verify()]) if table.is_counted else error) from None
     draft.troubles = [*table.verify(), *draft.troubles]
     if table.ends and not isinstance(rules.align, Resample):
         draft = to_starts(draft)
     if table.aware and way.zone is None and len(table.offsets) == 1:
         draft.timezone = offset_name(next(iter(table.offsets)))
     if way.guess.series and not way.guess.asked:
-        refuse_unlike(way.guess.series, mean_sizes(draft.values), plan.time.name if plan.time is not None else "time")
+        unlike: list[InputError] = []
+        with noted(unlike):
+            refuse_unlike(way.guess.series, mean_sizes(draft.values), way.name_of(way.guess.time.keys[0], "time"))
+        draft.troubles = [*unlike, *draft.troubles]
     draft = fold_channels(draft, table)
     if table.n_not_readings:
         draft.count(not_readings=table.n_not_readings)

@@ -15,7 +15,7 @@ from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
 from shoal.read.clock import Clock
 from shoal.read.columns import Column, Plan
-from shoal.read.draft import Draft
+from shoal.read.draft import Draft, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
 from shoal.read.repeats import Duplicates
@@ -71,21 +71,26 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
             column.add(rows, batch)
     if n_rows != ids.n_rows:
         raise changed()
-    for part in numbers:
-        part.verify()
     values = cells.finish() if matrix is None else _take(matrix, np.argsort(places))
     draft = Draft(values=values, ids=ids.texts(), n_rows=n_rows, told=ids.spellings.told())
+    with noted(draft.troubles):
+        name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
+    draft.troubles += text_troubles(numbers)
     if cells.n_merged and duplicates is Duplicates.FAIL:
-        raise InputError(
-            f"{ids.n_rows - ids.n_series} of {ids.n_rows} rows repeat the id of another, with {cells.n_merged} other "
-            "readings; a wide table has one row per series. Give a long table, or an id that is unique and the person "
-            "behind it as subject=; or say which reading to take with duplicates='first', 'last' or 'mean'."
+        draft.troubles.append(
+            InputError(
+                f"{ids.n_rows - ids.n_series} of {ids.n_rows} rows repeat the id of another, with {cells.n_merged} "
+                "other readings; a wide table has one row per series. Give a long table, or an id that is unique and "
+                "the person behind it as subject=; or say which reading to take with duplicates='first', 'last' or "
+                "'mean'."
+            )
         )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     for entry in static:
-        entry.verify()
-    attach_static(draft, plan, static)
-    name_instants(draft, [column.name for column in plan.values], timezone, guessed=plan.guessed)
+        with noted(draft.troubles):
+            entry.verify()
+    with noted(draft.troubles):
+        attach_static(draft, plan, static)
     return draft
 
 
@@ -124,10 +129,13 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
 
 def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
     names = [text_of(column.name) for column in plan.values]
+    troubles: list[InputError] = []
     if n_again := len(names) - len(set(names)):
-        raise InputError(
-            f"{n_again} of {len(names)} series columns repeat the name of another, spaces at its ends left aside. "
-            "Rename them apart."
+        troubles.append(
+            InputError(
+                f"{n_again} of {len(names)} series columns repeat the name of another, spaces at its ends left aside. "
+                "Rename them apart."
+            )
         )
     spellings = Spellings("the names of the columns")
     spellings.see(pa.array([column.name for column in plan.values], pa.large_string()), None)
@@ -155,19 +163,21 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         cells.add((rows[:, None] + places).ravel(), [block.ravel()])
     if matrix is None and second.n_rows != clock.n_rows:
         raise changed()
-    for number in numbers:
-        number.verify()
     values = cells.finish() if matrix is None else _take(matrix.T, order, np.argsort(shown))
     one_series = not plan.asked and are_channels(names)
     if not plan.asked and not one_series:
-        refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
+        with noted(troubles):
+            refuse_unlike([names[place] for place in order], mean_sizes(values), time.name)
+    troubles += text_troubles(sorted(numbers, key=lambda number: number.label))
     n_doubtful = int(cells.repeated_at[clock.doubtful(times)].sum()) if cells.n_repeated else 0
     if (cells.n_merged or n_doubtful) and duplicates is Duplicates.FAIL:
-        raise InputError(
-            f"{clock.n_rows - len(times)} of {clock.n_rows} rows repeat the time of another, with {cells.n_merged} "
-            "other readings; a wide table has one row per instant. If they lie in the hour that the clock shows twice "
-            "at the end of summer time, export times in UTC or with offsets; otherwise say which reading to take with "
-            "duplicates='first', 'last' or 'mean'."
+        troubles.append(
+            InputError(
+                f"{clock.n_rows - len(times)} of {clock.n_rows} rows repeat the time of another, with {cells.n_merged} "
+                "other readings; a wide table has one row per instant. If they lie in the hour that the clock shows "
+                "twice at the end of summer time, give timezone=; otherwise say which reading to take with "
+                "duplicates='first', 'last' or 'mean'."
+            )
         )
     draft = Draft(
         values=values,
@@ -177,6 +187,7 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         timezone=None if clock.zone is None else clock.zone.name,
         n_rows=clock.n_rows,
         told=spellings.told(),
+        troubles=troubles,
     )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
     if one_series:
@@ -208,16 +219,20 @@ def align_draft(draft: Draft, rules: Rules) -> Draft:
     clock: NDArray[np.int64] = np.arange(n_instants, dtype=np.int64) if draft.times is None else draft.times
     zone = find_zone(draft.timezone) if draft.timezone is not None else None
     if isinstance(rules.align, Exact):
-        require_even(clock, on_clock=draft.on_clock, zone=zone, n_series=1, n_filled=n_instants, by=by[0])
+        with noted(draft.troubles):
+            shown = clock[:0] if rules.uneven else clock
+            require_even(shown, on_clock=draft.on_clock, zone=zone, n_series=1, n_filled=n_instants, by=by[0])
+        return draft
+    if draft.troubles:
         return draft
     buckets = make_buckets(int(clock[0]), int(clock[-1]), rules.align.step, on_clock=draft.on_clock, zone=zone)
     refuse_sparse(n_series, buckets.n_buckets, n_series * n_instants)
-    gathered = Gathered(n_series, buckets, by)
-    gathered.add_dense(draft.values, clock)
+    filled = Gathered(n_series, buckets, by)
+    filled.add_dense(draft.values, clock)
     step = None
     if rules.complete is not None:
-        step = require_step(gathered.steps, buckets.step, by[0], on_clock=draft.on_clock)
-    draft.values, incomplete = gathered.finish(rules.complete, step)
+        step = require_step(filled.steps, buckets.step, by[0], on_clock=draft.on_clock)
+    draft.values, incomplete = filled.finish(rules.complete, step)
     draft.times = buckets.times()
     draft.count(**incomplete.account())
     return draft
