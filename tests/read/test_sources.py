@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import threading
 import zipfile
+from datetime import datetime
 
 import numpy as np
 import polars as pl
@@ -210,6 +211,22 @@ def test_sheets_of_a_workbook(tmp_path, long, capsys):
     long.write_csv(tmp_path / "x.csv")
     with refused("^Only a workbook has sheets, and this is CSV"):
         read_panel(tmp_path / "x.csv", sheet="meters")
+
+
+def test_a_workbook_of_the_old_kind(tmp_path, long):
+    xlwt = pytest.importorskip("xlwt", reason="the only writer of .xls")
+    book = xlwt.Workbook()
+    sheet, date = book.add_sheet("meters"), xlwt.easyxf(num_format_str="DD/MM/YYYY HH:MM")
+    for column, name in enumerate(long.columns):
+        sheet.write(0, column, name)
+    for n, row in enumerate(long.iter_rows(), 1):
+        for column, entry in enumerate(row):
+            sheet.write(n, column, entry, *([date] if isinstance(entry, datetime) else []))
+    book.save(str(tmp_path / "x.xls"))
+    assert (tmp_path / "x.xls").read_bytes().startswith(b"\xd0\xcf\x11\xe0")
+    panel = read_panel(tmp_path / "x.xls")
+    assert (panel.ids.tolist(), panel.times.tolist()) == (IDS, TIMES.tolist())
+    np.testing.assert_allclose(panel.values, VALUES, rtol=1e-15)
 
 
 def test_delta_reads_what_its_log_says(tmp_path, long):
