@@ -197,6 +197,62 @@ def test_a_data_array_comes_back_as_it_was(size, kind, turned, unit, channels):
     assert not set(result.coords["meter"].values) & set(array.coords["meter"].values)
 
 
+KINDS = {"float32": "float32", "int64": "float64", "Int64": "Float64", "float64": "float64"}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_every_value_column_has_its_own_type(library):
+    cells = readings(6, 4, whole=True).ravel()
+    frame = pd.DataFrame({"id": np.repeat([f"m{i}" for i in range(6)], 4), "time": list(clock(4, None, "us")) * 6})
+    for kind in KINDS:
+        frame[kind] = pd.array(cells.astype(int), dtype=kind)
+    came = {"pandas": frame, "polars": pl.from_pandas(frame), "arrow": pa.Table.from_pandas(frame)}[library]
+    released = getattr(shoal.anonymize(came, k=K, value=list(KINDS)), f"to_{library}")()
+    if library == "pandas":
+        assert released.dtypes[list(KINDS)].astype(str).to_dict() == KINDS
+    else:
+        released = pl.DataFrame(released)
+        assert [released.schema[kind] for kind in KINDS] == [pl.Float32, *[pl.Float64] * 3]
+
+
+def test_types_of_wide_frames_are_those_of_their_readings_alone():
+    wide = pd.DataFrame(readings(6, 96).astype("float32"), columns=clock(96, None, "us").astype(str))
+    wide.insert(0, "id", [f"m{i}" for i in range(6)])
+    assert set(shoal.anonymize(wide, k=K).to_pandas().dtypes[1:].astype(str)) == {"float32"}
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("layout", ["columns", "rows"])
+def test_envelopes_of_a_wide_frame_are_a_level_of_its_columns(layout, indexed):
+    frame = pd.DataFrame(
+        readings(12, 6).T.astype("float32"),
+        index=clock(6, "UTC", "ms").rename("time"),
+        columns=pd.Index([f"m{i}" for i in range(12)], name="id"),
+    )
+    frame = frame if layout == "columns" else frame.T
+    came = frame if indexed else frame.reset_index()
+    if not indexed and layout == "columns":
+        came.columns.name = "id"
+    result = shoal.anonymize(came, method=shoal.KP(k=3, p=2), suppression_limit=1.0)
+    found, long = result.to_pandas(), result.to_polars()
+    assert set(found.select_dtypes("float").dtypes.astype(str)) == {"float32"}
+    if not indexed:
+        found = found.set_index("time" if layout == "columns" else ["id", "level", "pattern"])
+    low, high = (found.xs(end, axis=1, level=-1) for end in ("low", "high"))
+    assert (low.to_numpy() <= high.to_numpy()).all()
+    names = low.columns if layout == "columns" else low.index
+    if indexed:
+        assert list(names.names) == ["id", "level", "pattern"]
+        assert found.index.equals(frame.index) if layout == "columns" else low.columns.equals(frame.columns)
+    wide = low if layout == "rows" else low.T
+    by_series = {(name, level, word): row.tolist() for (name, level, word), row in wide.iterrows()}
+    expected = {
+        (name, level, word): part["low"].to_list()
+        for (name, level, word), part in long.group_by("id", "level", "pattern", maintain_order=True)
+    }
+    assert by_series == expected
+
+
 def test_one_library_gives_the_frame_of_another():
     wide = pd.DataFrame(
         readings(5, 3).T, index=clock(3, "Europe/Bratislava", "us"), columns=[f"m{i}" for i in range(5)]

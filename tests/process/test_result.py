@@ -124,9 +124,11 @@ def test_methods_take_frames(frame, panel):
 
 
 def test_envelopes_come_with_their_patterns_and_groups_as_profiles(frame):
-    envelopes = shoal.anonymize(frame, method=KP(k=5, p=2), suppression_limit=1.0).to_pandas()
-    assert envelopes.columns.tolist() == ["id", "when", "low", "high", "level", "pattern"]
+    envelopes = shoal.anonymize(frame, method=KP(k=5, p=2), suppression_limit=1.0).to_polars()
+    assert envelopes.columns == ["id", "when", "low", "high", "level", "pattern"]
     assert (envelopes["low"] <= envelopes["high"]).all()
+    array = shoal.anonymize(frame, method=KP(k=5, p=2), suppression_limit=1.0).to_xarray()
+    assert (array.dims, array.coords["channel"].values.tolist()) == (("id", "when", "channel"), ["low", "high"])
     groups = shoal.anonymize(frame, method=ScopeAggregation(size=5, share=1.0)).to_polars()
     assert groups.columns[:4] == ["group", "when", "mean", "count"] or set(groups.columns) >= {"group", "count", "mean"}
     assert groups["count"].min() >= 5

@@ -32,7 +32,7 @@ class FrameShape:
     order
         Parts that were columns, in their order: "id", "time", "value 0", ...
     types
-        Types of "id", "time" and "value" in the words of the library.
+        Types of "id", "time" and "value" in the words of the library; "value 0", "value 1", ... where they differ.
     labels
         Of a row per series: the name of the column of each instant.
     across
@@ -60,9 +60,9 @@ class FrameShape:
     whole_ids: bool = False
     dims: tuple[str, ...] = ()
 
-    def type_of(self, part: str, library: Library) -> Any:
-        """The type of a part, where the frame came from that library."""
-        return self.types.get(part) if self.library == library else None
+    def type_of(self, part: str, library: Library, channel: int = 0) -> Any:
+        """The type of a part, where the frame came from that library; of several values each may have its own."""
+        return self.types.get(f"{part} {channel}", self.types.get(part)) if self.library == library else None
 
 
 def need(library: str, verb: str) -> Any:

@@ -27,11 +27,12 @@ DAY = np.timedelta64(1, "D")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a frame to be: its name, the part it plays and its entries."""
+    """A column of a frame to be: its name, the part it plays and its entries; of several values, which it is."""
 
     name: Any
     part: str
     entries: Any
+    channel: int = 0
 
 
 def shape_of(panel: Panel) -> FrameShape:
@@ -47,6 +48,9 @@ def shape_of(panel: Panel) -> FrameShape:
 def to_pandas(panel: Panel) -> Any:
     """A pandas frame, or a Series where one came."""
     pd, shape = need("pandas", "to_pandas"), shape_of(panel)
+    came = None if panel.origin is None else panel.origin.shape
+    if came is not None and came.layout != "long" and panel.n_channels > 1:
+        return _pandas_channels(pd, panel, came)
     ids, times = _pandas_ids(pd, panel, shape), _pandas_times(pd, panel, shape)
     if shape.layout == "long":
         columns = {column.name: column for column in _long(panel, shape)}
@@ -56,7 +60,7 @@ def to_pandas(panel: Panel) -> Any:
                 if column.part == "id"
                 else times[np.tile(np.arange(panel.n_instants), panel.n_series)]
                 if column.part == "time"
-                else _pandas_values(pd.Series(column.entries, copy=False), shape)
+                else _pandas_values(pd.Series(column.entries, copy=False), shape, column.channel)
                 if column.part == "value"
                 else column.entries
                 for name, column in columns.items()
@@ -80,6 +84,24 @@ def to_pandas(panel: Panel) -> Any:
     return frame if "id" in shape.index else _back_to_column(frame, shape.id)
 
 
+def _pandas_channels(pd: Any, panel: Panel, shape: FrameShape) -> Any:
+    """A wide frame whose columns have a second level for channels. What else is told of a series is in its index."""
+    ids, times, n = _pandas_ids(pd, panel, shape), _pandas_times(pd, panel, shape), panel.n_channels
+    static = _static(panel, shape)
+    if shape.layout == "columns":
+        beside = [np.repeat(entries, n) for entries in static.values()]
+        last = np.tile(np.array(panel.channels, dtype=object), panel.n_series)
+        columns = pd.MultiIndex.from_arrays([ids.repeat(n), *beside, last], names=[shape.across, *static, None])
+        cells = panel.values.transpose(1, 0, 2).reshape(panel.n_instants, -1)
+        frame = _pandas_values(pd.DataFrame(cells, index=times.rename(shape.time), columns=columns), shape)
+        return frame if "time" in shape.index or not shape.order else frame.reset_index()
+    across = times if shape.types.get("columns") is not None else pd.Index(_labels(panel, shape))
+    columns = pd.MultiIndex.from_product([across, panel.channels], names=[shape.across, None])
+    index = pd.MultiIndex.from_arrays([ids, *static.values()], names=[shape.id, *static]) if static else ids
+    frame = _pandas_values(pd.DataFrame(panel.values.reshape(len(ids), -1), index=index, columns=columns), shape)
+    return frame if "id" in shape.index else frame.reset_index()
+
+
 def to_polars(panel: Panel) -> pl.DataFrame:
     """A polars frame."""
     import polars as pl  # late, because `import shoal` must stay quick
@@ -87,7 +109,7 @@ def to_polars(panel: Panel) -> pl.DataFrame:
     shape = shape_of(panel)
 
     def typed(column: Column) -> Any:
-        wanted = shape.type_of(column.part, "polars")
+        wanted = shape.type_of(column.part, "polars", column.channel)
         if column.part == "time":
             return _polars_times(pl, column.entries, panel.timezone, wanted)
         series = pl.Series(values=column.entries, nan_to_null=True, strict=False)
@@ -103,7 +125,7 @@ def to_arrow(panel: Panel) -> Any:
     pa, shape = need("pyarrow", "to_arrow"), shape_of(panel)
 
     def typed(column: Column) -> Any:
-        wanted = shape.type_of(column.part, "arrow")
+        wanted = shape.type_of(column.part, "arrow", column.channel)
         if column.part == "time":
             return _arrow_times(pa, column.entries, panel.timezone, wanted)
         if column.part == "value":
@@ -135,7 +157,8 @@ def to_xarray(panel: Panel) -> Any:
     xr, shape = need("xarray", "to_xarray"), shape_of(panel)
     several = panel.values.ndim == 3
     dims = shape.dims if len(shape.dims) == panel.values.ndim else ("id", "time", "channel")[: 2 + several]
-    names = {"id": shape.id or "id", "time": shape.time or "time", "channel": (shape.values or ("channel",))[0]}
+    channel = shape.values[0] if shape.library == "xarray" and shape.values else "channel"
+    names = {"id": shape.id or "id", "time": shape.time or "time", "channel": channel}
     kind = shape.type_of("time", "xarray")
     clock = panel.times.dtype.kind == "M"
     coords: dict[Any, Any] = {
@@ -182,7 +205,7 @@ def _long(panel: Panel, shape: FrameShape) -> list[Column]:
         "id": Column(_or(shape.id, "id"), "id", np.repeat(_names(panel), n)),
         "time": Column(_or(shape.time, "time"), "time", np.tile(panel.times, panel.n_series)),
     }
-    found |= {f"value {c}": Column(_or(name, "value"), "value", cells[:, c]) for c, name in enumerate(names)}
+    found |= {f"value {c}": Column(_or(name, "value"), "value", cells[:, c], c) for c, name in enumerate(names)}
     found |= {
         f"static {name}": Column(name, "static", np.repeat(entries, n))
         for name, entries in _static(panel, shape).items()
@@ -270,9 +293,9 @@ def _is_clock(kind: Any) -> bool:
     return getattr(kind, "kind", "") == "M"
 
 
-def _pandas_values(values: Any, shape: FrameShape) -> Any:
+def _pandas_values(values: Any, shape: FrameShape, channel: int = 0) -> Any:
     """Floating types, those with NA and those of Arrow among them, come back as they were."""
-    kind = shape.type_of("value", "pandas")
+    kind = shape.type_of("value", "pandas", channel)
     if kind is None or getattr(kind, "kind", "") not in "fiu" or str(kind) == "float64":
         return values
     return values.astype(_floating(kind))

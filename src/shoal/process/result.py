@@ -235,7 +235,8 @@ class Result:
 
     `to_pandas()`, `to_polars()`, `to_arrow()`, `to_numpy()` and `to_xarray()` give the layout, the index, the names of
     columns and the types of what came in, as far as these can hold it: means of whole numbers are floating. Envelopes
-    come as columns low, high, level and pattern, groups as their profiles. Names and order are drawn once for each
+    come as columns low, high, level and pattern, in a wide pandas frame as a level of its columns; groups as their
+    profiles. Names and order are drawn once for each
     result. A release that is written has others.
 
     Parameters
@@ -421,7 +422,8 @@ class Result:
 
 def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
     """What is published as a panel: ends of envelopes and figures of groups are channels."""
-    long = replace(shape, layout="long", labels={}, as_series=False, subject=None)
+    types = {part: kind for part, kind in shape.types.items() if not part.startswith("value ")}
+    long = replace(shape, layout="long", labels={}, as_series=False, subject=None, types=types)
     if shape.layout != "long":
         long = replace(long, index=(), order=())
     names: Any = renamed.names if isinstance(renamed, Profiles) else renamed.ids
@@ -440,6 +442,8 @@ def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
     if isinstance(renamed, Envelopes):
         static = {"level": renamed.levels, "pattern": np.array(renamed.patterns, dtype=object), **renamed.sensitive}
         values, channels = renamed.values, ["low", "high"]
+        if shape.layout != "long" and shape.library == "pandas":
+            long = replace(shape, subject=None)
     else:
         static, channels = {"count": renamed.counts}, profile_columns(renamed.channels, renamed.bands)
         values = renamed.values.reshape(renamed.n_groups, renamed.n_instants, -1)

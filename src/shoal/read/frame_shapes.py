@@ -129,14 +129,12 @@ def _label(table: Table, column: Column | None) -> Any:
 
 
 def _types(source: Any, table: Table, plan: Plan) -> dict[str, Any]:
-    """Types of the parts in the words of the library; of several values only one they share."""
+    """Types of the parts in the words of the library; of series in columns only one they share."""
     columns = {"id": plan.id, "time": plan.time}
     if isinstance(table, PandasTable):
         found = {part: table.part(column.position).dtype for part, column in columns.items() if column is not None}
-        kinds = table.frame.dtypes.unique().tolist() if len(plan.values) > 64 else []
-        kinds = kinds or list(
-            {str(kind): kind for c in plan.values for kind in [table.part(c.position).dtype]}.values()
-        )
+        own, n_levels = table.frame.dtypes.tolist(), len(table.levels)
+        kinds = [own[c.position - n_levels] if c.position >= n_levels else None for c in plan.values]
         if plan.layout is Layout.LONG or plan.id is not None:
             clock = table.part(plan.time.position) if plan.time is not None else table.frame.columns
         else:
@@ -148,14 +146,16 @@ def _types(source: Any, table: Table, plan: Plan) -> dict[str, Any]:
     elif type(source).__module__.split(".")[0] == "polars":
         kinds_of = dict(zip(table.names, source.collect_schema().dtypes(), strict=True))
         found = {part: kinds_of.get(column.name) for part, column in columns.items() if column is not None}
-        kinds = list({kinds_of.get(column.name) for column in plan.values})
+        kinds = [kinds_of.get(column.name) for column in plan.values]
     elif isinstance(table, ArrowTable):
         schema = table.table.schema
         found = {part: schema.field(c.position).type for part, c in columns.items() if c is not None}
-        kinds = list({schema.field(column.position).type for column in plan.values})
+        kinds = [schema.field(column.position).type for column in plan.values]
     else:
         return {}
-    return found | ({"value": kinds[0]} if len(kinds) == 1 else {})
+    if all(kind == kinds[0] for kind in kinds):
+        return found | {"value": kinds[0]}
+    return found | ({f"value {n}": kind for n, kind in enumerate(kinds)} if plan.layout is Layout.LONG else {})
 
 
 def _is_whole(kind: Any) -> bool:
