@@ -1,27 +1,29 @@
-"""Run the notebooks of the tutorials and write down what their cells show.
+"""Run the notebooks of the tutorials in a kernel, as a reader would, and write down what their cells show.
 
-No kernel is needed: cells run in one namespace, one after another, and the last expression of a cell is shown. Figures
-become pictures, so that they are seen where no script runs. Run: python docs/notebooks.py
+Figures become pictures, so that they are seen where no script runs. Progress bars are left out once they are gone.
+Run: python docs/notebooks.py
 """
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import io
 import json
+import tempfile
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbclient import NotebookClient
+
 TUTORIALS = Path(__file__).resolve().parent / "tutorials"
+FIGURE = "application/vnd.plotly.v1+json"
 
 
 def main() -> None:
     for path in sorted(TUTORIALS.glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
-        for cell, outputs in zip(code_cells(notebook), run(notebook, pictures=True), strict=True):
-            cell["outputs"] = outputs
+        for cell, outputs in zip(code_cells(notebook), run(notebook), strict=True):
+            cell["outputs"] = [_drawn(output) for output in outputs]
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(path.name)
 
@@ -30,43 +32,43 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
-def run(notebook: dict[str, Any], *, pictures: bool = False) -> list[list[dict[str, Any]]]:
+def run(notebook: dict[str, Any]) -> list[list[dict[str, Any]]]:
     """The outputs of each code cell. An error ends it."""
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    return [_run_cell("".join(cell["source"]), namespace, pictures) for cell in code_cells(notebook)]
+    node = nbformat.reads(json.dumps(notebook), as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        client = NotebookClient(node, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client.execute()
+    return [_tidied(cell["outputs"]) for cell in code_cells(node)]
 
 
-def _run_cell(source: str, namespace: dict[str, Any], pictures: bool) -> list[dict[str, Any]]:
-    tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(tree, "cell", "exec"), namespace)
-        shown = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
-    outputs = []
-    if printed.getvalue():
-        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
-    if shown is not None:
-        content = {
-            "output_type": "execute_result",
-            "execution_count": None,
-            "metadata": {},
-            "data": _data(shown, pictures),
-        }
-        outputs.append(content)
-    return outputs
+def _tidied(outputs: list[Any]) -> list[dict[str, Any]]:
+    """What is printed in one piece; what is shown without the number of the cell."""
+    found: list[dict[str, Any]] = []
+    for output in outputs:
+        if output["output_type"] == "stream":
+            if found and found[-1]["output_type"] == "stream":
+                output["text"] = "".join(found.pop()["text"]) + output["text"]
+            found.append({"output_type": "stream", "name": "stdout", "text": _lines(output["text"])})
+        elif FIGURE in output["data"]:
+            data = {"text/plain": ["a figure"], FIGURE: output["data"][FIGURE]}
+            found.append({"output_type": "display_data", "metadata": {}, "data": data})
+        elif any(output["data"].get(kind) for kind in ("text/html", "text/markdown")) or "execution_count" in output:
+            data = {kind: _lines(text) for kind, text in output["data"].items() if kind in ("text/plain", "text/html")}
+            kind = output["output_type"]
+            number = {"execution_count": None} if kind == "execute_result" else {}
+            found.append({"output_type": kind, **number, "metadata": {}, "data": data})
+    return found
 
 
-def _data(shown: Any, pictures: bool) -> dict[str, Any]:
-    if hasattr(shown, "to_image"):
-        data: dict[str, Any] = {"text/plain": ["a figure"]}
-        if pictures:
-            data["image/png"] = b64encode(shown.to_image("png", width=1000, height=380)).decode()
-        return data
-    data = {"text/plain": _lines(repr(shown))}
-    if hasattr(shown, "_repr_html_"):
-        data["text/html"] = _lines(shown._repr_html_())
-    return data
+def _drawn(output: dict[str, Any]) -> dict[str, Any]:
+    """A figure as a picture."""
+    if FIGURE not in output.get("data", {}):
+        return output
+    from plotly.io import from_json
+
+    image = from_json(json.dumps(output["data"].pop(FIGURE))).to_image("png", width=1000, height=380)
+    output["data"]["image/png"] = b64encode(image).decode()
+    return output
 
 
 def _lines(text: str) -> list[str]:
