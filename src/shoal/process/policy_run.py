@@ -30,7 +30,7 @@ from shoal.read.locations import is_address
 from shoal.read.sources import open_table
 from shoal.release import ReleaseOptions
 from shoal.release.agreement import Agreement
-from shoal.release.certificate import PUBLISHERS_WORDS
+from shoal.release.certificate import PUBLISHERS_WORDS, ApprovalPart
 
 NOT_SHOWN = (
     "Other points that were tried are not listed: this release withholds readings or series, and their figures would "
@@ -64,6 +64,7 @@ def run_policy(
     base: Path = Path(),
     steps: Watcher = silent,
     insecure_seed: int | None = None,
+    approval: ApprovalPart | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Read, search, confirm, publish. Raises NothingMeetsBothError, and writes nothing, when no point does.
@@ -78,10 +79,13 @@ def run_policy(
         Who wants to know how far it is.
     insecure_seed
         Repeatable pseudonyms, for tests only.
+    approval
+        Who approved it; needed where the policy has `release: {review: required}`.
     stop
         Asked before every point that is tried but the first: true ends the search, which then concludes from what was
         tried. Certificate and report say that a person stopped it.
     """
+    refuse_unapproved(policy, approval)
     task = task_of(policy)
     refuse_no_data(policy)
     agreement = agreement_of(policy.release)
@@ -94,7 +98,7 @@ def run_policy(
     steps.start("reading")
     with panel_of(policy, base) as panel:
         tell(steps, panel)
-        return _search_and_publish(task, panel, to, base, agreement, steps, insecure_seed, stop)
+        return _search_and_publish(task, panel, to, base, agreement, steps, insecure_seed, stop, approval)
 
 
 @contextmanager
@@ -104,6 +108,16 @@ def panel_of(policy: Policy, base: Path) -> Iterator[Panel | PanelShards]:
     with panel_on(policy.engine, source, policy.settings) as panel:
         refuse_roles(policy, panel.roles, source)
         yield panel
+
+
+def refuse_unapproved(policy: Policy, approval: ApprovalPart | None) -> None:
+    """Raise where the policy wants an officer's approval and there is none."""
+    if policy.release.review == "required" and approval is None:
+        raise GuaranteeNotMetError(
+            "The policy wants an officer to approve the decision sheet first (release.review: required), and nobody "
+            "has. Open it in the studio: Review sends the sheet, and Release writes what was approved. Nothing was "
+            "written."
+        )
 
 
 def refuse_no_data(policy: Policy) -> None:
@@ -121,6 +135,7 @@ def _search_and_publish(
     steps: Watcher,
     insecure_seed: int | None,
     stop: Callable[[], bool],
+    approval: ApprovalPart | None,
 ) -> Outcome:
     task = task.on(panel)
     release, require = task.policy.release, task.policy.require
@@ -152,6 +167,7 @@ def _search_and_publish(
         risk_limit=require.risk.at_most,
         suppression_limit=require.suppression.at_most,
         agreement=agreement,
+        approval=approval,
         **{name: getattr(task.policy, name) for name in PUBLISHERS_WORDS},
     )
     steps.start("checking and writing")

@@ -180,6 +180,18 @@ class AgreementPart(_Part):
     expires: dt.date
 
 
+class ApprovalPart(_Part):
+    """Who approved the release before it was written, and the day; the publisher's word, as its title is."""
+
+    by: str
+    on: dt.date
+    reason: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_no_reason(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if value}
+
+
 class Certificate(_Part):
     """The content of `release.json`."""
 
@@ -205,13 +217,14 @@ class Certificate(_Part):
     publisher: str = ""
     purpose: str = ""
     date: dt.date | None = None
+    approval: ApprovalPart | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, an agreement, and what it is called; without
-        # any, earlier certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement", *PUBLISHERS_WORDS)
+        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, and who
+        # approved it; without any, earlier certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement", "approval", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:

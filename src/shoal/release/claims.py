@@ -108,7 +108,7 @@ def unchecked_parts(certificate: Certificate) -> tuple[str, ...]:
     """What the publisher says in words and figures that nothing in the folder confirms."""
     figures = {"utility": certificate.utility, "risk": certificate.risk, "figures": certificate.figures}
     texts = [name for name in ("report.html", AGREEMENT_FILE) if name in certificate.files]
-    called = [name for name in PUBLISHERS_WORDS if getattr(certificate, name)]
+    called = [name for name in (*PUBLISHERS_WORDS, "approval") if getattr(certificate, name)]
     return (*called, "method", "input", "versions", *(name for name, part in figures.items() if part), *texts)
 
 

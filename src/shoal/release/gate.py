@@ -189,7 +189,7 @@ def release_candidate(
             note = JOINABLE_COPIES if draft.pseudonyms == "keyed" else ""
             more = {"files": draft.files | {text.name: cert.digest_file(text)}, "pseudonyms_note": note}
             draft = draft.model_copy(update={"agreement": part, **more})
-        called = {name: getattr(options, name) for name in cert.PUBLISHERS_WORDS}
+        called = {name: getattr(options, name) for name in (*cert.PUBLISHERS_WORDS, "approval")}
         draft = draft.model_copy(update={name: word for name, word in called.items() if word is not None})
         final = write_certificate(draft, folder, page)
         # What was meant to be written was checked above; this checks what was written.

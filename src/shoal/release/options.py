@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from shoal.errors import ParameterError
 from shoal.model import Guarantee
 from shoal.release.agreement import Agreement
+from shoal.release.certificate import ApprovalPart
 from shoal.release.files import FileFormat
 from shoal.release.lint import check_accepted
 from shoal.release.shapes import AsShape
@@ -55,6 +56,8 @@ class ReleaseOptions:
         text each; anyone who has the release reads them.
     date
         The day it is published. None by default, so that the same data give the same bytes.
+    approval
+        Who approved it, and when.
     """
 
     require: Sequence[Guarantee] = ()
@@ -72,6 +75,7 @@ class ReleaseOptions:
     publisher: str | None = None
     purpose: str | None = None
     date: dt.date | None = None
+    approval: ApprovalPart | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ("parquet", "csv"):

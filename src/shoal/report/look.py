@@ -31,6 +31,11 @@ def render_look(look: Mapping[str, Any], source: str | None) -> str:
     return template("look.html.j2").render(_facts(look), source=source or "a table")
 
 
+def look_parts(look: Mapping[str, Any]) -> dict[str, Any]:
+    """Its tables and pictures one by one, for a page that has a place for each."""
+    return _facts(look)
+
+
 def notebook_look(look: Mapping[str, Any]) -> str:
     """Its tables and pictures without a page around them, for a notebook."""
     return f'<div style="max-width: 46rem">{template("look_cell.html.j2").render(_facts(look))}</div>'

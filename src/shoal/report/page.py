@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
 
 from shoal.model.sentence import said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
@@ -54,6 +55,11 @@ def render(certificate: Mapping[str, Any], audience: Audience = "public") -> str
         # Figures never get this far, but another version of the plotting script might.
         page = template("page.html.j2").render(facts, script="")
     return page
+
+
+def render_sheet(certificate: Mapping[str, Any]) -> Markup:
+    """The decision sheet alone, for a page that brings the style; figures of the certificate, nothing else."""
+    return Markup(template("sheet.html.j2").render(_facts(certificate, "public"), alone=True))
 
 
 @cache
@@ -215,7 +221,7 @@ def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, s
     """The figures of the certificate, for whoever compares them with `release.json`."""
     method, counts = mapping(certificate.get("method")), mapping(certificate.get("counts"))
     source = mapping(certificate.get("input"))
-    names = ("title", "publisher", "purpose", "date", "shoal", "format", "form", "pseudonyms", "seal")
+    names = ("title", "publisher", "purpose", "date", "approval", "shoal", "format", "form", "pseudonyms", "seal")
     head = {key: certificate[key] for key in names if key in certificate}
     files = []
     for name, found in list(mapping(certificate.get("files")).items())[:MOST_ROWS]:

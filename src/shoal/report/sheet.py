@@ -63,6 +63,7 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
         "may": _first(conclusions("may", facts)),
         "may_not": _first(conclusions("may not", facts)),
         "tell": _first(said(TELL, facts)),
+        "approval": _approval(facts),
         "certificate": words.clipped(facts.certificate.get("seal") or "", 16),
         "shoal": words.clipped(facts.certificate.get("shoal") or "", 20),
     }
@@ -88,6 +89,12 @@ def _done(facts: Facts) -> list[str]:
 def _line(facts: Facts, name: str) -> str:
     found = facts.certificate.get(name)
     return words.clipped(found, 200) if isinstance(found, str) else ""
+
+
+def _approval(facts: Facts) -> str:
+    """Who approved it and when, in a line."""
+    found = mapping(facts.certificate.get("approval"))
+    return words.clipped(", ".join(str(found[name]) for name in ("by", "on") if found.get(name)), 120)
 
 
 def _neutral_title(facts: Facts) -> str:

@@ -241,6 +241,9 @@ class ReleasePart(Part):
     expires: dt.date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
     contact: str | None = Field(default=None, description="agreement: whom the recipient tells when something fails.")
     closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, how often.")
+    review: Literal["none", "required"] = Field(
+        default="none", description="required: an officer must approve the decision sheet in the studio first."
+    )
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ReleasePart:
