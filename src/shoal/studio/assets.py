@@ -14,6 +14,11 @@ _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _HOMES = {
     "studio.css": ("shoal.studio", "static/studio.css", _STYLE),
     "label.js": ("shoal.studio", "static/label.js", _SCRIPT),
+    "explore.css": ("shoal.studio", "static/explore.css", _STYLE),
+    "explore-points.js": ("shoal.studio", "static/explore-points.js", _SCRIPT),
+    "explore-plot.js": ("shoal.studio", "static/explore-plot.js", _SCRIPT),
+    "explore-curves.js": ("shoal.studio", "static/explore-curves.js", _SCRIPT),
+    "explore.js": ("shoal.studio", "static/explore.js", _SCRIPT),
     "plotly.min.js": ("plotly", "package_data/plotly.min.js", _SCRIPT),
 }
 
