@@ -50,6 +50,45 @@ class Person:
         page = self.done(self.post("/tasks", form))
         assert page == f"/tasks/{name}", page
 
+    def make_draft(self, table="days.csv", **more):
+        """A draft whose purpose is saved: one method, one point, no limit in its way. Gives its name."""
+        answer = self.post(f"/tables/{table}", more.pop("reading", {}))
+        assert answer.status_code == 303, answer.text
+        draft = answer.headers["location"].split("/")[2]
+        form = {
+            "method": "microaggregation",
+            "microaggregation:k": str(more.pop("k", 4)),
+            "knows": "known-points",
+            "held:known-points": "2",
+            "risk": "100",
+            "ledger": "yes",
+        } | more
+        saved = self.post(f"/drafts/{draft}/purpose", {name: text for name, text in form.items() if text})
+        assert saved.status_code == 303, saved.text
+        return draft
+
+    def explore(self, draft):
+        """Wait until everything was tried; gives the points."""
+        for _ in range(1200):
+            found = self.get(f"/drafts/{draft}/explore/points").json()
+            if found["state"] != "running":
+                return found["points"]
+            time.sleep(0.05)
+        raise AssertionError("the search did not end")
+
+    def choose(self, table="days.csv", *, number=0, **more):
+        """A draft with a chosen point; gives its name."""
+        draft = self.make_draft(table, **more)
+        assert self.explore(draft), self.get(f"/drafts/{draft}/explore").text
+        chosen = self.post(f"/drafts/{draft}/explore/choice", {"number": str(number)})
+        assert chosen.headers.get("location") == f"/drafts/{draft}/review", chosen.text
+        return draft
+
+    def release(self, table="days.csv", *, alike="refuse", **more):
+        """Release a table by a draft of its own: gives the page the job leads to, or its refusal."""
+        draft = self.choose(table, **more)
+        return self.done(self.post(f"/drafts/{draft}/release", {"alike": alike}))
+
     def make_link(self, task, analyst, days=7):
         """The path of a new link."""
         page = self.post(f"/tasks/{task}/links", {"analyst": analyst, "days": str(days)}).text

@@ -21,7 +21,7 @@ from studio.conftest import open_link, person
 
 EXAMPLES = 5 if SOAK else 1
 """For each operation, right and wrong, about something and about nothing, and each of the three who send them."""
-EXISTING = {"task": "lunch", "table": "days.csv", "release": "out", "link": 2}
+EXISTING = {"task": "lunch", "table": "days.csv", "release": "days", "draft": "days", "link": 2}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def place(tmp_path_factory):
     publisher.get(f"/enter/{studio.key}")
     publisher.csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', publisher.get("/").text)[1]
     publisher.make_task("lunch", pairs=10, k=2)
-    publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "2"}))
+    publisher.release(k=2)
     analyst = open_link(studio, publisher.make_link("lunch", "anna"))
     publisher.make_link("lunch", "ben")  # to be revoked
     yield studio, {"publisher": headers_of(publisher), "analyst": headers_of(analyst), "nobody": {}}
@@ -103,7 +103,7 @@ def status_of(case, headers, existing):
 def test_the_description_is_for_the_publisher_and_names_every_form(place):
     studio, headers = place
     found = person(studio).get("/openapi.json", headers=headers["publisher"]).json()
-    assert {"/label/api/answer", "/tasks", "/releases", "/tables", "/login"} <= set(found["paths"])
+    assert {"/label/api/answer", "/tasks", "/drafts/{draft}/release", "/tables", "/login"} <= set(found["paths"])
     assert person(studio).get("/openapi.json", headers=headers["analyst"]).status_code == 303
     assert person(studio).get("/openapi.json").status_code == 303
 
@@ -119,8 +119,8 @@ def test_whatever_is_sent_there_is_no_server_error(place, who):
     if who == "publisher":
         assert {200, 303, 400, 404, 422} <= set().union(*found.values())
         # What was started in the background did not fail inside either.
-        assert studio.jobs._jobs
-        assert not [job for job in studio.jobs._jobs.values() if "internal error" in job.message]
+        assert studio.jobs.listed()
+        assert not [job for job in studio.jobs.listed() if "internal error" in job.message]
     elif who == "analyst":
         assert found["GET /label"] == {200}
         assert found["GET /"] == {303}

@@ -1,13 +1,16 @@
 """The publisher's pages: what they do, what they say when it does not work."""
 
-import json
+import re
+import shutil
 import threading
 
 import pytest
 
-from shoal import verify
 from shoal.labels import Label, Labels, load_labels, store_asked, store_labels
-from shoal.studio.jobs import MOST_WAITING, Jobs
+from shoal.studio import jobs
+from shoal.studio.app import build
+from shoal.studio.context import Settings, Studio
+from shoal.studio.jobs import MOST_WAITING
 from studio.conftest import open_link
 
 
@@ -32,12 +35,21 @@ def test_the_start_page_lists_tables_tasks_and_releases(publisher, task):
     assert '<a href="/tables/days.csv">days.csv</a>' in page
     assert '<a href="/tasks/lunch">lunch</a>' in page
     assert "A release is written only if its guarantee checks" in page
+    places = [page.index(f'id="{part}"') for part in ("tables", "drafts", "releases", "tasks")]
+    assert places == sorted(places)
+
+
+def test_a_new_task_is_about_the_table_it_was_asked_for_from(publisher, project):
+    shutil.copy(project.table("days.csv"), project.folder / "data" / "older.csv")
+    page = publisher.get("/tables/older.csv").text
+    address = re.search(r'href="(/tasks/new[^"]*)"', page)[1]
+    assert '<option value="older.csv" selected>' in publisher.get(address).text
 
 
 def test_a_task_says_what_it_promises_and_how_far_analysts_are(publisher, analyst, task):
     analyst.send("/label/api/answer", {"position": 0, "answer": "similar"})
     page = publisher.get(f"/tasks/{task}").text
-    assert "Each curve is the mean of the series of at least 4 people." in page
+    assert "Each curve is the mean of the series of at least 4 subjects." in page
     assert "1 of 20" in page
     assert "no pair was decided by two analysts" in page
 
@@ -80,25 +92,13 @@ def test_what_is_not_there_is_said_to_be_not_there(publisher, task):
         assert publisher.get(path).status_code == 404
     for path in ("/tasks/none/curve", "/tasks/none/learn", f"/tasks/{task}/links/99/revoke"):
         assert publisher.post(path).status_code == 404
-    assert publisher.post("/tables/none.csv/reading", {"id": "a"}).status_code == 404
+    assert publisher.post("/tables/none.csv", {"id": "a"}).status_code == 404
     assert publisher.post("/tasks", {"name": "a", "table": "none.csv"}).status_code == 400
-    assert publisher.post("/releases", {"name": "a", "table": "none.csv"}).status_code == 400
-    refused = publisher.post("/releases", {"name": "a", "table": "days.csv", "metric": "none.linear"})
+    for path in ("table", "purpose", "review", "release", "policy.yaml"):
+        assert publisher.get(f"/drafts/none/{path}").status_code == 404
+    assert publisher.post("/drafts/none/release").status_code == 404
+    refused = publisher.post(f"/tasks/{task}/draft", {"metric": "linear"})
     assert (refused.status_code, "The project has no such metric" in refused.text) == (400, True)
-
-
-def test_how_a_table_is_read_is_said_once_and_holds_everywhere(publisher, project):
-    table = "meter,at,kwh\n" + "".join(f"m{i},{t},{i + t / 10}\n" for i in range(8) for t in range(4))
-    (project.folder / "data" / "meters.csv").write_text(table)
-    page = publisher.get("/tables/meters.csv").text
-    assert "The table cannot be read yet" in page
-    form = {"id": "meter", "time": "at", "value": "kwh", "missing": " "}
-    assert publisher.post("/tables/meters.csv/reading", form).headers["location"] == "/tables/meters.csv"
-    assert project.reading("meters.csv") == {"id": "meter", "time": "at", "value": "kwh"}
-    page = publisher.get("/tables/meters.csv").text
-    assert "<dt>series</dt><dd>8</dd>" in page
-    assert 'value="meter"' in page
-    publisher.make_task("meters", table="meters.csv", k=2, pairs=3)
 
 
 class TestLearning:
@@ -167,113 +167,92 @@ class TestLearning:
         assert "generic" in publisher.get(f"/tasks/{task}/compare").text
 
 
-class TestReleases:
-    def test_a_release_holds_and_says_where_it_is(self, publisher, project):
-        form = {"name": "out", "table": "days.csv", "k": "4", "metric": "generic"}
-        assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
-        page = publisher.get("/releases/out").text
-        assert "Holds, checked on the published data just now: k-anonymity, measured 4, required 4" in page
-        assert f"shoal verify {project.folder / 'releases' / 'out'}" in page
-        assert not verify(project.folder / "releases" / "out").findings
-        again = publisher.post("/releases", form)
-        assert (again.status_code, "The project has a release out" in again.text) == (400, True)
-
-    def test_a_release_keeps_what_the_form_says(self, publisher, project):
-        form = {"name": "out", "table": "days.csv", "k": "4", "metric": "generic", "keep": "total, shape=2"}
-        wrong = publisher.post("/releases", form | {"keep": "totals"})
-        assert (wrong.status_code, "none of the interests" in wrong.text) == (400, True)
-        assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
-        certificate = json.loads((project.folder / "releases" / "out" / "release.json").read_text())
-        assert certificate["method"]["parameters"]["features"] == "keep:total,shape=2"
-
-    def test_a_release_by_a_learned_metric_names_it_in_its_certificate(self, publisher, project, labelled):
-        publisher.done(publisher.post(f"/tasks/{labelled}/learn", {"metric": "linear"}))
-        form = {"name": "out", "table": "days.csv", "k": "2", "metric": f"{labelled}.linear"}
-        assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
-        certificate = json.loads((project.folder / "releases" / "out" / "release.json").read_text())
-        digest = project.metrics(labelled)["linear"].digest()
-        assert certificate["method"]["parameters"]["features"]["sha256"] == digest
-        assert "Grouped by a learned linear metric" in publisher.get("/releases/out").text
-
-    def test_a_release_that_was_changed_is_shown_as_what_it_is(self, publisher, project):
-        publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
-        path = project.folder / "releases" / "out" / "data.parquet"
-        path.write_bytes(path.read_bytes() + b"x")
-        page = publisher.get("/releases/out").text
-        assert "Does not hold" in page
-        assert "Do not pass this folder on." in page
-
-    def test_what_the_gate_refuses_is_a_clear_page_and_no_folder(self, publisher, project, monkeypatch):
-        from shoal.errors import GuaranteeNotMetError
-        from shoal.studio import releases
-
-        def refuse(candidate, target, **more):
-            raise GuaranteeNotMetError("k-anonymity does not hold: measured 1, required 4. Nothing was written.")
-
-        monkeypatch.setattr(releases, "publish", refuse)
-        page = publisher.done(publisher.post("/releases", {"name": "out", "table": "days.csv", "k": "4"}))
-        assert page.status_code == 409
-        assert "Refused" in page.text
-        assert "measured 1, required 4" in page.text
-        assert project.releases() == []
-
-    def test_a_second_release_of_the_same_people_in_other_groups_is_refused(self, publisher, project):
-        form = {"name": "first", "table": "days.csv", "k": "4"}
-        assert publisher.done(publisher.post("/releases", form)) == "/releases/first"
-        other = {"name": "second", "table": "days.csv", "k": "7"}
-        page = publisher.done(publisher.post("/releases", other))
-        assert page.status_code == 409
-        assert "Together with 1 earlier release(s) of the same subjects" in page.text
-        assert project.releases() == ["first"]
-        assert publisher.done(publisher.post("/releases", other | {"ledger": "skip"})) == "/releases/second"
-
-    def test_a_side_channel_stops_a_release_until_it_is_accepted_by_name(self, publisher, project):
-        table = (project.folder / "data" / "days.csv").read_text()
-        (project.folder / "data" / "late.csv").write_text(table.replace(":00.000000", ":07.000000"))
-        form = {"name": "out", "table": "late.csv", "k": "4"}
-        page = publisher.done(publisher.post("/releases", form))
-        assert page.status_code == 409
-        assert "timestamp-phase" in page.text
-        form |= {"accept": "timestamp-phase, file-metadata"}
-        assert publisher.done(publisher.post("/releases", form)) == "/releases/out"
-        assert "timestamp-phase" in (project.folder / "releases" / "out" / "release.json").read_text()
-
-
 class TestJobs:
-    def test_a_page_of_a_job_reloads_itself_until_it_has_ended(self, studio, publisher):
+    @pytest.fixture
+    def work(self, monkeypatch):
+        """A kind of work that counts fish until it is told to go on."""
         go = threading.Event()
 
-        def work(progress):
+        def count(studio, arguments, progress):
             progress.start("counting fish")
             progress.advance(3, 7)
-            go.wait(60)
+            while not go.wait(0.01):
+                progress.advance(3, 7)
             return "/tasks/new"
 
-        name = studio.jobs.start("Waiting", work, back="/")
-        queued = studio.jobs.start("Next", lambda progress: "/", back="/")
+        monkeypatch.setitem(jobs._KINDS, "fish", count)
+        return go
+
+    def test_a_page_of_a_job_reloads_itself_until_it_has_ended(self, studio, publisher, work):
+        name = studio.jobs.start("Waiting", "fish", {}, back="/")
+        queued = studio.jobs.start("Next", "fish", {"again": 1}, back="/")
         while "counting fish: 3 of 7" not in (page := publisher.get(f"/jobs/{name}").text):
             pass
         assert '<meta http-equiv="refresh" content="2">' in page
         assert "Waiting for other jobs to end." in publisher.get(f"/jobs/{queued}").text
         assert "Under way" in publisher.get("/").text
-        go.set()
+        listed = publisher.get("/jobs").text
+        assert '<progress max="7" value="3"' in listed
+        assert "Next" in listed
+        work.set()
         while (answer := publisher.get(f"/jobs/{name}")).status_code == 200:
             pass
         assert answer.headers["location"] == "/tasks/new"
 
-    def test_only_so_many_wait(self, studio, publisher):
-        go = threading.Event()
+    def test_a_job_can_be_stopped_and_begun_again(self, studio, publisher, work):
+        name = studio.jobs.start("Counting", "fish", {}, back="/")
+        queued = studio.jobs.start("Next", "fish", {"again": 1}, back="/")
+        while studio.jobs.find(name).status != "running":
+            pass
+        for job in (name, queued):
+            assert publisher.post(f"/jobs/{job}/stop").status_code == 303
+            while not studio.jobs.find(job).ended:
+                pass
+            assert "It was stopped" in publisher.get(f"/jobs/{job}").text or job == queued
+        work.set()
+        again = publisher.post(f"/jobs/{name}/again").headers["location"].rpartition("/")[2]
+        while not (found := studio.jobs.find(again)).ended:
+            pass
+        assert (found.status, found.kind) == ("done", "fish")
+
+    def test_the_same_work_is_not_begun_twice(self, studio, work):
+        first = studio.jobs.start("Counting", "fish", {"pond": 1}, back="/")
+        assert studio.jobs.start("Counting", "fish", {"pond": 1}, back="/") == first
+        assert studio.jobs.start("Counting", "fish", {"pond": 2}, back="/") != first
+        work.set()
+
+    def test_only_so_many_wait(self, studio, publisher, work):
         for i in range(MOST_WAITING):
-            studio.jobs.start(f"job {i}", lambda progress: str(go.wait(60)), back="/")
+            studio.jobs.start(f"job {i}", "fish", {"pond": i}, back="/")
         refused = publisher.post("/tasks", {"name": "one-more", "table": "days.csv"})
         assert refused.status_code == 400
         assert f"{MOST_WAITING} jobs are waiting" in refused.text
-        go.set()
+        work.set()
 
-    def test_what_waits_when_the_studio_stops_is_dropped(self):
-        jobs, go = Jobs(), threading.Event()
-        jobs.start("first", lambda progress: str(go.wait(60)), back="/")
-        later = jobs.start("second", lambda progress: "/", back="/")
-        jobs.close()
-        go.set()
-        assert jobs.find(later).status == "waiting"
+    def test_what_had_not_ended_goes_on_in_the_next_studio(self, project, clock, work):
+        first = Studio(project, Settings(), clock=clock)
+        running, waiting = (first.jobs.start("Counting", "fish", {"pond": i}, back="/") for i in range(2))
+        while first.jobs.find(running).status != "running":
+            pass
+        first.jobs.close()
+        work.set()
+        second = Studio(project, Settings(), clock=clock)
+        build(second)
+        while not all(second.jobs.find(job).status == "done" for job in (running, waiting)):
+            pass
+        second.jobs.close()
+
+    def test_work_that_ends_the_studio_is_not_begun_for_ever(self, project, clock, work):
+        work.set()
+        with project.store.writing() as connection:
+            connection.execute(
+                "insert into jobs (job, title, kind, arguments, back, status, starts, at) "
+                "values ('0123456789abcdef', 'Deadly', 'fish', '{}', '/', 'running', ?, 0)",
+                (jobs.MOST_STARTS,),
+            )
+        studio = Studio(project, Settings(), clock=clock)
+        build(studio)
+        while not (found := studio.jobs.find("0123456789abcdef")).ended:
+            pass
+        assert found.status == "failed"
+        studio.jobs.close()

@@ -74,15 +74,18 @@ def test_no_answer_of_the_studio_holds_a_raw_value_or_identifier(studio, publish
     one.done(one.post("/tasks/task/learn", {"metric": "linear"}))
     one.done(one.post("/tasks/task/compare", window))
     one.done(one.post("/tasks/task/compare", window | {"interest": "segment"}))
-    one.done(one.post("/releases", {"name": "out", "table": "raw.csv", "k": "3", "metric": "task.linear"}))
-    one.done(one.post("/releases", {"name": "no", "table": "raw.csv", "k": "300"}))
-    one.post("/tables/raw.csv/reading", {"value": "diagnosis"})
+    metric = str(studio.project.metric_path("task", "linear").resolve())
+    one.release("raw.csv", k=3, metric=metric, review="yes")
+    one.make_draft("raw.csv", k=300)
+    one.post("/tables/raw.csv", {"value": "diagnosis"})
     one.get("/tables/raw.csv")
     one.done(one.post("/tasks", {"name": "wrong", "table": "raw.csv"}))
     names = {
         "task": "task",
         "table": "raw.csv",
-        "release": "out",
+        "release": "raw",
+        "draft": "raw",
+        "number": "0",
         "job": "0" * 16,
         "link": "1",
         "key": "k",

@@ -14,7 +14,15 @@ OPEN = {"/login", "/enter/{key}", "/open/{token}", "/static/{version}/{name}"}
 
 def every_route():
     """Path and method of every route, with names that exist filled in."""
-    names = {"task": "lunch", "table": "days.csv", "release": "none", "job": "0" * 16, "link": "1"}
+    names = {
+        "task": "lunch",
+        "table": "days.csv",
+        "release": "none",
+        "job": "0" * 16,
+        "link": "1",
+        "draft": "d",
+        "number": "0",
+    }
     for route in (route for room in ROOMS for route in room.router.routes):
         for method in route.methods:
             yield (

@@ -5,10 +5,8 @@ import pytest
 
 from shoal import Microaggregation
 from shoal.ledger.file import read_ledger
-from shoal.studio import releases
+from shoal.process import policy_run
 from shoal.studio.project import Project
-
-FORM = {"name": "out", "table": "days.csv", "k": "2"}
 
 
 @pytest.fixture
@@ -28,13 +26,13 @@ def noon(studio, publisher):
 @pytest.fixture
 def published(monkeypatch):
     """The candidates that came to the gate."""
-    found, publish = [], releases.publish
+    found, publish = [], policy_run.publish
 
     def watched(candidate, *place, **how):
         found.append(candidate)
         return publish(candidate, *place, **how)
 
-    monkeypatch.setattr(releases, "publish", watched)
+    monkeypatch.setattr(policy_run, "publish", watched)
     return found
 
 
@@ -46,19 +44,20 @@ def crowds(task, panel, released):
     return [both.count(pair) for pair in both]
 
 
-@pytest.mark.parametrize("metric", ["generic", "noon.linear"])
+@pytest.mark.parametrize("metric", ["generic", "linear"])
 def test_task_and_release_leave_crowds_of_k(publisher, project, noon, published, metric):
     if metric != "generic":
         assert publisher.done(publisher.post("/tasks/noon/learn", {"metric": "linear"})) == "/tasks/noon#metrics"
-    assert publisher.done(publisher.post("/releases", FORM | {"metric": metric})) == "/releases/out"
+    learned = str(project.metric_path("noon", "linear").resolve()) if metric != "generic" else ""
+    assert publisher.release(k=2, metric=learned) == "/drafts/days/release"
     assert min(crowds(noon, project.panel("days.csv"), published[0].values)) >= 2
     assert [entry.form for entry in read_ledger(project.ledger)] == ["label task", "values"]
 
 
 def test_the_ledger_refuses_what_crosses_the_groups_shown_and_cannot_be_skipped(publisher, project, noon, monkeypatch):
-    skipped = publisher.done(publisher.post("/releases", FORM | {"ledger": "skip"}))
-    assert (skipped.status_code, "Analysts were shown means of people in days.csv" in skipped.text) == (400, True)
-    monkeypatch.setattr(Project, "shown_groups", lambda *_: [])  # should the studio forget
-    page = publisher.done(publisher.post("/releases", FORM | {"k": "3"}))
+    skipped = publisher.release(k=2, ledger="")
+    assert (skipped.status_code, "Analysts were shown means of subjects in days.csv" in skipped.text) == (400, True)
+    monkeypatch.setattr(Project, "shown_groups", lambda *_: {})  # should the studio forget
+    page = publisher.release(k=3)
     assert (page.status_code, "Together with 1 earlier release(s)" in page.text) == (409, True)
     assert project.releases() == []

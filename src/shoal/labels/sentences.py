@@ -16,9 +16,9 @@ def _counts(task: LabelTask) -> str | None:
 # What the curves are, to whoever looks at them.
 CURVES = (
     Said(
-        "means over people",
+        "means over subjects",
         lambda t: _counts(t) == "subjects",
-        lambda t: f"Each curve is the mean of the series of at least {t.guarantee['measured']} people.",
+        lambda t: f"Each curve is the mean of the series of at least {t.guarantee['measured']} subjects.",
     ),
     Said(
         # Where no subjects are named, several of the series may be one person's.
@@ -43,7 +43,7 @@ PAIRS = (
     ),
 )
 
-# What to mind about the next release of the same people.
+# What to mind about the next release of the same subjects.
 NEXT_RELEASE = (
     Said(
         "within those shown",

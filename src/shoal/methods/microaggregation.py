@@ -178,7 +178,8 @@ class Microaggregation(Method):
             # Read once: what the recipe names is then what was used, whatever happens to the file.
             object.__setattr__(self, "features", features)
         if isinstance(self.within, str) and self.within.endswith(SHOWN_SUFFIX):
-            object.__setattr__(self, "within", ShownGroups.load(self.within))
+            shown = tuple(ShownGroups.load(path.strip()) for path in self.within.split(","))
+            object.__setattr__(self, "within", shown if len(shown) > 1 else shown[0])
         listed = self.attributes.split(",") if isinstance(self.attributes, str) else self.attributes
         object.__setattr__(self, "attributes", tuple(name.strip() for name in listed if name.strip()))
         if self.attributes and (self.merge_small or self.form == "profiles"):

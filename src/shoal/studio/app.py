@@ -14,13 +14,30 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from shoal.errors import GuaranteeNotMetError, ShoalError
-from shoal.studio import assets, home, label, login, metrics, releases, tables, tasks
+from shoal.studio import (
+    assets,
+    home,
+    job_list,
+    label,
+    login,
+    metrics,
+    purpose_step,
+    release_step,
+    review_step,
+    table_step,
+    tables,
+    tasks,
+)
 from shoal.studio.context import LogInNeeded, Studio
 from shoal.studio.limits import BodyLimit
 from shoal.studio.pages import plain_page
 from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
 
-ROOMS = (assets, login, label, home, tables, tasks, metrics, releases)
+ROOMS = (
+    *(assets, login, label, home, job_list),
+    *(tables, table_step, purpose_step, review_step, release_step),
+    *(tasks, metrics),
+)
 API = "/label/api/"
 NOT_SHOWN = "This task cannot be shown at the moment. Ask whoever sent you the link."
 FAILED = "What had been saved is still there. The place of the failure is logged, nothing else of it."
@@ -80,6 +97,7 @@ def pages(studio: Studio) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(ShoalError, _shoal_error)
     app.add_exception_handler(Exception, _failed)
+    studio.jobs.resume()
     return app
 
 
@@ -139,8 +157,8 @@ def _is_api(request: Request) -> bool:
 
 
 def _back(request: Request) -> str:
-    """Where to go on from an error: the analyst to the label page, the publisher to the start page."""
-    return "/label" if _of_analysts(request) else "/"
+    """Where to go on from an error: whoever has a link to its page, the publisher to the start page."""
+    return "/review" if request.url.path == "/review" else "/label" if _of_analysts(request) else "/"
 
 
 def _of_analysts(request: Request) -> bool:

@@ -13,6 +13,7 @@ from fastapi.responses import Response
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 _HOMES = {
     "studio.css": ("shoal.studio", "static/studio.css", _STYLE),
+    "report.css": ("shoal.report", "templates/page.css", _STYLE),
     "label.js": ("shoal.studio", "static/label.js", _SCRIPT),
     "explore.css": ("shoal.studio", "static/explore.css", _STYLE),
     "explore-points.js": ("shoal.studio", "static/explore-points.js", _SCRIPT),
@@ -30,6 +31,9 @@ def _content(name: str) -> tuple[bytes, bytes, str]:
     """A file, the same compressed, and a short hash."""
     package, path, _ = _HOMES[name]
     content = (files(package) / path).read_bytes()
+    if name == "report.css":
+        # The style of a report's page, for a sheet inside one of ours: it must not reach beyond.
+        content = b".report {\n" + content + b"\n}\n"
     return content, gzip.compress(content, 6, mtime=0), hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Path, Request
 
-from shoal.errors import ParameterError
+from shoal.errors import InputError, ParameterError
 from shoal.studio.answers import Answers
+from shoal.studio.drafts import Draft, Drafts
 from shoal.studio.jobs import Jobs
 from shoal.studio.limits import UPLOAD_BYTES, UPLOAD_PATH
+from shoal.studio.names import SLUG
 from shoal.studio.passwords import Password
 from shoal.studio.project import Project
 from shoal.studio.rate_limit import Slowing
@@ -56,14 +59,15 @@ class Studio:
         self.sessions.close_publishers()
         self.answers = Answers(project, clock)
         self.slowing = Slowing(clock)
-        self.jobs = Jobs()
+        self.drafts = Drafts(project, clock)
+        self.jobs = Jobs(self, project.store, clock)
         self.key = new_secret()
         """Opens the publisher's pages on this machine, until the studio is stopped."""
 
     @property
     def publisher_cookie(self) -> str:
         """Name of the publisher's cookie; the prefix keeps sibling hosts from setting it."""
-        return f"{self._prefix}shoal-publisher"
+        return f"{self._prefix}shoal-publisher-{self._tag}"
 
     @property
     def analyst_cookie(self) -> str:
@@ -71,9 +75,19 @@ class Studio:
         return f"{self._prefix}shoal-analyst"
 
     @property
+    def officer_cookie(self) -> str:
+        """Name of the cookie of whoever reviews a draft."""
+        return f"{self._prefix}shoal-officer"
+
+    @property
     def visitor_cookie(self) -> str:
         """Name of the cookie behind the log-in form."""
         return f"{self._prefix}shoal-visitor"
+
+    @property
+    def _tag(self) -> str:
+        """Tells studios on one machine apart: a browser shares cookies between ports."""
+        return hashlib.sha256(str(self.project.folder.resolve()).encode()).hexdigest()[:8]
 
     @property
     def _prefix(self) -> str:
@@ -106,7 +120,17 @@ async def publisher_session(request: Request, studio: InStudio) -> Session:
 async def analyst_session(request: Request, studio: InStudio) -> Session:
     """An analyst's session, and for changes its token."""
     session = studio.sessions.find_analyst(request.cookies.get(studio.analyst_cookie, ""))
-    if session is None or session.link is None or studio.project.closed_by(session.link.task):
+    link = None if session is None else session.link
+    if session is None or link is None or link.draft or studio.project.closed_by(link.task):
+        raise HTTPException(403, "This page opens with the link you were sent. The link may be closed or expired.")
+    await require_csrf(request, session.csrf)
+    return session
+
+
+async def officer_session(request: Request, studio: InStudio) -> Session:
+    """The session of whoever reviews a draft, and for changes its token."""
+    session = studio.sessions.find_analyst(request.cookies.get(studio.officer_cookie, ""))
+    if session is None or session.link is None or not session.link.draft:
         raise HTTPException(403, "This page opens with the link you were sent. The link may be closed or expired.")
     await require_csrf(request, session.csrf)
     return session
@@ -126,3 +150,15 @@ async def require_csrf(request: Request, expected: str) -> None:
 
 Publisher = Annotated[Session, Depends(publisher_session)]
 Analyst = Annotated[Session, Depends(analyst_session)]
+Officer = Annotated[Session, Depends(officer_session)]
+
+
+def find_draft(draft: Annotated[str, Path(pattern=SLUG)], studio: InStudio, session: Publisher) -> Draft:
+    """The draft in an address, for the publisher alone: nobody else learns whether there is one."""
+    try:
+        return studio.drafts.get(draft)
+    except InputError as error:
+        raise HTTPException(404, str(error)) from None
+
+
+OfDraft = Annotated[Draft, Depends(find_draft)]

@@ -9,7 +9,7 @@ where it says nothing every table.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
@@ -17,11 +17,11 @@ from shoal.labels import copies
 from shoal.model import Panel
 from shoal.model.names import text_of
 from shoal.read.sources import open_table
-from shoal.studio.project import Project, stored_reading
+from shoal.studio.project import Project, Reading, stored_reading
 
 
 @contextmanager
-def protecting(project: Project, table: str, panel: Panel, reading: Mapping[str, str]) -> Iterator[None]:
+def protecting(project: Project, table: str, panel: Panel, reading: Reading) -> Iterator[None]:
     """Make a table private while a release or a task of means is made of it, and for good unless that is refused.
 
     With it, public tasks of the table are closed, and those that show one of its series. `reading` is how the panel was
@@ -93,8 +93,8 @@ def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
         if renamed:
             raise GuaranteeNotMetError(
                 f"{len(renamed)} of {panel.n_series} series of {table} are the same as series of {other}, of which a "
-                "task of means or a release was made, but are called otherwise: the same people would be taken for "
-                f"strangers. Use {other}, or the same names in both. If they are other people whose series happen to "
+                "task of means or a release was made, but are called otherwise: the same subjects would be taken for "
+                f"strangers. Use {other}, or the same names in both. If they are other subjects whose series happen to "
                 "be alike, say so in the form."
             )
 

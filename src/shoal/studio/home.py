@@ -1,32 +1,40 @@
-"""The publisher's start page, and the page of a job."""
+"""The publisher's start page: tables first, then what is made of them and how far it is."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, HTTPException, Path, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.studio.context import InStudio, Publisher, Studio
+from shoal.studio.looks import kept_look, summary
 from shoal.studio.pages import page
+from shoal.studio.step_list import steps_of
 
 router = APIRouter()
 
 
 @router.get("/")
 def home(studio: InStudio, session: Publisher) -> HTMLResponse:
-    """Tables, tasks, releases."""
+    """Tables, drafts, releases, label tasks."""
     project = studio.project
     return page(
         "home.html.j2",
         project=project.folder.resolve().name,
-        tables=project.tables(),
+        tables=[_table_row(studio, table) for table in project.tables()],
+        drafts=[{"draft": draft, "steps": steps_of(studio, draft)} for draft in studio.drafts.all()],
         tasks=[_task_row(studio, name) for name in reversed(project.tasks())],
         releases=project.releases(),
         jobs=studio.jobs.under_way(),
         megabytes=studio.settings.upload_bytes // 1_000_000,
         session=session,
     )
+
+
+def _table_row(studio: Studio, name: str) -> dict[str, Any]:
+    found = kept_look(studio.project, name, as_read=False)
+    return {"name": name, "found": "not looked at yet" if found is None else summary(found)}
 
 
 def _task_row(studio: Studio, name: str) -> dict[str, Any]:
@@ -39,18 +47,6 @@ def _task_row(studio: Studio, name: str) -> dict[str, Any]:
         "analysts": len({*labels.analysts, *(link.analyst for link in links)}),
         "metrics": sorted(studio.project.metrics(name)),
     }
-
-
-@router.get("/jobs/{job}")
-def show_job(job: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")], studio: InStudio, session: Publisher) -> Response:
-    """How far a job is; the page reloads itself until it has ended, then leads on."""
-    found = studio.jobs.find(job)
-    if found is None:
-        raise HTTPException(404, "There is no such job; it may be from before the studio was last started.")
-    if found.status == "done":
-        return RedirectResponse(found.leads_to, 303)
-    status = {"refused": 409, "failed": 400}.get(found.status, 200)
-    return page("job.html.j2", status, job=found, session=session)
 
 
 @router.get("/openapi.json")

@@ -1,24 +1,51 @@
-"""Long work in the background, one piece at a time, and how far it is.
+"""Long work in the background, one piece at a time: how far it is, how to stop it, and how it goes on after a restart.
 
-Jobs are not kept over a restart: each writes its result whole or not at all, and can be started again.
+A job is a kind of work and its arguments, both in the database, so that a studio that was killed takes up what had not
+ended. Work writes its result whole or not at all, and may be done again. How far it is stays in memory.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import GuaranteeNotMetError, ParameterError, ShoalError
 from shoal.studio.security import tell_place
+from shoal.studio.store import Store
+from shoal.studio.tokens import Clock
 
-Status = Literal["waiting", "running", "done", "refused", "failed"]
-MOST_JOBS = 200
+if TYPE_CHECKING:
+    from shoal.studio.context import Studio
+
+Status = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
+MOST_LISTED = 100
 MOST_WAITING = 20
+MOST_STARTS = 3
+"""How often a job is begun: one that takes the whole studio down with it must not do so for ever."""
+
+Work = Callable[["Studio", dict[str, Any], "Progress"], str]
+"""What a job does: returns the page with its result."""
+
+_KINDS: dict[str, Work] = {}
+
+
+def job_kind(name: str) -> Callable[[Work], Work]:
+    """Let jobs be of this kind."""
+
+    def known(work: Work) -> Work:
+        _KINDS[name] = work
+        return work
+
+    return known
+
+
+class StoppedError(Exception):
+    """Somebody stopped the job, or the studio."""
 
 
 @dataclass(frozen=True)
@@ -27,91 +54,203 @@ class Job:
 
     job: str
     title: str
+    kind: str
+    arguments: dict[str, Any]
     back: str
     """The page to return to where it did not end well."""
     status: Status = "waiting"
-    step: str = ""
     message: str = ""
     leads_to: str = ""
     """The page with the result."""
+    at: float = 0.0
+    step: str = ""
+    done: int | None = None
+    total: int | None = None
 
     @property
     def ended(self) -> bool:
         """Whether nothing more will happen."""
-        return self.status in ("done", "refused", "failed")
+        return self.status not in ("waiting", "running")
 
 
 class Progress:
-    """Where a job tells its step; what `process` calls steps."""
+    """Where a job tells its step, and hears that it is to stop; what `process` calls steps."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
+    def __init__(self, tell: Callable[..., None], stop: threading.Event) -> None:
+        self._tell, self._stop = tell, stop
         self._name = ""
+        self.may_stop = True
+        """Whether the next step may be the last: not where something is being written."""
 
     def start(self, name: str) -> None:
         """A step begins."""
         self._name = name
-        self._tell(name)
+        self._tell(step=name, done=None, total=None)
+        self._heed()
 
     def advance(self, done: int, total: int) -> None:
         """The step is that far."""
-        self._tell(f"{self._name}: {done} of {total}")
+        self._tell(step=self._name, done=done, total=total)
+        self._heed()
 
     def say(self, text: str) -> None:
         """What was taken for a subject, shown as a step."""
-        self._tell(text)
+        self._tell(step=text)
+
+    def stopping(self) -> bool:
+        """Whether it is to stop; for work that stops by itself."""
+        return self._stop.is_set()
+
+    def _heed(self) -> None:
+        if self.may_stop and self._stop.is_set():
+            raise StoppedError
 
 
 class Jobs:
-    """The jobs since the studio was started."""
+    """The jobs of a project."""
 
-    def __init__(self) -> None:
+    def __init__(self, studio: Studio, store: Store, clock: Clock) -> None:
+        self._studio, self._store, self._clock = studio, store, clock
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="studio-job")
         self._lock = threading.Lock()
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._live: dict[str, dict[str, Any]] = {}
+        """How far a job is."""
+        self._stops: dict[str, threading.Event] = {}
+        self._closing = self._resumed = False
 
-    def start(self, title: str, work: Callable[[Progress], str], *, back: str) -> str:
-        """Put work in line; gives the job's name. The work returns the page with its result."""
-        job = Job(secrets.token_hex(8), title, back)
-        with self._lock:
-            if sum(not j.ended for j in self._jobs.values()) >= MOST_WAITING:
+    def start(self, title: str, kind: str, arguments: Mapping[str, Any], *, back: str) -> str:
+        """Put work in line; gives the job's name. The same work that has not ended yet is not begun twice."""
+        text, name = json.dumps(arguments, sort_keys=True), secrets.token_hex(8)
+        with self._store.writing() as connection:
+            rows = connection.execute(
+                "select job, kind, arguments from jobs where status in ('waiting', 'running')"
+            ).fetchall()
+            for job, its_kind, its_arguments in rows:
+                if (its_kind, its_arguments) == (kind, text):
+                    return str(job)
+            if len(rows) >= MOST_WAITING:
                 raise ParameterError(f"{MOST_WAITING} jobs are waiting. Let some of them end first.")
-            self._jobs[job.job] = job
-            while len(self._jobs) > MOST_JOBS:
-                self._jobs.popitem(last=False)
-        self._worker.submit(self._run, job.job, work)
-        return job.job
+            connection.execute(
+                "insert into jobs (job, title, kind, arguments, back, status, at) values (?, ?, ?, ?, ?, 'waiting', ?)",
+                (name, title, kind, text, back, self._clock()),
+            )
+            connection.execute(
+                "delete from jobs where status not in ('waiting', 'running') and job not in "
+                "(select job from jobs order by rowid desc limit ?)",
+                (MOST_LISTED,),
+            )
+        self._submit(name)
+        return name
+
+    def resume(self) -> None:
+        """Take up what had not ended when the studio was stopped or killed; once."""
+        with self._lock:
+            if self._resumed:
+                return
+            self._resumed = True
+            known = set(self._stops)
+        for job in self.under_way():
+            if job.job not in known:
+                self._submit(job.job)
 
     def find(self, job: str) -> Job | None:
         """A job by its name."""
-        with self._lock:
-            return self._jobs.get(job)
+        return next(iter(self._select("where job = ?", job)), None)
+
+    def listed(self) -> list[Job]:
+        """All that are known, the newest first."""
+        return self._select("order by rowid desc")
 
     def under_way(self) -> list[Job]:
-        """Jobs that have not ended."""
+        """Jobs that have not ended, in their order."""
+        return self._select("where status in ('waiting', 'running') order by rowid")
+
+    def of(self, kind: str, **arguments: Any) -> Job | None:
+        """The latest job of a kind with these arguments among its own."""
+        found = self._select("where kind = ? order by rowid desc", kind)
+        return next((job for job in found if arguments.items() <= job.arguments.items()), None)
+
+    def stop(self, job: str) -> None:
+        """Stop a job: at once where it waits, else at its next step."""
+        with self._store.writing() as connection:
+            connection.execute("update jobs set status = 'stopped' where job = ? and status = 'waiting'", (job,))
         with self._lock:
-            return [job for job in self._jobs.values() if not job.ended]
+            if job in self._stops:
+                self._stops[job].set()
 
     def close(self) -> None:
-        """Drop what waits; what runs is let to its end."""
+        """Stop at the next step; what had not ended goes on when the studio is started again."""
+        self._closing = True
+        with self._lock:
+            for stop in self._stops.values():
+                stop.set()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, name: str, work: Callable[[Progress], str]) -> None:
-        self._change(name, status="running")
+    def _submit(self, job: str) -> None:
+        with self._lock:
+            self._stops[job] = threading.Event()
+        self._worker.submit(self._run, job)
+
+    def _run(self, name: str) -> None:
+        stop = self._stops[name]
+        with self._store.writing() as connection:
+            begun = connection.execute(
+                "update jobs set status = 'running', starts = starts + 1 where job = ? "
+                "and status in ('waiting', 'running') returning kind, arguments, starts",
+                (name,),
+            ).fetchone()
+        if begun is None:
+            return
+        kind, arguments, starts = begun
+        if starts > MOST_STARTS or kind not in _KINDS:
+            self._end(name, "failed", "The studio ended while this was under way, several times. Start it again.")
+            return
+        progress = Progress(lambda **how_far: self._tell(name, how_far), stop)
         try:
-            page = work(Progress(lambda step: self._change(name, step=step)))
+            page = _KINDS[kind](self._studio, json.loads(arguments), progress)
+            if stop.is_set() and progress.may_stop:
+                raise StoppedError
+        except StoppedError:
+            self._stopped(name)
         except GuaranteeNotMetError as error:
-            self._change(name, status="refused", message=str(error))
+            self._end(name, "refused", str(error))
         except ShoalError as error:
-            self._change(name, status="failed", message=str(error))
+            self._end(name, "failed", str(error))
         except Exception as error:
             # Its message may quote the data.
             tell_place(error)
-            self._change(name, status="failed", message="An internal error; its place is logged.")
+            self._end(name, "failed", "An internal error; its place is logged.")
         else:
-            self._change(name, status="done", leads_to=page)
+            self._end(name, "done", leads_to=page)
 
-    def _change(self, name: str, **changes: Any) -> None:
+    def _stopped(self, name: str) -> None:
+        """The end of a job somebody stopped; where the studio itself stops, it goes on another time."""
+        if not self._closing:
+            self._end(name, "stopped", "It was stopped. What it had found so far is kept.")
+            return
+        with self._store.writing() as connection:
+            connection.execute("update jobs set status = 'waiting', starts = starts - 1 where job = ?", (name,))
+
+    def _tell(self, name: str, how_far: dict[str, Any]) -> None:
         with self._lock:
-            if name in self._jobs:
-                self._jobs[name] = replace(self._jobs[name], **changes)
+            self._live[name] = self._live.get(name, {}) | how_far
+
+    def _end(self, name: str, status: Status, message: str = "", *, leads_to: str = "") -> None:
+        with self._store.writing() as connection:
+            connection.execute(
+                "update jobs set status = ?, message = ?, leads_to = ? where job = ?",
+                (status, message, leads_to, name),
+            )
+        with self._lock:
+            self._live.pop(name, None)
+            self._stops.pop(name, None)
+
+    def _select(self, where: str, *values: object) -> list[Job]:
+        with self._store.reading() as connection:
+            rows = connection.execute(
+                f"select job, title, kind, arguments, back, status, message, leads_to, at from jobs {where}", values
+            ).fetchall()
+        with self._lock:
+            live = dict(self._live)
+        found = (Job(row[0], row[1], row[2], json.loads(row[3]), *row[4:]) for row in rows)
+        return [replace(job, **live.get(job.job, {})) for job in found]

@@ -1,4 +1,4 @@
-"""The ways in: the publisher's key or password, an analyst's link. And the way out."""
+"""The ways in: the publisher's key or password, the link of an analyst or an officer. And the way out."""
 
 from __future__ import annotations
 
@@ -83,13 +83,14 @@ def log_out(request: Request, studio: InStudio, session: Publisher) -> Response:
 
 @router.get("/open/{token}")
 def open_link(token: str, studio: InStudio) -> Response:
-    """Open an analyst's link; whatever is wrong with one, the answer is the same."""
+    """Open the link of an analyst or an officer; whatever is wrong with one, the answer is the same."""
     link = studio.links.find(token)
-    if link is None or studio.project.closed_by(link.task):
+    if link is None or (not link.draft and studio.project.closed_by(link.task)):
         return plain_page(*CLOSED, 403)
-    answer = RedirectResponse("/label", 303)
+    answer = RedirectResponse("/review" if link.draft else "/label", 303)
     age = max(1, int(link.expires - studio.clock()))
-    _set_cookie(answer, studio, studio.analyst_cookie, studio.sessions.open_analyst(link), age)
+    cookie = studio.officer_cookie if link.draft else studio.analyst_cookie
+    _set_cookie(answer, studio, cookie, studio.sessions.open_analyst(link), age)
     return answer
 
 

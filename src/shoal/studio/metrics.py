@@ -15,7 +15,7 @@ from shoal.features import interests
 from shoal.labels import Labels, advice, compare, curve, learn, load_asked, store_labels
 from shoal.studio.charts import draw_bars
 from shoal.studio.context import InStudio, Publisher, Studio
-from shoal.studio.jobs import Progress
+from shoal.studio.jobs import Progress, job_kind
 from shoal.studio.names import SLUG, TableName
 from shoal.studio.pages import page
 
@@ -46,40 +46,46 @@ class Comparison(BaseModel):
 def measure_curve(task: Name, studio: InStudio, session: Publisher) -> Response:
     """Measure what the labels so far give, and whether more are worth it."""
     _known(studio, task)
-
-    def work(progress: Progress) -> str:
-        progress.start("learning from the first labels, then from more and more of them")
-        labels = studio.answers.labels(task)
-        points = curve(studio.answers.task(task), labels)
-        advised = advice(points, labels)
-        content = {
-            "points": [asdict(point) for point in points],
-            "stop": advised.stop,
-            "reason": advised.reason,
-            "n_labels": len(labels),
-        }
-        studio.project.set_result(task, "curve", content, studio.clock())
-        return f"/tasks/{task}#curve"
-
-    job = studio.jobs.start(f"Measuring the labels of {task}", work, back=f"/tasks/{task}")
+    job = studio.jobs.start(f"Measuring the labels of {task}", "curve", {"task": task}, back=f"/tasks/{task}")
     return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@job_kind("curve")
+def curve_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
+    """Learn from more and more labels."""
+    task = arguments["task"]
+    progress.start("learning from the first labels, then from more and more of them")
+    labels = studio.answers.labels(task)
+    points = curve(studio.answers.task(task), labels)
+    advised = advice(points, labels)
+    content = {
+        "points": [asdict(point) for point in points],
+        "stop": advised.stop,
+        "reason": advised.reason,
+        "n_labels": len(labels),
+    }
+    studio.project.set_result(task, "curve", content, studio.clock())
+    return f"/tasks/{task}#curve"
 
 
 @router.post("/tasks/{task}/learn")
 def learn_metric(task: Name, studio: InStudio, session: Publisher, form: Annotated[Learning, Form()]) -> Response:
     """Learn a metric from all labels."""
     _known(studio, task)
-
-    def work(progress: Progress) -> str:
-        progress.start(f"learning a {form.metric} metric")
-        loaded, labels = studio.answers.task(task), studio.answers.labels(task)
-        _write_labels(studio.project.task_folder(task), labels)
-        learned = learn(loaded, labels, metric=form.metric)
-        studio.project.save_metric(task, learned)
-        return f"/tasks/{task}#metrics"
-
-    job = studio.jobs.start(f"Learning from the labels of {task}", work, back=f"/tasks/{task}")
+    arguments = {"task": task, "metric": form.metric}
+    job = studio.jobs.start(f"Learning from the labels of {task}", "learn", arguments, back=f"/tasks/{task}")
     return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@job_kind("learn")
+def learn_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
+    """Learn from all labels there are."""
+    task, metric = arguments["task"], arguments["metric"]
+    progress.start(f"learning a {metric} metric")
+    loaded, labels = studio.answers.task(task), studio.answers.labels(task)
+    _write_labels(studio.project.task_folder(task), labels)
+    studio.project.save_metric(task, learn(loaded, labels, metric=metric))
+    return f"/tasks/{task}#metrics"
 
 
 @router.get("/tasks/{task}/compare")
@@ -100,6 +106,7 @@ def show_comparison(task: Name, studio: InStudio, session: Publisher) -> HTMLRes
         metrics=studio.project.metrics(task),
         found=found,
         drawing=drawing,
+        step="labels",
         session=session,
     )
 
@@ -108,21 +115,25 @@ def show_comparison(task: Name, studio: InStudio, session: Publisher) -> HTMLRes
 def make_comparison(task: Name, studio: InStudio, session: Publisher, form: Annotated[Comparison, Form()]) -> Response:
     """Group the originals by each metric and see how far the interest moves. For the publisher only."""
     _known(studio, task)
-    interest = find_interest(form)
+    find_interest(form)
     studio.project.table(form.table)
-
-    def work(progress: Progress) -> str:
-        progress.start("reading the table")
-        panel = studio.project.panel(form.table)
-        progress.start("grouping by each metric and comparing")
-        metrics: dict[str, Any] = dict(studio.project.metrics(task))
-        rows = [asdict(row) for row in compare(panel, interest, k=form.k, metrics=metrics)]
-        content = {"rows": rows, "form": form.model_dump(), "interest": describe(form)}
-        studio.project.set_result(task, "compare", content, studio.clock())
-        return f"/tasks/{task}/compare"
-
-    job = studio.jobs.start(f"Comparing metrics of {task}", work, back=f"/tasks/{task}/compare")
+    arguments = {"task": task} | form.model_dump()
+    job = studio.jobs.start(f"Comparing metrics of {task}", "compare", arguments, back=f"/tasks/{task}/compare")
     return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@job_kind("compare")
+def compare_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
+    """Group the originals by each metric."""
+    task, form = arguments["task"], Comparison.model_validate(arguments)
+    progress.start("reading the table")
+    panel = studio.project.panel(form.table)
+    progress.start("grouping by each metric and comparing")
+    metrics: dict[str, Any] = dict(studio.project.metrics(task))
+    rows = [asdict(row) for row in compare(panel, find_interest(form), k=form.k, metrics=metrics)]
+    content = {"rows": rows, "form": form.model_dump(), "interest": describe(form)}
+    studio.project.set_result(task, "compare", content, studio.clock())
+    return f"/tasks/{task}/compare"
 
 
 def find_interest(form: Comparison) -> interests.Interest:

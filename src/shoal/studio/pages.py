@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 
+from shoal.report.words import number
 from shoal.studio.assets import address_of
 
 
@@ -22,7 +23,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(moment=moment, json=htmlsafe_json_dumps, percent=percent, choices=_as_choices)
+    environment.filters.update(
+        moment=moment, json=htmlsafe_json_dumps, percent=percent, number=number, choices=_as_choices
+    )
     environment.globals.update(asset=address_of)
     return environment
 

@@ -12,20 +12,22 @@ from typing import Any
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError, ShoalError
 from shoal.features import Learned, ShownGroups
+from shoal.features.shown_groups import FILE_NAME as SHOWN
 from shoal.labels import LabelTask
 from shoal.model import Panel
 from shoal.read import read_panel
 from shoal.read.columns import make_plan, parse_layout, parse_request
+from shoal.read.options import OPTIONS, given_options, option_text
 from shoal.read.sources import open_table
 from shoal.studio.names import is_slug, is_table
 from shoal.studio.store import Store
 from shoal.studio.uploads import ASIDE
 
-READING = (
-    *("id", "time", "value", "subject", "layout", "timezone"),
-    *("missing", "align", "duplicates", "complete", "quantity"),
-)
-"""Settings of `read_panel` a publisher can give for a table."""
+READING = tuple(name for name, option in OPTIONS.items() if not option.is_role)
+"""Settings of `read_panel` a publisher can give for a table; roles of further columns belong to a draft."""
+
+Reading = dict[str, Any]
+"""How a table is read: texts as the command line has them, and of value columns a list."""
 
 KINDS = ("linear", "deep")
 _COLUMNS = ("id", "time", "value", "subject")
@@ -39,15 +41,16 @@ def identity(task: LabelTask) -> str:
     return hashlib.sha256(json.dumps([task.digest, *asked]).encode()).hexdigest()
 
 
-def stored_reading(connection: sqlite3.Connection, table: str) -> dict[str, str]:
+def stored_reading(connection: sqlite3.Connection, table: str) -> Reading:
     """How a table is read, as it is stored."""
     row = connection.execute("select settings from readings where name = ?", (table,)).fetchone()
-    return {} if row is None else dict(json.loads(row[0]))
+    return {} if row is None else _listed(json.loads(row[0]))
 
 
-def _settings(reading: Mapping[str, str]) -> dict[str, Any]:
-    """What `read_panel` takes; several value columns have commas between them."""
-    several = {"value": [name.strip() for name in reading["value"].split(",")]} if "value" in reading else {}
+def _listed(reading: Mapping[str, Any]) -> Reading:
+    """The same with value columns as a list; earlier studios put commas between them."""
+    value = reading.get("value")
+    several = {"value": [name.strip() for name in value.split(",")]} if isinstance(value, str) else {}
     return {**reading, **several}
 
 
@@ -61,7 +64,7 @@ class Project:
         self.folder = folder
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for name in ("data", "tasks", "metrics", "releases"):
+            for name in ("data", "drafts", "tasks", "metrics", "releases"):
                 (folder / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise InputError(f"{str(folder)!r} cannot be used as a project folder: {error.strerror}.") from None
@@ -93,30 +96,34 @@ class Project:
         for path in (self.folder / "data").glob(f"{ASIDE}*"):
             path.unlink(missing_ok=True)
 
-    def reading(self, table: str) -> dict[str, str]:
+    def reading(self, table: str) -> Reading:
         """How a table is read; empty for all that is found by itself."""
         with self.store.reading() as connection:
             return stored_reading(connection, table)
 
-    def set_reading(self, table: str, settings: Mapping[str, str]) -> None:
-        """Remember how a table is read; refused where people who were shown or released would get other names."""
-        kept = {name: settings[name] for name in READING if settings.get(name)}
+    def set_reading(self, table: str, settings: Mapping[str, Any]) -> None:
+        """Remember how a table is read; refused where subjects who were shown or released would get other names."""
+        given = given_options({name: settings[name] for name in READING if settings.get(name) not in (None, "")})
+        kept = _listed({name: value if name == "value" else option_text(value) for name, value in given.items()})
         with self.store.writing() as connection:
             before = stored_reading(connection, table)
             if table in self.protected(connection) and self._names(table, kept) != self._names(table, before):
                 raise ParameterError(
-                    f"A task of means or a release was made of {table}, and the project knows its people by the id and "
-                    "subject they had there. With other columns they would be taken for strangers. Keep the id, the "
-                    "subject and the layout as they are."
+                    f"A task of means or a release was made of {table}, and the project knows its subjects by the id "
+                    "and subject they had there. With other columns they would be taken for strangers. Keep the id, "
+                    "the subject and the layout as they are."
                 )
             connection.execute("insert or replace into readings values (?, ?)", (table, json.dumps(kept)))
 
-    def _names(self, table: str, reading: Mapping[str, str]) -> tuple[object, ...]:
-        """The columns by which people are known, found as reading the table would."""
-        named = {name: setting for name, setting in _settings(reading).items() if name in _COLUMNS}
+    def _names(self, table: str, reading: Reading) -> tuple[object, ...]:
+        """The columns by which subjects are known, found as reading the table would, or as they are named."""
+        named = {name: setting for name, setting in reading.items() if name in _COLUMNS}
         request = parse_request(**dict.fromkeys((*_COLUMNS, "quasi", "sensitive", "other")) | named)
-        with open_table(str(self.table(table)), None) as opened:
-            plan = make_plan(opened.names, request, parse_layout(reading.get("layout", "auto")))
+        try:
+            with open_table(str(self.table(table)), None) as opened:
+                plan = make_plan(opened.names, request, parse_layout(reading.get("layout", "auto")))
+        except ShoalError:
+            return tuple(reading.get(name) for name in _NAMES)
         return plan.layout, plan.id, plan.subject
 
     def protected(self, connection: sqlite3.Connection) -> set[str]:
@@ -134,19 +141,18 @@ class Project:
         except ShoalError:
             return "presanitised"
 
-    def panel(self, table: str, *, reading: Mapping[str, str] | None = None) -> Panel:
+    def panel(self, table: str, *, reading: Reading | None = None) -> Panel:
         """The series of a table: raw, for methods only; read as it says, or by other settings."""
-        settings = _settings(self.reading(table) if reading is None else reading)
-        panel: Panel = read_panel(self.table(table), **settings)
+        panel: Panel = read_panel(self.table(table), **(self.reading(table) if reading is None else reading))
         return panel
 
-    def readings_beside(self, table: str, other: str) -> list[dict[str, str]]:
+    def readings_beside(self, table: str, other: str) -> list[Reading]:
         """How a table is read to be compared with another: under its own names, otherwise as that one, then as itself.
 
         The last is its own reading, which must succeed.
         """
         own, theirs = self.reading(table), self.reading(other)
-        found: list[dict[str, str]] = []
+        found: list[Reading] = []
         for kept in (_NAMES, (*_NAMES, *_COLUMNS), READING):
             mixed = {name: (own if name in kept else theirs).get(name, "") for name in READING}
             reading = {name: setting for name, setting in mixed.items() if setting}
@@ -215,10 +221,16 @@ class Project:
         row = connection.execute("select source_table from tasks where task = ?", (task,)).fetchone()
         return None if row is None else row[0]
 
-    def shown_groups(self, panel: Panel) -> list[ShownGroups]:
-        """Groups in which analysts were shown people of a panel, of each task of means, whatever table it is of."""
-        found = [LabelTask.load(self.task_folder(task)).shown_groups for task in self.tasks()]
-        return [shown for shown in found if shown is not None and shown.concern(panel)]
+    def shown_groups(self, panel: Panel) -> dict[str, ShownGroups]:
+        """Groups in which analysts were shown subjects of a panel, by task of means, whatever table it is of."""
+        found = {task: LabelTask.load(self.task_folder(task)).shown_groups for task in self.tasks()}
+        return {task: shown for task, shown in found.items() if shown is not None and shown.concern(panel)}
+
+    def shown_files(self, table: str) -> list[Path]:
+        """Where these groups stand; the table is read only where there are any."""
+        if not any((self.task_folder(task) / SHOWN).is_file() for task in self.tasks()):
+            return []
+        return [self.task_folder(task) / SHOWN for task in self.shown_groups(self.panel(table))]
 
     def public_tasks(self) -> dict[str, LabelTask]:
         """The tasks that show series as they are."""

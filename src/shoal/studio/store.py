@@ -69,6 +69,41 @@ create table if not exists labels (
   at real not null,
   primary key (task, analyst, position)
 );
+create table if not exists looks (
+  name text primary key,
+  of text not null,
+  content text not null
+);
+create table if not exists drafts (
+  draft text primary key,
+  source_table text not null,
+  policy text not null,
+  chosen text,
+  sheet text,
+  made real not null
+);
+create table if not exists reviews (
+  draft text not null,
+  link integer not null references links (link),
+  digest text not null,
+  decision text not null check (decision in ('approved', 'refused')),
+  name text not null,
+  reason text not null,
+  at real not null,
+  primary key (link, digest)
+);
+create table if not exists jobs (
+  job text primary key,
+  title text not null,
+  kind text not null,
+  arguments text not null,
+  back text not null,
+  status text not null,
+  starts integer not null default 0,
+  message text not null default '',
+  leads_to text not null default '',
+  at real not null
+);
 create table if not exists results (
   task text not null,
   name text not null,

@@ -23,7 +23,7 @@ from shoal.model.sentence import said
 from shoal.studio.charts import draw_lines
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed
-from shoal.studio.jobs import Progress
+from shoal.studio.jobs import Progress, job_kind
 from shoal.studio.names import SLUG, Slug, TableName
 from shoal.studio.pages import page
 from shoal.studio.sessions import Session
@@ -49,6 +49,12 @@ class NewTask(BaseModel):
     question: str = Field(DEFAULT_QUESTION, min_length=1, max_length=200)
 
 
+class ByMetric(BaseModel):
+    """Which of the metrics learned from a task."""
+
+    metric: Literal["linear", "deep"]
+
+
 class NewLink(BaseModel):
     """For whom a link is, and for how long."""
 
@@ -57,11 +63,13 @@ class NewLink(BaseModel):
 
 
 @router.get("/tasks/new")
-def show_new_task(studio: InStudio, session: Publisher) -> HTMLResponse:
-    """The form for a task."""
+def show_new_task(studio: InStudio, session: Publisher, table: str = "") -> HTMLResponse:
+    """The form for a task, about the table it was asked for from."""
     return page(
         "new_task.html.j2",
         tables=studio.project.tables(),
+        table=table,
+        step="labels",
         question=DEFAULT_QUESTION,
         multiple=str(MULTIPLE),
         session=session,
@@ -83,40 +91,63 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
             )
         refuse_hidden(studio.project, form.table)
 
-    def work(progress: Progress) -> str:
-        progress.start("reading the table")
-        project, reading = studio.project, studio.project.reading(form.table)
-        panel = project.panel(form.table)
-        # Two tasks over one table should not ask the same questions.
-        asking: dict[str, Any] = {
-            "n_pairs": form.pairs,
-            "choice": form.choice,
-            "question": form.question,
-            "seed": len(studio.project.tasks()),
-        }
-        if form.source == "public":
-            # Again, for what was made while this job waited.
-            refuse_hidden(project, form.table)
-            private = hidden_panels(project, form.table)
-            task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
-            project.add_task(form.name, task, form.table, studio.clock())
-            return f"/tasks/{form.name}"
-        if form.alike == "refuse":
-            refuse_renamed(project, form.table, panel)
-        progress.start(f"grouping the series, at least {form.multiple * form.k} subjects to a curve, and checking it")
-        with protecting(project, form.table, panel, reading):
-            task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=project.ledger, **asking)
-            project.add_task(form.name, task, form.table, studio.clock())
-        return f"/tasks/{form.name}"
-
-    job = studio.jobs.start(f"Making the task {form.name}", work, back="/tasks/new")
+    back = f"/tasks/new?table={form.table}"
+    job = studio.jobs.start(f"Making the task {form.name}", "task", form.model_dump(), back=back)
     return RedirectResponse(f"/jobs/{job}", 303)
+
+
+@job_kind("task")
+def task_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
+    """Read, group, check and save; a task that a job of a killed studio had saved is there."""
+    form, project = NewTask.model_validate(arguments), studio.project
+    if form.name in project.tasks():
+        return f"/tasks/{form.name}"
+    progress.start("reading the table")
+    reading, panel = project.reading(form.table), project.panel(form.table)
+    # Two tasks over one table should not ask the same questions.
+    asking: dict[str, Any] = {
+        "n_pairs": form.pairs,
+        "choice": form.choice,
+        "question": form.question,
+        "seed": len(project.tasks()),
+    }
+    if form.source == "public":
+        # Again, for what was made while this job waited.
+        refuse_hidden(project, form.table)
+        private = hidden_panels(project, form.table)
+        task = LabelTask.public(panel, statement=form.statement.strip(), private=private, **asking)
+        progress.may_stop = False
+        project.add_task(form.name, task, form.table, studio.clock())
+        return f"/tasks/{form.name}"
+    if form.alike == "refuse":
+        refuse_renamed(project, form.table, panel)
+    progress.start(f"grouping the series, at least {form.multiple * form.k} subjects to a curve, and checking it")
+    # From here on it is in the ledger.
+    progress.may_stop = False
+    with protecting(project, form.table, panel, reading):
+        task = LabelTask.presanitised(panel, k=form.k, multiple=form.multiple, ledger=project.ledger, **asking)
+        project.add_task(form.name, task, form.table, studio.clock())
+    return f"/tasks/{form.name}"
 
 
 @router.get("/tasks/{task}")
 def show_task(task: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
     """How far the analysts are, whether they agree, what their labels give."""
     return _task_page(task, studio, session)
+
+
+@router.post("/tasks/{task}/draft")
+def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotated[ByMetric, Form()]) -> Response:
+    """Begin a draft whose groups are formed by what was learned."""
+    _task(studio, task)
+    table = studio.project.table_of(task)
+    path = studio.project.metric_path(task, form.metric)
+    if table is None or not path.is_file():
+        raise ParameterError("The project has no such metric, or not the table it was learned for.")
+    method = {"name": "microaggregation", "k": {"search": [4, 8, 12, 16]}, "features": str(path.resolve())}
+    usual = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": "ledger.jsonl"}}
+    draft = studio.drafts.add(table, {"method": method, **usual})
+    return RedirectResponse(f"/drafts/{draft}/purpose", 303)
 
 
 @router.post("/tasks/{task}/links")
@@ -174,6 +205,7 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
         new_link=new_link,
         link_for=link_for,
         loopback=studio.settings.loopback and studio.settings.public_url is None,
+        step="labels",
         session=session,
     )
 

@@ -1,4 +1,4 @@
-"""Links for analysts: a random token opens one task for one analyst, until it expires or is revoked.
+"""Links: a random token opens one task for one analyst, or one draft for one officer, until it expires or is revoked.
 
 The token is in the link and nowhere else; the database has its SHA-256. That suffices without salt or slow hashing: a
 token has 256 random bits, nobody goes through those.
@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from shoal.closed.tokens import DAY, Clock, fingerprint, new_secret
 from shoal.studio.store import Store
 
-__all__ = ["Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
+__all__ = ["REVIEW", "Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
+
+REVIEW = "review/"
+"""How the task of a link begins that opens a draft: no task is called so, names have no slash."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Link:
     created: float
     expires: float
     revoked: float | None
+
+    @property
+    def draft(self) -> str:
+        """The draft it opens for review; empty where it opens a task."""
+        return self.task.removeprefix(REVIEW) if self.task.startswith(REVIEW) else ""
 
     def opens(self, now: float) -> bool:
         """Whether it is still good."""

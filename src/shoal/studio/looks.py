@@ -1,0 +1,68 @@
+"""What `shoal look` found in a table, kept with the table: counts, names of columns and pictures of everybody together.
+
+No reading and no identifier is in a look, and no curve of fewer than ten meters.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from shoal.process.look import look
+from shoal.studio.project import Project
+
+QUICK = 30_000_000
+"""Bytes of a table that is looked at while its page is made; a larger one is looked at by a job."""
+
+_WHAT_IT_IS = (
+    *("id", "time", "value", "subject", "channel", "layout"),
+    *("decimal", "time_format", "null", "interval", "register", "sql", "sheet"),
+)
+
+
+def kept_look(project: Project, table: str, *, as_read: bool = True) -> dict[str, Any] | None:
+    """What was found in a table as it is; None where nobody looked yet. `as_read`: with the columns that are set."""
+    with project.store.reading() as connection:
+        row = connection.execute("select of, content from looks where name = ?", (table,)).fetchone()
+    if row is None:
+        return None
+    found, before, now = dict(json.loads(row[1])), json.loads(row[0]), json.loads(_stamp(project, table))
+    # Whoever saves what was proposed has said nothing new.
+    same = not as_read or now[2] in (before[2], {n: v for n, v in found["settings"].items() if n in _WHAT_IT_IS})
+    return found if before[:2] == now[:2] and same else None
+
+
+def look_at(project: Project, table: str) -> dict[str, Any]:
+    """Look at a table and keep what was found."""
+    stamp = _stamp(project, table)
+    found = look(str(project.table(table)), **_said(project.reading(table))).to_dict()
+    found |= {"command": "", "policy": ""}  # both would name a folder of this machine
+    with project.store.writing() as connection:
+        connection.execute("insert or replace into looks values (?, ?, ?)", (table, stamp, json.dumps(found)))
+    return found
+
+
+def is_quick(project: Project, table: str) -> bool:
+    """Whether nobody would have to wait for a look."""
+    return project.table(table).stat().st_size <= QUICK
+
+
+def _said(reading: dict[str, Any]) -> dict[str, Any]:
+    """What was said about a table that tells what it is; what to do about gaps is not asked."""
+    return {name: reading[name] for name in _WHAT_IT_IS if name in reading}
+
+
+def _stamp(project: Project, table: str) -> str:
+    """Changes when the table, or what it is said to be, does."""
+    status = project.table(table).stat()
+    return json.dumps([status.st_size, status.st_mtime_ns, _said(project.reading(table))], sort_keys=True)
+
+
+def summary(found: dict[str, Any]) -> str:
+    """A look in a line, for lists."""
+    counts, n = found["counts"], len(found["problems"])
+    series = f"{counts['meters']:,} series"
+    subjects = f" of {counts['subjects']:,} subjects" if counts["subjects"] != counts["meters"] else ""
+    step = f", {found['step']} apart" if found["step"] else ""
+    problems = f"; {n} finding{'s' * (n != 1)}" if n else ""
+    return f"{series}{subjects}{step}{problems}"
