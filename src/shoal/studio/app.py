@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 from shoal.errors import GuaranteeNotMetError, ShoalError
 from shoal.studio import (
     assets,
+    explore,
     home,
     job_list,
     label,
@@ -35,7 +36,7 @@ from shoal.studio.security import HostCheck, OriginCheck, Quiet, SecureHeaders
 
 ROOMS = (
     *(assets, login, label, home, job_list),
-    *(tables, table_step, purpose_step, review_step, release_step),
+    *(tables, table_step, purpose_step, explore, review_step, release_step),
     *(tasks, metrics),
 )
 API = "/label/api/"

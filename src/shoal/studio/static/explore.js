@@ -305,7 +305,7 @@
     for (const measure of measures) {
       const scores = two.map((p) => (p.scores || {})[measure]);
       if (!scores.some(Boolean)) continue;
-      rows.push(row(measure.replaceAll("-", " "), scores.map((score) => (score ? amount(score.value, score.unit) : "–")), winner(scores.map((score) => (score ? score.value : NaN)), scores.find(Boolean).goal)));
+      rows.push(row(scores.find(Boolean).title, scores.map((score) => (score ? amount(score.value, score.unit) : "–")), winner(scores.map((score) => (score ? score.value : NaN)), scores.find(Boolean).goal)));
     }
     const curves = two.map((p) => details.get(p.number));
     if (curves.some((found) => found && found.day)) rows.push(row("mean day", curves.map((found) => (found && found.day ? dayOf(found) : "…")), -1));
