@@ -1,8 +1,10 @@
 """Labelling in rounds, questions out and answers in."""
 
 import re
-import subprocess
-import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -21,6 +23,7 @@ from shoal.labels import (
     learn_from,
     load_asked,
     load_labels,
+    rounds,
     take_in,
 )
 
@@ -154,52 +157,39 @@ def test_a_folder_that_is_none_is_no_task(tmp_path):
         take_in(tmp_path / "nothing", tmp_path / "labels.csv", "anna")
 
 
-_SLOWLY = """
-import sys, time
-from shoal.labels import files, rounds
-folder, path, mine, other = sys.argv[1:]
-load = rounds.load_labels
-
-def load_and_wait(folder):
-    found = load(folder)
-    open(mine, "w").close()
-    # Without a lock the other one has read by now as well; with it there is nothing to wait for.
-    for _ in range(100):
-        if __import__("os").path.exists(other):
-            break
-        time.sleep(0.02)
-    return found
-
-rounds.load_labels = load_and_wait
-rounds.take_in(folder, path, "anna")
-"""
+def at_once(*works):
+    """What several threads give, or raise. A lock on a file is of whoever opened it, be that a process or a thread."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        running = [pool.submit(work) for work in works]
+    return [one.exception() or one.result() for one in running]
 
 
-def test_two_imports_at_once_lose_nothing(active, tmp_path):
+def test_two_imports_at_once_lose_nothing(active, tmp_path, monkeypatch):
     handed = hand_out(active, "anna").folder
     whole = answer(active, handed, "anna").read_text()
     halves = []
     for name, keep in (("one", range(11)), ("other", range(11, 22))):
         (tmp_path / name).write_text(whole)
         halves.append(only_lines(tmp_path / name, keep))
-    marks = [str(tmp_path / "read-1"), str(tmp_path / "read-2")]
-    running = [
-        subprocess.Popen([sys.executable, "-c", _SLOWLY, str(active), str(path), *some])
-        for path, some in zip(halves, (marks, marks[::-1]), strict=True)
-    ]
-    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    both_have_read = threading.Barrier(2)
+
+    def load_and_wait(folder):
+        found = load_labels(folder)
+        # Without a lock the other one has read by now as well; with it there is nothing to wait for.
+        with suppress(threading.BrokenBarrierError):
+            both_have_read.wait(timeout=0.5)
+        return found
+
+    monkeypatch.setattr(rounds, "load_labels", load_and_wait)
+    found = at_once(*(partial(rounds.take_in, active, path, "anna") for path in halves))
+    assert not [one for one in found if isinstance(one, Exception)]
     assert [label.position for label in load_labels(active)] == list(range(22))
     assert [path.name for path in (active / "labels").iterdir()] == ["anna.csv"]
 
 
 def test_one_analyst_is_handed_a_round_once_however_often_it_is_asked_for_at_once(active):
-    script = "import sys; from shoal.labels import hand_out; hand_out(sys.argv[1], sys.argv[2])"
-    running = [
-        subprocess.Popen([sys.executable, "-c", script, str(active), name], stderr=subprocess.DEVNULL)
-        for name in ("anna", "anna")
-    ]
-    codes = [process.wait(timeout=120) for process in running]
-    assert sorted(codes) == [0, 1]
+    found = at_once(*[partial(hand_out, active, "anna")] * 2)
+    assert sum(isinstance(one, Exception) for one in found) == 1
     assert sorted(path.name for path in active.glob("for-*")) == ["for-anna"]
     assert len(load_asked(active, "anna")) == 22
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from datetime import timedelta
 
 import numpy as np
@@ -15,7 +16,7 @@ from shoal import KP, Microaggregation, load_release, verify
 from shoal.cli.app import run
 from shoal.engines import Local
 from shoal.errors import ReleaseError
-from shoal.release import opened, release_candidate, written_parts
+from shoal.release import opened, release_candidate, verification, written_parts
 
 T = 6
 
@@ -149,7 +150,7 @@ def test_every_change_is_found_by_the_digests(out, name):
 def test_what_cannot_be_read_is_no_release(out, change, words):
     change(out)
     with pytest.raises(ReleaseError, match=words):
-        verify(out, processes=2 if change is truncate else 1)
+        verify(out)
 
 
 def link(out):
@@ -167,16 +168,23 @@ def test_two_parts_that_hold_each_break_it_together(out):
     assert any("come in more than one part" in finding for finding in found.findings)
 
 
-def test_the_same_is_found_in_processes_and_on_an_engine(out):
-    with Local(memory="64MB") as engine:
-        for given in ({"processes": 2}, {"engine": engine}):
-            assert verify(out, **given) == verify(out)
+def test_the_same_is_found_in_processes_and_on_an_engine(out, monkeypatch):
+    whole = verify(out)
+    with Local(memory="64MB") as engine, Local(memory="64MB", processes=2) as processes:
+        asked = []
+        # As `verify` opens it; but processes are started once for all that is asked here.
+        monkeypatch.setattr(verification, "Local", lambda **given: asked.append(given) or nullcontext(processes))
+        ways = ({"processes": 2}, {"engine": engine})
+        assert [verify(out, **given) for given in ways] == [whole, whole]
+        assert asked == [{"processes": 2}]
         double(out)
         reseal(out)
-        expected = verify(out)
-        assert not expected.holds
-        for given in ({"processes": 2}, {"engine": engine}):
-            assert verify(out, **given) == expected
+        found = [verify(out, **given) for given in ways]
+        assert found[0] == found[1] != whole
+        assert not found[0].holds
+        truncate(out)
+        with pytest.raises(ReleaseError, match=r"data-00001.parquet cannot be read: it is truncated"):
+            verify(out, processes=2)
 
 
 def test_of_many_wrong_parts_some_are_named(tmp_path, monkeypatch):

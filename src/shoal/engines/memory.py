@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
@@ -71,6 +70,8 @@ class Memory(Reading):
         names = pq.read_schema(files[0]).names
         if absent := [name for name in columns or () if name not in names]:
             raise InputError(f"There is no column {absent[0]!r} in the table.")
+        import pyarrow.dataset as ds  # late: it loads pandas, where that is installed
+
         rows = ds.dataset(files, format="parquet").to_table(columns=None if columns is None else list(columns))
         return MemoryTable(rows.replace_schema_metadata(None))
 

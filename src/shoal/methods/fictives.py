@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from shoal.errors import ParameterError
@@ -62,6 +61,8 @@ def _components(centred: Floats) -> tuple[Floats, Floats]:
 
 def _smallest_distance(x: Floats) -> float:
     """The distance of the two different series that are nearest to each other; 0 where all are the same."""
+    from scipy.spatial.distance import cdist  # late: half a second in every process that loads the methods
+
     some = x[np.linspace(0, len(x) - 1, min(len(x), _YARDSTICKS)).astype(np.int64)]
     distances = cdist(some, some)
     apart = distances[distances > 0.0]
@@ -70,6 +71,8 @@ def _smallest_distance(x: Floats) -> float:
 
 def _nearest(made: Floats, x: Floats) -> Floats:
     """The distance of each to the nearest row of x."""
+    from scipy.spatial.distance import cdist
+
     found = np.full(len(made), np.inf)
     for start in range(0, len(x), _ROWS):
         np.minimum(found, cdist(made, x[start : start + _ROWS]).min(axis=1), out=found)
