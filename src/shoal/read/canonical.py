@@ -201,10 +201,11 @@ class Canonical(Table):
     def _plain_numbers(self, array: Any) -> NDArray[np.float64] | None:
         """The numbers of a batch in which all texts are some without further ado, as in most; None otherwise."""
         form: NumberForm = self.guess.numbers
-        if form.decimal != "." or form.thousands:
+        if form.thousands:
             return None
         texts = pl.Series(pl.from_arrow(array))
-        numbers = texts.cast(pl.Float64, strict=False)
+        plain = texts if form.decimal == "." else texts.str.replace(form.decimal, ".", literal=True)
+        numbers = plain.cast(pl.Float64, strict=False)
         if numbers.null_count() > texts.null_count():
             return None
         return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
@@ -238,8 +239,8 @@ class Canonical(Table):
             dates = self._read_stamps(held, time.stamp, time.form)
             hour, minute = (NumberForm().read(parts[part]) for part in ("hour", "minute"))
             valid = dates.valid & ~np.isnan(hour + minute)
-            clock = np.where(valid, hour * HOUR + minute * MINUTE, 0).astype(np.int64)
-            return replace(dates, printed=dates.printed + clock, valid=valid)
+            past = np.where(valid, hour * HOUR + minute * MINUTE, 0).astype(np.int64)
+            return replace(dates, printed=dates.printed + past, valid=valid)
         assert time.stamp is not None
         assert time.form is not None
         stamps = self._read_stamps(held, time.stamp, time.form)

@@ -144,10 +144,10 @@ def _timed(node: Mapping[str, Any], own: _Record) -> Iterator[_Record] | None:
         start = datetime.fromisoformat(starts[0])
     except ValueError:
         return None
-    step = timedelta(seconds=lengths[0])
+    length = timedelta(seconds=lengths[0])
     kept = {key: entry for key, entry in own.items() if kind_of_cell(entry) != "T" and not _LENGTH.search(key)}
     # An offset stays as it is: hours are counted, not shown by a clock.
-    return (kept | {"start": (start + n * step).isoformat(), "value": _text(part)} for n, part in enumerate(lists[0]))
+    return (kept | {"start": (start + n * length).isoformat(), "value": _text(part)} for n, part in enumerate(lists[0]))
 
 
 def _seconds(name: str, entry: str) -> int:

@@ -11,10 +11,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.read.headings import groups_of
-from shoal.read.stamps import StampForm, Stamps, find_form
+from shoal.read.stamps import ENOUGH, StampForm, Stamps, find_form
 
 _MARKED = r"^[+-]?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)$"
 _FEW_WORDS = 12
+_ENOUGH_COLUMNS = 60
+"""Columns that tell how numbers are written."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,27 @@ def profile(columns: list[pl.Series], names: tuple[str, ...], numbers: NumberFor
     ]
 
 
+def _is_decimals(found: Profile, form: NumberForm) -> bool:
+    """Fill in the profile of a column of nothing but numbers with decimals, quickly: most of a wide table are some."""
+    texts, found.groups = found.texts, groups_of(found.name)
+    plain = texts if form.decimal == "." else texts.str.replace(form.decimal, ".", literal=True)
+    numbers = plain.cast(pl.Float64, strict=False)
+    n_filled = len(texts) - texts.null_count()
+    if form.thousands or "time" in found.groups or not n_filled or numbers.null_count() > texts.null_count():
+        return False
+    if int(texts.str.contains(form.decimal, literal=True).sum()) < ENOUGH * n_filled:
+        return False
+    found.numbers = np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
+    if np.nanmin(found.numbers) >= 1900 and np.nanmax(found.numbers) <= 2100:
+        return False  # years and months look like it
+    found.kind, found.has_decimals, found.share_filled = "number", True, n_filled / len(texts)
+    found.n_distinct = texts.drop_nulls().n_unique()
+    return True
+
+
 def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
+    if not pattern and _is_decimals(found, form):
+        return found
     texts = found.texts
     filled = texts.filter((texts.str.len_chars() > 0).fill_null(False))
     found.groups = groups_of(found.name)
@@ -230,7 +252,8 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
     grouped = {".": 0, ",": 0}
     parted = {".": 0, ",": 0}
     other = {" ": 0, "'": 0}
-    for texts in columns:
+    # Columns of a wide table are written alike.
+    for texts in columns[:: max(1, len(columns) // _ENOUGH_COLUMNS)]:
         distinct = texts.drop_nulls().unique().head(500)
         shaped = distinct.filter(
             distinct.str.contains(_MARKED) & ~distinct.str.contains(r"^\d{1,4}[.]\d{1,2}[.]\d{2,4}$")
@@ -245,7 +268,7 @@ def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -
         grouped[","] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$").sum())
         grouped["."] += int(shaped.str.contains(r"^[+-]?\d{1,3}(?:\.\d{3})+(?:,\d*)?$").sum())
         bare = shaped.filter(shaped.str.contains(r"^[+-]?\d+$"))
-        if len(bare) and (bare.str.len_chars() == 3).any() and bare.str.len_chars().max() == 3:  # type: ignore[operator]
+        if len(bare) and (bare.str.len_chars() == 3).any() and bare.str.len_chars().max() == 3:
             for mark in grouped:  # 998 and 1.002: a mark that only numbers from a thousand have
                 whole = int(shaped.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+$").sum())
                 parted[mark] += whole if whole + len(bare) == len(shaped) else 0

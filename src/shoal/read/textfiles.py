@@ -164,7 +164,7 @@ def separator_of(text: str) -> str:
         width, n_lines = max(widths.items(), key=lambda item: (item[1] * (item[0] > 1), item[0]), default=(0, 0))
         score = n_lines / max(1, sum(widths.values())) * (width - 1) ** 0.5 if width > 1 else 0.0
         # Ragged lines: cells all the same.
-        if any(len(row) == width and all(row) and set(map(kind_of_cell, row)) == {"W"} for row in rows[:60]):
+        if any(len(row) == width and all(kind_of_cell(cell) == "W" for cell in row) for row in rows[:60]):
             score *= 1.5  # names as many as cells: what cuts the rows alone may be decimal commas
         score = max(score, 0.3 * (sum(min(w, 9) * n for w, n in widths.items()) / max(1, sum(widths.values())) > 3))
         if score > best_score:
@@ -201,7 +201,7 @@ def find_table(lines: list[list[str]]) -> Rows:
     stamps = [c for c, found in enumerate(kinds) if found["T"] > 0.6 * (len(body) - found["E"]) and found["T"]]
     numbers = [c for c, found in enumerate(kinds) if found["N"] >= 0.5 * (len(body) - found["E"]) and found["N"]]
 
-    shapes = {_shape(row)[:cut] for row in body[:1] + body[-1:] for cut in range(width)}
+    whole = [] if stamps else [_shape(row) for row in body[:1] + body[-1:]]
     forms = Counter(_form(row[c]) for row in body for c in stamps)
     clocks_alone = bool(stamps) and all(
         sum(":" in row[c] and _CLOCK_ALONE.fullmatch(row[c]) is not None for row in body) > 0.6 * len(body)
@@ -213,7 +213,8 @@ def find_table(lines: list[list[str]]) -> Rows:
             return False
         if len(row) != width and (len(row) < width or any(row[width:])):
             # Some writers leave out empty cells at the end of a line.
-            alike = bool(stamps) or (4 * len(row) >= 3 * width and _shape(row) in shapes)
+            own = "" if stamps else _shape(row)
+            alike = bool(stamps) or (4 * len(row) >= 3 * width and any(shape.startswith(own) for shape in whole))
             if not alike or len(row) > width or not any(row[c : c + 1] > [""] for c in numbers):
                 return False
             row = row + [""] * (width - len(row))
@@ -331,6 +332,8 @@ def _record_names(above: list[list[str]], row: list[str], stamps: list[int]) -> 
 
 def _whole_width(rows: list[list[str]], usual: int) -> int:
     """The width of rows whose last cells some writers leave out: that of the longest that begin as most rows do."""
+    if all(len(row) <= usual for row in rows):
+        return usual
     shape = Counter(_shape(row) for row in rows if len(row) == usual).most_common(1)[0][0]
     longer = Counter(len(row) for row in rows if len(row) > usual and _shape(row[:usual]) == shape and any(row[usual:]))
     return max((width for width, n in longer.items() if n > 1), default=usual)
