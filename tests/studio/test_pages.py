@@ -54,6 +54,21 @@ def test_a_task_says_what_it_promises_and_how_far_analysts_are(publisher, analys
     assert "no pair was decided by two analysts" in page
 
 
+def test_everybody_can_be_asked_about_more_pairs(studio, publisher, analyst, task):
+    analyst.answer_all()
+    assert analyst.state()["pair"] is None
+    assert publisher.post(f"/tasks/{task}/pairs", {"pairs": "7"}).status_code == 303
+    assert "27 questions for each analyst" in publisher.get(f"/tasks/{task}").text
+    assert analyst.state()["total"] == 27
+    assert analyst.answer_all("dissimilar")["done"] == 27
+    labels = studio.answers.labels(task).of("anna")
+    pairs = [tuple(sorted((label.left, label.right))) for label in labels if label.repeat_of is None]
+    assert len(pairs) == len(set(pairs))
+    # No more than there are.
+    publisher.post(f"/tasks/{task}/pairs", {"pairs": "20000"})
+    assert analyst.answer_all("undecided")["pair"] is None
+
+
 def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio):
     form = {"name": "open", "table": "days.csv", "source": "public", "pairs": "10"}
     refused = publisher.post("/tasks", form)
@@ -164,7 +179,9 @@ class TestLearning:
     def test_every_interest_can_be_compared(self, publisher, task, interest):
         form = {"table": "days.csv", "interest": interest, "start": "11", "end": "14", "above": "0.5", "k": "4"}
         assert publisher.done(publisher.post(f"/tasks/{task}/compare", form)) == f"/tasks/{task}/compare"
-        assert "generic" in publisher.get(f"/tasks/{task}/compare").text
+        page = publisher.get(f"/tasks/{task}/compare").text
+        unit = "in the unit of the data" if interest == "window-total" else "(min|h)"
+        assert re.search(rf'<th scope="row">generic</th><td class="number">[0-9.,]+ {unit}', page)
 
 
 class TestJobs:

@@ -203,7 +203,7 @@ class TestWhoSeesWhat:
             if route in OPEN:
                 continue
             answer = visitor.client.request(method, path)
-            if route.startswith("/label"):
+            if route.startswith(("/label", "/review")):
                 assert answer.status_code == 403, path
             elif method == "GET":
                 assert (answer.status_code, answer.headers["location"]) == (303, "/login"), path
@@ -215,15 +215,18 @@ class TestWhoSeesWhat:
         for route, path, method in every_route():
             if route in OPEN or route.startswith("/label"):
                 continue
+            if route == "/review":
+                assert analyst.client.request(method, path).status_code == 403
+                continue
             answer = analyst.client.request(method, path, headers={"X-CSRF-Token": analyst.csrf})
             assert answer.status_code in ((303,) if method == "GET" else (401,)), path
             assert answer.headers.get("location", "/login") == "/login"
 
     def test_an_analysts_cookie_under_the_publishers_name_is_nobody(self, studio, analyst, publisher):
         eve = person(studio)
-        eve.client.cookies.set("shoal-publisher", analyst.client.cookies["shoal-analyst"])
+        eve.client.cookies.set(studio.publisher_cookie, analyst.client.cookies["shoal-analyst"])
         assert eve.get("/").status_code == 303
-        eve.client.cookies.set("shoal-analyst", publisher.client.cookies["shoal-publisher"])
+        eve.client.cookies.set("shoal-analyst", publisher.client.cookies[studio.publisher_cookie])
         assert eve.get("/label").status_code == 403
 
     def test_two_analysts_of_two_tasks_get_their_own_one(self, studio, publisher, analyst):

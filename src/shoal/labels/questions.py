@@ -6,6 +6,7 @@ Every draw has a child of the task's seed: one for what all analysts are asked, 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -24,7 +25,7 @@ LONGEST_QUESTION = 500
 APART = 10
 """Questions between one and its repetition where there are so many: who remembers the answer tells nothing new."""
 
-_COMMON, _OWN, _SLOTS, _NEXT = 0, 1, 2, 3  # of the seed's children
+_COMMON, _OWN, _SLOTS, _NEXT, _FURTHER = 0, 1, 2, 3, 4  # of the seed's children
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,19 @@ def repeat_slots(asking: Asking, n_curves: int, analyst: str) -> frozenset[int]:
         return frozenset(slots[len(slots) - n_repeats :].tolist())
     random = generator(asking.seed, _SLOTS, analyst)
     return frozenset(random.permutation(far)[:n_repeats].tolist())
+
+
+def draw_further(
+    asking: Asking, n_curves: int, analyst: str, position: int, asked: Iterable[Question]
+) -> Question | None:
+    """A pair that the analyst was not asked about, beyond those of the task; None where there is none left."""
+    known = np.array([question.pair for question in asked], dtype=np.int64).reshape(-1, 2)
+    random = generator(asking.seed, _FURTHER, analyst, position)
+    drawn = draw_pairs(random, n_curves, 1, without=np.unique(number_of(known[:, 0], known[:, 1], n_curves)))
+    if not len(drawn):
+        return None
+    (left,), (right,) = ends_of(drawn, n_curves)
+    return Question(position, int(left), int(right))
 
 
 def next_generator(asking: Asking, analyst: str, position: int) -> np.random.Generator:

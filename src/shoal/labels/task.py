@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +17,7 @@ from shoal.labels.questions import (
     Asking,
     Choice,
     Question,
+    draw_further,
     plan_common,
     plan_uniform,
 )
@@ -300,6 +301,10 @@ class LabelTask:
             return found
         open_positions = [at for at in range(len(plan), self.n_pairs) if at not in answered]
         return found + choose_next(self, self._asking, labels, analyst, open_positions[: n - len(found)], found)
+
+    def further(self, analyst: str, asked: Iterable[Question], position: int) -> Question | None:
+        """One question more than the task has, about a pair the analyst was not asked about; None without one left."""
+        return draw_further(self._asking, self.n_curves, analyst, position, asked)
 
     def curves(self, question: Question) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The values of the left and of the right curve."""

@@ -71,7 +71,12 @@ class Answers:
         if labels is None:
             return found
         # Chosen without the lock, which may take a moment; whoever stores a question first has chosen it.
-        chosen = task.questions(labels, analyst, 1)
+        chosen = task.questions(labels, analyst, 1) if found.done < task.n_pairs else []
+        if found.done >= task.n_pairs:
+            with self._store.reading() as connection:
+                asked = _asked(connection, name, analyst) | plan
+            more = task.further(analyst, asked.values(), max(asked, default=-1) + 1)
+            chosen = [] if more is None else [more]
         with self._store.writing() as connection:
             for q in chosen:
                 connection.execute(
@@ -121,6 +126,19 @@ class Answers:
             )
             return True
 
+    def n_pairs(self, name: str) -> int:
+        """How many questions an analyst is asked, those that were added included."""
+        with self._store.reading() as connection:
+            return self.task(name).n_pairs + further_pairs(connection, name)
+
+    def ask_further(self, name: str, pairs: int) -> None:
+        """Ask every analyst about so many more pairs; no more than there are."""
+        task = self.task(name)
+        most = task.n_curves * (task.n_curves - 1) // 2 - task.n_pairs
+        with self._store.writing() as connection:
+            wanted = min(further_pairs(connection, name) + pairs, max(0, most))
+            connection.execute("insert or replace into further_pairs values (?, ?)", (name, wanted))
+
     def _plan(self, name: str, task: LabelTask, analyst: str) -> dict[int, Question]:
         with self._lock:
             if (name, analyst) not in self._plans:
@@ -134,7 +152,14 @@ class Answers:
         answered = _answered(connection, name, analyst)
         asked = _asked(connection, name, analyst) | plan
         open_questions = (asked[position] for position in sorted(asked) if position not in answered)
-        return Standing(next(open_questions, None), len(answered), task.n_pairs, _last(connection, name, analyst))
+        total = task.n_pairs + further_pairs(connection, name)
+        return Standing(next(open_questions, None), len(answered), total, _last(connection, name, analyst))
+
+
+def further_pairs(connection: sqlite3.Connection, task: str) -> int:
+    """How many questions were added to those of a task."""
+    row = connection.execute("select pairs from further_pairs where task = ?", (task,)).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def _stamp(folder: Path) -> object:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Form, HTTPException, Path
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
@@ -13,6 +14,8 @@ from pydantic import BaseModel, Field
 from shoal.errors import ParameterError
 from shoal.features import interests
 from shoal.labels import Labels, advice, compare, curve, learn, load_asked, store_labels
+from shoal.model import Panel
+from shoal.report.units import IN_UNIT_OF_DATA, amount, duration, unit_of
 from shoal.studio.charts import draw_bars
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.jobs import Progress, job_kind
@@ -130,10 +133,20 @@ def compare_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -
     panel = studio.project.panel(form.table)
     progress.start("grouping by each metric and comparing")
     metrics: dict[str, Any] = dict(studio.project.metrics(task))
-    rows = [asdict(row) for row in compare(panel, find_interest(form), k=form.k, metrics=metrics)]
+    compared = compare(panel, find_interest(form), k=form.k, metrics=metrics)
+    rows = [asdict(row) | {"said": _said(row.loss, form, panel)} for row in compared]
     content = {"rows": rows, "form": form.model_dump(), "interest": describe(form)}
     studio.project.set_result(task, "compare", content, studio.clock())
     return f"/tasks/{task}/compare"
+
+
+def _said(loss: float, form: Comparison, panel: Panel) -> str:
+    """A loss with its unit: times as times where the table has them, readings in the unit of the table."""
+    if form.interest in ("segment", "window-total"):
+        return amount(loss, unit_of(panel.channels[0]) or IN_UNIT_OF_DATA)
+    if panel.times.dtype.kind == "M" and panel.n_instants > 1:
+        return duration(loss * float((panel.times[1] - panel.times[0]) / np.timedelta64(1, "h")))
+    return amount(loss, "instants")
 
 
 def find_interest(form: Comparison) -> interests.Interest:

@@ -71,13 +71,14 @@ def download_policy(draft: OfDraft, session: Publisher) -> Response:
 @router.post("/drafts/open")
 async def open_policy(request: Request, studio: InStudio, session: Publisher) -> Response:
     """Begin a draft with a policy file."""
-    sent = (await request.form()).get("policy")
-    if not isinstance(sent, UploadFile):
-        raise HTTPException(400, "No file was chosen. Go back and choose a policy file.")
-    try:
-        text = (await sent.read()).decode()
-    except UnicodeDecodeError:
-        raise ParameterError("The file is no text. A policy is a YAML file.") from None
+    async with request.form() as form:
+        sent = form.get("policy")
+        if not isinstance(sent, UploadFile) or not sent.filename:
+            raise HTTPException(400, "No file was chosen. Go back and choose a policy file.")
+        try:
+            text = (await sent.read()).decode()
+        except UnicodeDecodeError:
+            raise ParameterError("The file is no text. A policy is a YAML file.") from None
     name = await run_in_threadpool(studio.drafts.open_policy, text, "The policy")
     return RedirectResponse(f"/drafts/{name}/purpose", 303)
 

@@ -160,8 +160,12 @@ def show_release(release: Name, studio: InStudio, session: Publisher) -> HTMLRes
 def download_release(release: Name, studio: InStudio, session: Publisher) -> Response:
     """The folder as one file, if it still verifies."""
     folder = _known(studio, release)
-    if findings := verify(folder).findings:
-        raise HTTPException(409, f"The release does not verify and is not handed out: {findings[0]}.")
+    try:
+        findings: tuple[str, ...] = verify(folder).findings
+    except ShoalError as error:
+        findings = (str(error),)
+    if findings:
+        raise HTTPException(409, f"The release does not verify and is not handed out: {findings[0]}")
     return StreamingResponse(
         _pieces(zip_folder(folder, release)),
         media_type="application/zip",

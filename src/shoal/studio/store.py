@@ -57,6 +57,10 @@ create table if not exists questions (
   repeat_of integer,
   primary key (task, analyst, position)
 );
+create table if not exists further_pairs (
+  task text primary key,
+  pairs integer not null
+);
 create table if not exists labels (
   task text not null,
   analyst text not null,

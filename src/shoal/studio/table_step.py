@@ -158,7 +158,8 @@ def blamed(message: str, settings: Mapping[str, Any]) -> str:
     """The field a refusal is about: the first option that it names; none where it names no one's."""
     written = {name: (f"--{name}", f"`{name}`", f"{name}=") for name in READING}
     places = [(message.find(text), name) for name, texts in written.items() for text in texts if text in message]
-    named = [name for name in _OF_A_COLUMN if settings.get(name) and repr(settings[name]) in message]
+    places += [(0, name) for name in READING if message.startswith(f"{name}:")]
+    named = [name for name in reversed(_OF_A_COLUMN) if settings.get(name) and repr(settings[name]) in message]
     return named[0] if named else min(places)[1] if places else ""
 
 

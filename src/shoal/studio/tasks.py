@@ -49,6 +49,12 @@ class NewTask(BaseModel):
     question: str = Field(DEFAULT_QUESTION, min_length=1, max_length=200)
 
 
+class Further(BaseModel):
+    """How many more pairs everybody is asked about."""
+
+    pairs: int = Field(100, ge=1, le=20_000)
+
+
 class ByMetric(BaseModel):
     """Which of the metrics learned from a task."""
 
@@ -136,6 +142,14 @@ def show_task(task: Name, studio: InStudio, session: Publisher) -> HTMLResponse:
     return _task_page(task, studio, session)
 
 
+@router.post("/tasks/{task}/pairs")
+def ask_further(task: Name, studio: InStudio, session: Publisher, form: Annotated[Further, Form()]) -> Response:
+    """Ask every analyst of a task about more pairs; links and answers stay as they are."""
+    _task(studio, task)
+    studio.answers.ask_further(task, form.pairs)
+    return RedirectResponse(f"/tasks/{task}", 303)
+
+
 @router.post("/tasks/{task}/draft")
 def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotated[ByMetric, Form()]) -> Response:
     """Begin a draft whose groups are formed by what was learned."""
@@ -192,7 +206,8 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
         curves=" ".join(said(CURVES, task)),
         pairs=" ".join(said(PAIRS, task)),
         closed=studio.project.closed_by(name),
-        analysts=_analysts(labels, [link.analyst for link in links], task.n_pairs),
+        analysts=_analysts(labels, [link.analyst for link in links], studio.answers.n_pairs(name)),
+        n_pairs=studio.answers.n_pairs(name),
         counts=labels.counts(),
         consistency=consistency(labels),
         agreement=agreement(labels),
