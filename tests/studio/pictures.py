@@ -1,7 +1,7 @@
 """Photograph every page of the studio for docs/studio.md, at a desk, in the dark and on a phone.
 
 A publisher takes half-hourly readings of 400 homes from the raw table to a release that an officer approved, and asks
-two analysts who mind the evening which curves are alike. Run: python tests/studio/pictures.py
+two analysts who mind lunch which days at an office are alike. Run: python tests/studio/pictures.py
 """
 
 import re
@@ -34,7 +34,10 @@ def main(folder=PICTURES):
         table = long_table(simulate.meters(400, days=7, step="30min", seed=5))
         table = table.rename({"id": "meter", "time": "read_at", "value": "kwh"}).with_columns(pl.col("kwh") / 1000)
         table.filter(pl.int_range(pl.len()) % 197 != 0).write_csv(raw)
-        with running_studio(Path(place) / "evening-demand") as address:
+        project = Path(place) / "evening-demand"
+        (project / "data").mkdir(parents=True)
+        long_table(simulate.occupancy(200, days=1, step="15min", seed=5)).write_parquet(project / "data/days.parquet")
+        with running_studio(project) as address:
             Photographer(Path(folder), chromium, address).work(raw)
 
 
@@ -52,7 +55,6 @@ class Photographer:
 
     def work(self, raw):
         page = self.page
-        self.shoot("empty", "/", views=[""])
         page.set_input_files("#file", str(raw))
         page.get_by_role("button", name="Upload", exact=True).click()
         page.wait_for_url("**/tables/*")
@@ -83,32 +85,31 @@ class Photographer:
         for name in ("table", "purpose", "explore", "review"):
             self.shoot(name, f"/drafts/meters/{name}")
         pages = {"home": "/", "release": "/drafts/meters/release", "released": "/releases/meters", "jobs": "/jobs"}
-        for name, path in (pages | {"task": "/tasks/evening", "new-task": "/tasks/new"}).items():
+        for name, path in (pages | {"task": "/tasks/lunch", "new-task": "/tasks/new"}).items():
             self.shoot(name, path)
-        self.shoot("compare", "/tasks/evening/compare")
+        self.shoot("compare", "/tasks/lunch/compare")
 
     def ask_analysts(self):
         page = self.page
-        page.goto(f"{self.base}/tasks/new?table=meters.csv")
-        page.fill("#name", "evening")
+        page.goto(f"{self.base}/tasks/new?table=days.parquet")
+        page.fill("#name", "lunch")
         page.fill("#k", "5")
-        page.fill("#question", "Alike for planning the evening peak?")
+        page.fill("#pairs", "120")
+        page.fill("#question", "Alike for planning the canteen?")
         page.get_by_role("button", name="Make the task").click()
-        page.wait_for_url("**/tasks/evening")
+        page.wait_for_url("**/tasks/lunch")
         for analyst, share in (("anna", 1.0), ("ben", 0.55)):
             page.fill("#analyst", analyst)
             page.get_by_role("button", name="Make a link").click()
             link = page.input_value("#link")
             label(self.new_page(VIEWS[""]), link, share)
         self.shoot_link("label", link)
-        page.goto(f"{self.base}/tasks/evening")
+        page.goto(f"{self.base}/tasks/lunch")
         page.get_by_role("button", name="Measure").click()
-        page.wait_for_url("**/tasks/evening#curve")
+        page.wait_for_url("**/tasks/lunch#curve")
         page.get_by_role("button", name="Learn linear").click()
-        page.wait_for_url("**/tasks/evening#metrics")
-        page.goto(f"{self.base}/tasks/evening/compare")
-        page.fill("#start", "0")
-        page.fill("#end", "12")
+        page.wait_for_url("**/tasks/lunch#metrics")
+        page.goto(f"{self.base}/tasks/lunch/compare")
         page.fill("#k", "5")
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("heading", name=re.compile("Loss on the")).wait_for()
@@ -142,7 +143,7 @@ class Photographer:
 
 
 def label(page, link, share):
-    """An analyst who minds the first quarter of the curves."""
+    """An analyst who minds who is there from 11 to 14."""
     page.goto(link)
     page.wait_for_selector("#plot .main-svg")
     csrf = page.input_value("#answer [name=csrf]")
@@ -151,9 +152,8 @@ def label(page, link, share):
     total = state["total"]
     while state["pair"] and state["done"] < share * total:
         pair = state["pair"]
-        quarter = slice(0, len(pair["left"]) // 4)
-        apart = sum(abs(a - b) for a, b in zip(pair["left"][quarter], pair["right"][quarter], strict=True))
-        said = "similar" if apart < sum(pair["left"][quarter]) / 3 else "dissimilar"
+        apart = sum(abs(a - b) for a, b in zip(pair["left"][44:56], pair["right"][44:56], strict=True))
+        said = "similar" if apart < 2.6 else "dissimilar"
         answer = page.request.post(
             f"{api}/answer", data={"position": pair["position"], "answer": said}, headers={"X-CSRF-Token": csrf}
         )

@@ -1,11 +1,11 @@
-"""The whole way in a real browser, against a real server: table, task, link, labels, metric, release."""
+"""Labels in a real browser, against a real server: table, task, link, answers, metric."""
 
 import re
 import sqlite3
 
 import pytest
 
-from shoal import simulate, verify
+from shoal import simulate
 from shoal.process.simulation import long_table
 from studio.running import CHROMIUM, browser, running_studio
 
@@ -57,7 +57,8 @@ def shown(page, position):
 
 
 def make_task(page, name, table="days.csv", pairs=20):
-    page.get_by_role("link", name="New task").first.click()
+    page.get_by_role("link", name="Shoal studio").click()
+    page.get_by_role("link", name="New label task").click()
     page.fill("#name", name)
     page.select_option("#table", table)
     page.fill("#k", "4")
@@ -77,12 +78,11 @@ def count(page):
     return page.text_content("#count")
 
 
-def test_from_a_table_over_labels_to_a_release(chromium, address, project):
+def test_from_a_table_over_labels_to_a_metric(chromium, address, project):
     publisher = open_page(chromium, address)
-    publisher.get_by_text("Upload a table").click()
     publisher.set_input_files("#file", str(project.parent / "office.csv"))
-    publisher.get_by_role("button", name="Upload").click()
-    publisher.get_by_text("subjects", exact=True).wait_for()
+    publisher.get_by_role("button", name="Upload", exact=True).click()
+    publisher.wait_for_url("**/tables/office.csv")
     make_task(publisher, "lunch", "office.csv")
     link = make_link(publisher, "anna")
 
@@ -131,18 +131,7 @@ def test_from_a_table_over_labels_to_a_release(chromium, address, project):
     publisher.get_by_role("button", name="Compare").click()
     publisher.get_by_role("heading", name="Loss on the segment from 11:00 to 14:00").wait_for()
     assert publisher.locator("svg.drawing rect").count() == 3
-
-    publisher.get_by_role("link", name="New release").click()
-    publisher.fill("#name", "for-the-canteen")
-    publisher.select_option("#metric", "lunch.linear")
-    publisher.fill("#k", "4")
-    publisher.get_by_role("button", name="Check and release").click()
-    publisher.wait_for_url("**/releases/for-the-canteen")
-    assert publisher.get_by_text("Holds, checked on the published data just now").is_visible()
     assert publisher.said == []
-    outcome = verify(project / "releases" / "for-the-canteen")
-    assert not outcome.findings
-    assert publisher.get_by_text(f"shoal verify {project / 'releases' / 'for-the-canteen'}").is_visible()
 
 
 def test_a_second_analyst_cannot_open_the_first_ones_task_and_a_dead_link_gets_a_plain_page(chromium, address, project):
@@ -224,7 +213,7 @@ def test_pages_of_the_publisher_are_not_wider_than_a_phone(chromium, address):
     publisher = open_page(chromium, address, viewport=PHONE)
     make_task(publisher, "narrow")
     base = address.partition("/enter")[0]
-    for path in ("/", "/tasks/narrow", "/tasks/new", "/tasks/narrow/compare", "/releases/new", "/tables/days.csv"):
+    for path in ("/tasks/narrow", "/tasks/new", "/tasks/narrow/compare"):
         publisher.goto(base + path)
         assert publisher.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
     assert publisher.said == []

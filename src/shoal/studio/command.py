@@ -1,4 +1,4 @@
-"""`shoal studio`: start the labelling studio. Loaded by every `shoal --help`, so it imports the web when it runs."""
+"""`shoal studio`: start the studio. Loaded by every `shoal --help`, so it imports the web when it runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def studio(
         str | None, typer.Option(help="Address by which others reach it, such as https://studio.example.org.")
     ] = None,
 ) -> None:
-    """Open a project folder in the labelling studio: tasks, analysts' links, learned metrics, releases.
+    """Open a project folder in the browser: from a raw table to a release that an officer approved, and label tasks.
 
-    Analysts see protected or public curves only, through a link for one task. Stop it with Ctrl-C.
+    Officers see one decision sheet, analysts protected or public curves, each through a link. Stop it with Ctrl-C.
     """
     lacking = [name for name in ("fastapi", "uvicorn", "python_multipart") if find_spec(name) is None]
     if lacking:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,7 +245,7 @@ def _data(reading: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _numbered(stem: str) -> Any:
+def _numbered(stem: str) -> Iterator[str]:
     yield stem
     number = 2
     while True:

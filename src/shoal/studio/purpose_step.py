@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
@@ -143,7 +143,7 @@ def _purpose_page(
             (str(studio.project.metric_path(*name.rsplit(".", 1)).resolve()), name)
             for name in studio.project.all_metrics()
         ],
-        shapes=[(word, word) for word in AsShape.__args__],
+        shapes=[(word, word) for word in get_args(AsShape)],
         errors=told,
         **facts,
     )
