@@ -250,15 +250,23 @@
       const inOrder = this.marks.has(this.focused) ? this.focused : state.selected;
       let first = true;
       for (const [number, group] of this.marks) {
-        const point = points.byNumber.get(number), misses = points.misses(point, limits);
-        group.classList.toggle("meets", !misses.length);
-        group.classList.toggle("best", number === state.best);
-        group.classList.toggle("selected", number === state.selected);
-        group.classList.toggle("compared", state.compared.includes(number));
-        group.setAttribute("aria-pressed", String(number === state.selected));
-        group.setAttribute("aria-label", this.told.text(point, misses));
+        const point = points.byNumber.get(number), misses = points.misses(point, limits), says = misses.join();
+        // With hundreds of points, only what has changed is touched.
+        if (group.says !== says) {
+          group.says = says;
+          group.classList.toggle("meets", !misses.length);
+          group.setAttribute("aria-label", this.told.text(point, misses));
+        }
+        const look = (number === state.best ? "b" : "") + (number === state.selected ? "s" : "") + (state.compared.includes(number) ? "c" : "");
+        if (group.look !== look) {
+          group.look = look;
+          group.classList.toggle("best", look.includes("b"));
+          group.classList.toggle("selected", look.includes("s"));
+          group.classList.toggle("compared", look.includes("c"));
+          group.setAttribute("aria-pressed", String(look.includes("s")));
+        }
         const tab = this.marks.has(inOrder) ? number === inOrder : first;
-        group.setAttribute("tabindex", tab ? "0" : "-1");
+        if (group.getAttribute("tabindex") !== (tab ? "0" : "-1")) group.setAttribute("tabindex", tab ? "0" : "-1");
         first = false;
       }
       const x = this.atX(limits.risk), loss = limits.utility[0], y = loss && loss.value !== null ? this.atY(loss.value) : box.top;

@@ -21,8 +21,9 @@
   }
 
   class Points {
-    constructor(purpose) {
+    constructor(purpose, limits) {
       this.purpose = purpose;
+      this.titles = new Map(limits.utility.map((limit) => [limit.measure, limit.title]));
       this.all = [];
       this.byNumber = new Map();
       this.efficient = new Set();
@@ -64,6 +65,12 @@
         if (limit.value !== null && !kept) found.push(limit.measure);
       }
       return found;
+    }
+
+    /* The same in words, as the table has it: without the limits' values, so that it changes only when it must. */
+    verdict(misses) {
+      const named = misses.map((name) => (name === "risk" ? name : this.titles.get(name)));
+      return misses.length ? "beyond the limit for " + named.join(" and ") : "within the limits";
     }
 
     /* The most useful point within all limits, of equals the one that hides better, of those the first. */

@@ -7,8 +7,9 @@
   const by = (id) => document.getElementById(id);
   const { amount } = explore;
   const purpose = start.purpose, limits = start.limits, base = start.base;
-  const points = new explore.Points(purpose);
+  const points = new explore.Points(purpose, limits);
   const details = new Map(); // what was fetched, by number
+  const rows = new Map(); // of the table, by number
   const QUESTIONS = ["singling out", "linkability", "inference"];
   const EVERY = 1000, WAIT = 250; // milliseconds: between two looks for points; before a point's details are asked for
   let pinned = start.point, compared = start.compared.slice(), waiting = 0, asked = null, state = start.state, told = "";
@@ -39,7 +40,7 @@
 
   const plot = new explore.Plot(by("plot"), {
     points, limits,
-    text: (point, misses) => named(point) + ": risk " + point.risk_text + ", " + purpose.title + " " + point.loss_text + "; " + judged(point, misses) + (points.efficient.has(point.number) ? "" : "; beaten by another point on both"),
+    text: (point, misses) => named(point) + ": risk " + point.risk_text + ", " + purpose.title + " " + point.loss_text + "; " + points.verdict(misses) + (points.efficient.has(point.number) ? "" : "; beaten by another point on both"),
     onLimit: (which, value) => setLimit(which === "risk" ? "risk" : limits.utility[0].measure, value),
     onSelect: (number) => { pinned = number; refresh(); },
     onCompare: compare,
@@ -106,11 +107,12 @@
     plot.refresh({ best: best ? best.number : null, selected, compared });
     sayBest(best);
     for (const point of points.drawn) {
-      const row = by("row-" + point.number);
-      if (!row) continue;
-      const misses = points.misses(point, limits);
-      row.classList.toggle("chosen", best !== null && point.number === best.number);
-      row.lastElementChild.textContent = (best && point.number === best.number ? "best: " : "") + judged(point, misses);
+      const row = rows.get(point.number), isBest = best !== null && point.number === best.number;
+      const says = isBest ? "best within the limits" : points.verdict(points.misses(point, limits));
+      if (!row || row.says === says) continue;
+      row.says = says;
+      row.classList.toggle("chosen", isBest);
+      row.lastElementChild.textContent = says;
     }
     keep(selected);
     show(selected, best);
@@ -322,9 +324,10 @@
   function takeIn(more) {
     points.add(more);
     for (const point of more) {
-      const row = by("row-" + point.number);
-      if (row) row.replaceWith(tableRow(point));
-      else if (point.refused === null) by("rows").append(tableRow(point));
+      const row = by("row-" + point.number), made = point.refused === null ? tableRow(point) : null;
+      if (row && made) row.replaceWith(made);
+      else if (made) by("rows").append(made);
+      if (made) rows.set(point.number, made);
       if (details.delete(point.number) && asked === point.number) asked = null;
       if (!by("refused-" + point.number) && point.refused !== null) by("refused-list").append(element("li", { id: "refused-" + point.number }, element("b", {}, named(point)), ": " + point.refused));
     }
@@ -389,7 +392,7 @@
       by("trouble").hidden = true;
       if (found.points.length) takeIn(found.points);
       progress(found);
-      if (state === "running") window.setTimeout(look, pause);
+      if (state === "running") window.setTimeout(look, points.all.length ? pause : pause / 4);
     }, (error) => {
       by("trouble").textContent = "No news of the search: " + (error instanceof TypeError ? "the studio could not be reached." : error.message) + " Trying again.";
       by("trouble").hidden = false;
@@ -428,5 +431,5 @@
   for (const number of compared) fetchDetails(number);
   progress(start.progress);
   takeIn(start.points);
-  if (state === "running") window.setTimeout(look, EVERY);
+  if (state === "running") look();
 }());
