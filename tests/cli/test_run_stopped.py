@@ -66,7 +66,7 @@ def test_a_key_stops_the_search_and_certificate_and_report_say_so(folder):
     stopped = certificate["figures"]["process"]["stopped"]
     assert stopped["of"] == 80
     assert 1 <= stopped["after"] < 80
-    said = f"A person stopped the search after {stopped['after']} of 80 points."
+    said = f"A person stopped the search after {stopped['after']} of 80 planned points."
     assert stopped["sentence"] == said
     assert said in (folder / "out" / "report.html").read_text()
     assert said in " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).split())

@@ -115,10 +115,10 @@ def test_a_stopped_search_goes_on_to_the_same_points(explored, base):
     other.run(stop=lambda: len(other.points()) >= 3)
     assert other.state == "stopped"
     assert len(other.points()) == 3
-    assert other.stopped.sentence == "A person stopped the search after 3 of 8 points."
+    assert other.stopped.sentence == "A person stopped the search after 3 of 8 planned points."
     policy = _to(other.policy_at(1), "by-hand")
     assert policy.search.explored.sentence == (
-        "A person chose this point among 3 that had been tried, and ended the search after 3 of 8 trials."
+        "A person chose this point among 3 that had been tried, and ended the search after 3 of 8 planned trials."
     )
     certificate = run_policy(policy, base=base).release.certificate
     assert certificate["figures"]["process"]["explored"]["sentence"] == policy.search.explored.sentence

@@ -126,13 +126,14 @@ def test_an_interrupted_search_that_is_given_its_trials_again_ends_the_same(inte
 def test_a_person_ends_it_after_the_first_point_at_the_earliest_and_is_told_how_far_it_was():
     tried = try_points(grid(5), LIMITS, 10, lambda *which: point(0.2, 0.2), stop=lambda: True)
     assert len(tried.points) == 1
-    assert tried.stopped.sentence == "A person stopped the search after 1 of 6 points."
+    assert tried.stopped.sentence == "A person stopped the search after 1 of 6 planned points."
     done = []
     tried = try_points(
         grid(9), LIMITS, 6, lambda *which: done.append(which) or point(0.2, 0.2), stop=lambda: len(done) == 12
     )
     assert tried.stopped.sentence == (
-        "A person stopped the search after 12 of 15 trials, in which a point tried again on more subjects counts again."
+        "A person stopped the search after 12 of 15 planned trials, "
+        "in which a point tried again on more subjects counts again."
     )
     assert len(tried.points) == 10
 

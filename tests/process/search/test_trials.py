@@ -307,6 +307,6 @@ def test_a_stopped_search_concludes_from_what_was_tried():
     found = search(task(text, lambda published, targets: 0.0), days(), stop=lambda: next(asked))
     assert [point.parameters["k"] for point in found.frontier.points] == [4, 6, 8]
     assert found.frontier.chosen.parameters == {"k": 4}
-    said = "A person stopped the search after 3 of 5 points."
+    said = "A person stopped the search after 3 of 5 planned points."
     assert found.frontier.sentence.endswith(said)
     assert found.frontier.as_dict()["stopped"] == {"after": 3, "of": 5, "sentence": said}

@@ -135,7 +135,7 @@ class Explored(Part):
 
     points: int = Field(ge=1, description="How many points had been tried.")
     after: int | None = Field(default=None, ge=1, description="Where it had not ended: after how many trials.")
-    of: int | None = Field(default=None, ge=1, description="Of how many trials, at least.")
+    of: int | None = Field(default=None, ge=1, description="Of how many trials planned by then.")
 
     @model_validator(mode="after")
     def _both(self) -> Explored:
@@ -146,7 +146,7 @@ class Explored(Part):
     @property
     def sentence(self) -> str:
         """The same in words, for certificate and report."""
-        early = "" if self.after is None else f", and ended the search after {self.after} of {self.of} trials"
+        early = "" if self.after is None else f", and ended the search after {self.after} of {self.of} planned trials"
         return f"A person chose this point among {self.points} that had been tried{early}."
 
 

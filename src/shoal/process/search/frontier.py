@@ -103,17 +103,15 @@ class Stopped:
     after: int
     """Trials that were made; a point tried again on more subjects counts again."""
     of: int
-    """Trials that there would have been."""
+    """Trials that were planned by then; a range may have got more, and refused points may have left fewer."""
     halved: bool = False
     """Whether points were tried on parts of the sample."""
-    at_least: bool = False
-    """Whether more than that may have followed."""
 
     @property
     def sentence(self) -> str:
         """The same in words, for certificate and report."""
         what = "trials, in which a point tried again on more subjects counts again" if self.halved else "points"
-        return f"A person stopped the search after {self.after} of {'at least ' * self.at_least}{self.of} {what}."
+        return f"A person stopped the search after {self.after} of {self.of} planned {what}."
 
     def as_dict(self) -> dict[str, Any]:
         """For the certificate."""

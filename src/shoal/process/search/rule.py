@@ -115,7 +115,7 @@ def try_points(
             if len(going) >= budget:
                 break
             if stop():
-                return Tried(choices, settings, points, Stopped(done, done + 1, halved=n_rounds > 1, at_least=True))
+                return Tried(choices, settings, points, Stopped(done, done + 1, halved=n_rounds > 1))
             number = len(settings)
             settings[number] = Setting(at, (middle,))
             along[number] = middle
