@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model import Events, EventTables
@@ -60,25 +61,7 @@ class WindowCount:
 
     def count(self, data: Events | EventTables) -> float:
         """How many events meet the conditions: exact for events, else the expected number."""
-        if isinstance(data, Events):
-            self._refuse(data.quasi, data.sensitive)
-            frame = data.frame
-            found = frame.filter(self._inside(frame, data.time), *(_holds(c, v) for c, v in self.where.items()))
-            return float(len(found))
-        self._refuse(data.quasi, data.sensitive)
-        return self._in_buckets(data, data.counts) if data.counts is not None else self._in_coarse(data)
-
-    def _in_buckets(self, data: EventTables, counts: pl.DataFrame) -> float:
-        """For each group how many records match, times the share of its sensitive values that do."""
-        records = data.records.filter(self._inside(data.records, TIME))
-        counts = counts.filter(self._inside(counts, TIME))
-        conditions = [_holds(c, v) for c, v in self.where.items() if c != data.sensitive]
-        like = pl.all_horizontal(conditions).sum() if conditions else pl.len()
-        sizes = records.group_by(TIME, GROUP).agg(pl.len().alias("__size"), like.cast(pl.Float64).alias("__like"))
-        wanted = _holds(data.sensitive, self.where[data.sensitive]) if data.sensitive in self.where else pl.lit(True)
-        found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("__found"))
-        both = sizes.join(found, on=[TIME, GROUP])
-        return float((both["__like"] * both["__found"] / both["__size"]).sum())
+        return float(count_windows([self], data)[0])
 
     def _in_coarse(self, data: EventTables) -> float:
         """For each record the chance that its value lies where it is asked for, times that of the others."""
@@ -101,6 +84,55 @@ class WindowCount:
             raise ParameterError(
                 f"The events have no column {unknown[0]!r}. Conditions can be on: {', '.join((*quasi, sensitive))}."
             )
+
+
+def count_windows(queries: Sequence[WindowCount], data: Events | EventTables) -> NDArray[np.float64]:
+    """What each of several queries counts, in a few passes over the events."""
+    for query in queries:
+        query._refuse(data.quasi, data.sensitive)
+    if isinstance(data, Events):
+        one = pl.Series([1.0]).new_from_index(0, len(data.frame))
+        return _sums(queries, data.frame, data.time, one)
+    if data.counts is None:
+        return np.array([query._in_coarse(data) for query in queries])
+    # For each group how many records match, times the share of its sensitive values that do.
+    found = np.zeros(len(queries))
+    alike: dict[str, list[int]] = {}
+    for at, query in enumerate(queries):
+        alike.setdefault(repr(query.where.get(data.sensitive, _ANY)), []).append(at)
+    for places in alike.values():
+        some = [queries[at] for at in places]
+        share = _sensitive_share(data, data.counts, some[0].where.get(data.sensitive, _ANY))
+        found[places] = _sums(some, data.records, TIME, share, without=data.sensitive)
+    return found
+
+
+_ANY = object()
+_AT_ONCE = 250  # queries of a pass
+
+
+def _sums(
+    queries: Sequence[WindowCount], frame: pl.DataFrame, time: str, weights: pl.Series, *, without: str | None = None
+) -> NDArray[np.float64]:
+    """The sum of the weights of all rows that each query asks for; conditions on one column may be left out."""
+    weighed = frame.with_columns(weights.alias("__weight"))
+    found = []
+    for first in range(0, len(queries), _AT_ONCE):
+        sums = {}
+        for query in queries[first : first + _AT_ONCE]:
+            met = [_holds(c, v) for c, v in query.where.items() if c != without]
+            sums[str(len(sums))] = pl.col("__weight").filter(query._inside(frame, time), *met).sum()
+        found.append(weighed.select(**sums).to_numpy()[0])
+    return np.concatenate(found)
+
+
+def _sensitive_share(data: EventTables, counts: pl.DataFrame, condition: Condition) -> pl.Series:
+    """For each record the share of the sensitive values of its group that meet a condition."""
+    wanted = pl.lit(True) if condition is _ANY else _holds(data.sensitive, condition)
+    found = counts.filter(wanted).group_by(TIME, GROUP).agg(pl.col(COUNT).sum().alias("__found"))
+    sized = data.records.select(TIME, GROUP, pl.len().over(TIME, GROUP).alias("__size"))
+    both = sized.join(found, on=[TIME, GROUP], how="left", maintain_order="left")
+    return both["__found"].fill_null(0) / both["__size"]
 
 
 def coarse_share(records: pl.DataFrame, column: str, condition: Condition) -> pl.Series:
