@@ -118,7 +118,7 @@ def _sums(
     weighed = frame.with_columns(weights.alias("__weight"))
     found = []
     for first in range(0, len(queries), _AT_ONCE):
-        sums = {}
+        sums: dict[str, pl.Expr] = {}
         for query in queries[first : first + _AT_ONCE]:
             met = [_holds(c, v) for c, v in query.where.items() if c != without]
             sums[str(len(sums))] = pl.col("__weight").filter(query._inside(frame, time), *met).sum()
