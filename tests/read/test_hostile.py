@@ -175,3 +175,22 @@ def test_a_line_break_or_an_inch_inside_an_entry_is_no_damage(tmp_path):
     lines = [f'{name},{t},{t},"two\nlines"' for name, t in itertools.product("ab", range(4))]
     (tmp_path / "x.csv").write_bytes(HEADER + "\n".join(lines).encode() + b'\nc,0,1,5 inch\nc,1,1,5" wide\n')
     assert read_panel(tmp_path / "x.csv", missing="keep").n_series == 3
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "why"),
+    [
+        (
+            "date,M1,,M2,\n,kWh,kvarh,kWh,kvarh\n",
+            "0{0}/01/2024 0{1}:00,1.5,2.5,3.5,4.5\n",
+            "two lines name its columns",
+        ),
+        ("meter,time,kWh\n", "{2},0{0}/01/2024 0{1}:00,1.5\n", "entries are printed once for a block"),
+    ],
+)
+def test_a_large_file_that_must_be_seen_as_a_whole_is_refused(tmp_path, monkeypatch, head, row, why):
+    monkeypatch.setattr("shoal.read.textfiles.SMALL", 1500)
+    rows = [row.format(day, hour, "" if hour else f"M{day}") for day in range(1, 9) for hour in range(10)]
+    (tmp_path / "x.csv").write_text(head + "".join(rows))
+    with refused(f"MiB, and {why}.*must be looked at as a whole. Split it"):
+        read_panel(tmp_path / "x.csv")

@@ -456,7 +456,10 @@ def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
         time = TimeGuess(day_code=column.position, slot_step=DAY // usual, interval="start")
         time.interval_evidence = "intervals are numbered from the start of the day"
         time.used[column.position] = (Part.TIME, f"a day number and two digits for the interval, 1 to {slots.max()}")
-        time.doubts.append("Day 1 is taken as 1 January 2009, as in the Irish trial that writes times so.")
+        time.doubts.append(
+            "Times are day numbers with two digits for the interval. Day 1 is taken as 1 January 2009, as in the Irish "
+            "trial of smart meters; if it is another day, write dates instead."
+        )
         return time
     return None
 

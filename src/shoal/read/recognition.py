@@ -37,7 +37,7 @@ from shoal.read.sources import open_table
 from shoal.read.stamps import WORDS, StampForm, find_form
 from shoal.read.subjects import are_channels, mean_sizes, refuse_unlike
 from shoal.read.tables import Table
-from shoal.read.textfiles import Rows, StreamedText, TextForm, as_table, find_table, is_plain_file, look_at
+from shoal.read.textfiles import SMALL, Rows, StreamedText, TextForm, as_table, find_table, is_plain_file, look_at
 from shoal.read.timetext import parse_times
 from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, TextGuess, Understanding
 from shoal.read.zones import offset_name
@@ -616,8 +616,22 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
         return _open_workbook(file, sheet), None
     form, rows, lines = look_at(file, name)
     if rows is None:
+        _refuse_large(find_table(lines), name)
         return (StreamedText(file, form, name) if form.width else None), form
     return read_defined(lines) or _table_of(rows), form
+
+
+def _refuse_large(head: Rows, name: str) -> None:
+    """Refuse a large file whose rows cannot be told one by one, as its head shows."""
+    why = "its lines are in sections that say what they are about" if head.n_sections > 1 else ""
+    why = why or ("entries are printed once for a block of rows" if head.n_filled else "")
+    if head.cells and not why and unfold(head) is not head:
+        why = "two lines name its columns"
+    if why:
+        raise InputError(
+            f"{name} has more than {SMALL >> 20} MiB, and {why}: such a file must be looked at as a whole. Split it "
+            "into smaller files, or write it with a row for each series and instant."
+        )
 
 
 def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
