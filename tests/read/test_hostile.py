@@ -16,8 +16,8 @@ import pytest
 from read.support import SECRETS, refused
 from shoal.cli.app import run
 from shoal.errors import InputError
-from shoal.read import documents, locations, read_panel
-from shoal.read.locations import local_file
+from shoal.read import archives, documents, read_panel
+from shoal.read.source_files import local_file
 
 ID, VALUE = SECRETS[:2]
 SECONDS = 10.0  # for each; most take far less
@@ -84,7 +84,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_hostile_file_is_refused_in_one_line_and_soon(case, tmp_path, monkeypatch, capsys):
     make, pattern = BAD[case]
-    monkeypatch.setattr(locations, "FREE_UNPACKED", 1 << 20)
+    monkeypatch.setattr(archives, "FREE_UNPACKED", 1 << 20)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_bytes(make())
     start = time.monotonic()

@@ -8,9 +8,10 @@ import zipfile
 import pytest
 
 from read.support import SECRETS, refused
-from shoal.read import locations
+from shoal.read import archives
 from shoal.read.files import read_header
-from shoal.read.locations import kind_of_bytes, locate
+from shoal.read.locations import locate
+from shoal.read.source_files import kind_of_bytes
 
 ID = SECRETS[0]
 TEXT = b"time,value\n2024-01-01,1\n"
@@ -59,14 +60,14 @@ def test_archives_inside_archives_are_refused(tmp_path):
 
 
 def test_bombs_are_refused_by_ratio_and_by_total(tmp_path, monkeypatch):
-    monkeypatch.setattr(locations, "FREE_UNPACKED", 1 << 20)
+    monkeypatch.setattr(archives, "FREE_UNPACKED", 1 << 20)
     zeros = bytes(8 << 20)
     with refused("unpacks to far more than tables do"):
         locate(pack(tmp_path / "x.zip", {f"{ID}.csv": zeros}))
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(zeros))
     with refused("unpacks to far more than tables do"), locate(tmp_path / "x.csv.gz")[0].open() as stream:
         stream.read()
-    monkeypatch.setattr(locations, "MOST_UNPACKED", 10)
+    monkeypatch.setattr(archives, "MOST_UNPACKED", 10)
     with refused("unpacks to far more than tables do"):
         locate(pack(tmp_path / "z.zip", {"m.csv": TEXT}))
 

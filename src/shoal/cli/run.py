@@ -18,7 +18,7 @@ from shoal.cli import engines
 from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
-    from shoal.process.progress import Steps
+    from shoal.process.progress import ProgressBar
 
 SEARCHING = "searching"
 """The step in which points are tried."""
@@ -86,7 +86,7 @@ def run_policy_file(
 
 
 @contextmanager
-def _stopped_by_key(progress: Steps) -> Iterator[Callable[[], bool]]:
+def _stopped_by_key(progress: ProgressBar) -> Iterator[Callable[[], bool]]:
     """Ctrl-C once, while points are tried: the search ends after this point and concludes. Twice, or at any other
     time, interrupts. Only on a terminal: a script that is interrupted means it."""
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():

@@ -33,7 +33,9 @@ from shoal.engines.scatter import N_BUCKETS, BucketFile, Distribute
 from shoal.engines.work_errors import WorkFailedError, told
 from shoal.errors import InputError, ParameterError
 from shoal.files.scratch import ScratchFolder
-from shoal.read.locations import SourceFile, is_address, kind_of_bytes, locate, shown
+from shoal.read.locations import locate
+from shoal.read.remote_files import is_address
+from shoal.read.source_files import SourceFile, kind_of_bytes, shown
 
 V = TypeVar("V")
 

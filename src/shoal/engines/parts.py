@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Work
 from shoal.engines.work_errors import guard
 from shoal.read.files import open_parquet as open_file
-from shoal.read.locations import local_file, locate
+from shoal.read.locations import locate
+from shoal.read.source_files import local_file
 
 _ROWS_OF_BLOCK = 1 << 16
 

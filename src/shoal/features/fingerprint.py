@@ -67,8 +67,8 @@ class Calendar:
             return cls(times // cycle, times % cycle, cycle, dated=False)
         if len(times) < 2:
             return None
-        step = np.diff(times).astype("timedelta64[us]")
-        step = np.median(step[step > np.timedelta64(0)].astype(np.int64)) if (step > np.timedelta64(0)).any() else 0
+        steps = np.diff(times).astype("timedelta64[us]").astype(np.int64)
+        step = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
         if not 0 < step <= 86_400_000_000:
             return None
         since = (times - _MONDAY).astype(np.int64)

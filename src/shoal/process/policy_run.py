@@ -26,7 +26,7 @@ from shoal.process.search.frontier import rough
 from shoal.process.search.trials import halves
 from shoal.process.usefulness import scores_by_purpose
 from shoal.read.columns import find_column
-from shoal.read.locations import is_address
+from shoal.read.remote_files import is_address
 from shoal.read.sources import open_table
 from shoal.release import ReleaseOptions
 from shoal.release.agreement import Agreement

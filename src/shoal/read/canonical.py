@@ -24,7 +24,7 @@ from shoal.read.durations import DAY, HOUR
 from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
 from shoal.read.stamps import MINUTE, StampForm, Stamps, read_offsets
-from shoal.read.tables import Table, rows_per_batch
+from shoal.read.tables import Table, is_text, rows_per_batch
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
 
@@ -213,7 +213,7 @@ class Canonical(Table):
     def _matrix(self, held: dict[int, Any], positions: Sequence[int]) -> NDArray[np.float64]:
         """The readings of many columns, all at once if nothing is wrong with them: each reading has its cost."""
         arrays = [held[p] for p in positions]
-        if len({array.type for array in arrays}) == 1 and _is_text(arrays[0]):
+        if len({array.type for array in arrays}) == 1 and is_text(arrays[0]):
             together = pa.concat_arrays(arrays)
             numbers = self._plain_numbers(together)
             if numbers is None:
@@ -455,10 +455,6 @@ def _joined(one: Stamps, other: Stamps) -> Stamps:
         np.concatenate([one.valid, other.valid]),
         np.concatenate([one.has_time, other.has_time]),
     )
-
-
-def _is_text(array: Any) -> bool:
-    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))
 
 
 def _encoded(array: Any) -> tuple[Any, NDArray[np.int64]]:

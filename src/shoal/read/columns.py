@@ -62,7 +62,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Placement:
     """Where everything is. Long: id, time and values. Wide: id or time, and one column per instant or series."""
 
     layout: Layout
@@ -162,7 +162,7 @@ def find_default(names: Sequence[str], part: str, taken: Sequence[str]) -> Colum
     return None
 
 
-def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
+def place_columns(names: Sequence[str], request: Request, layout: Layout) -> Placement:
     """Find every column and decide the layout.
 
     Auto is long when id, time and value are all there; else wide with one row per series when there is an id and no
@@ -202,7 +202,7 @@ def make_plan(names: Sequence[str], request: Request, layout: Layout) -> Plan:
                 )
     else:
         id_, time, values = _wide(names, request, id_, time, values)
-    return Plan(
+    return Placement(
         layout,
         id_,
         time,

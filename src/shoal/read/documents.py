@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from shoal.errors import InputError
-from shoal.read.locations import SourceFile
+from shoal.read.source_files import SourceFile
 
 MOST_DOCUMENT = 512 << 20
 """Bytes of a document: it is held in memory, at several times its size."""

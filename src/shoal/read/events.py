@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Events, Origin
-from shoal.read.clock import Clock
 from shoal.read.columns import find_column, find_default, parse_request
 from shoal.read.series import Spellings, as_array, read_names, read_values
 from shoal.read.sources import open_table
 from shoal.read.subjects import tell_events
 from shoal.read.tables import Table, empty
+from shoal.read.time_reader import TimeReader
 
 
 def read_events(
@@ -64,7 +64,7 @@ def read_events(
                 f"None of the {len(table.names)} columns of the table is called time or timestamp. Name it with time=."
             )
         rest = [find_column(table.names, name) for name in request.names if name != request.time]
-        clock = Clock(clock_column.name, timezone)
+        clock = TimeReader(clock_column.name, timezone)
         times: list[Any] = []
         parts: list[list[Any]] = [[] for _ in rest]
         for batch, *others in table.batches([clock_column.position, *(column.position for column in rest)]):
@@ -91,7 +91,7 @@ def read_events(
     )
 
 
-def _time_series(clock: Clock, instants: Any) -> pl.Series:
+def _time_series(clock: TimeReader, instants: Any) -> pl.Series:
     series = pl.Series(instants, dtype=pl.Int64)
     if not clock.on_clock:
         return series

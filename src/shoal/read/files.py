@@ -17,7 +17,8 @@ import pyarrow.parquet
 
 from shoal.errors import InputError
 from shoal.read.damage import TextCounts
-from shoal.read.locations import SourceFile, kind_of_bytes, locate, shown
+from shoal.read.locations import locate
+from shoal.read.source_files import SourceFile, kind_of_bytes, shown
 from shoal.read.tables import Table, plain, rows_per_batch
 
 _SUFFIXES = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}

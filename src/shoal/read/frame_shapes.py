@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.model.frame_shape import FrameShape, Library
 from shoal.model.frame_shape import Layout as Lay
-from shoal.read.columns import DEFAULTS, Column, Layout, Plan, Request
+from shoal.read.columns import DEFAULTS, Column, Layout, Placement, Request
 from shoal.read.draft import Draft
 from shoal.read.frames import PandasTable, index_levels, is_clock, is_pandas
 from shoal.read.tables import ArrowTable, Table
@@ -62,7 +62,7 @@ def take_frame(source: Any, request: Request, timezone: str | None) -> Framed:
     return Framed(source, request, timezone)
 
 
-def find_shape(source: Any, table: Table, plan: Plan, timezone: str | None) -> FrameShape:
+def find_shape(source: Any, table: Table, plan: Placement, timezone: str | None) -> FrameShape:
     """How the readings lay in a table of any kind."""
     if isinstance(table, XarrayTable):
         return _labelled_shape(source, table)
@@ -128,7 +128,7 @@ def _label(table: Table, column: Column | None) -> Any:
     return table.label(column.position) if isinstance(table, PandasTable) else column.name
 
 
-def _types(source: Any, table: Table, plan: Plan) -> dict[str, Any]:
+def _types(source: Any, table: Table, plan: Placement) -> dict[str, Any]:
     """Types of the parts in the words of the library; of series in columns only one they share."""
     columns = {"id": plan.id, "time": plan.time}
     if isinstance(table, PandasTable):
@@ -166,7 +166,7 @@ def _is_whole(kind: Any) -> bool:
     return bool(asked()) if callable(asked) else getattr(kind, "kind", "") in ("i", "u")
 
 
-def _instants(table: Table, plan: Plan, timezone: str | None) -> dict[int, Any]:
+def _instants(table: Table, plan: Placement, timezone: str | None) -> dict[int, Any]:
     """The name of each instant's column."""
     places = Draft(values=np.arange(len(plan.values), dtype=np.float64)[None])
     name_instants(places, [column.name for column in plan.values], timezone, guessed=False)

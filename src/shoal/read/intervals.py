@@ -29,7 +29,7 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
     if time.interval != "auto" or table.guess.blocks:
         return
     if time.form is None or table.guess.zone == "UTC" or time.form.name in ("epoch", "epoch_ms"):
-        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+        time.interval_evidence = "nothing says whether they start or end an interval"
         return
     zone = None if timezone is None else find_zone(timezone)
     first: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -41,7 +41,7 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
         first = np.unique(np.concatenate([first, np.unique(instants)[:2]]))[:2]
         last = max(last, int(instants.max()))
     if len(first) < 2 or (table.aware and table.offsets <= {0} and zone is None):
-        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+        time.interval_evidence = "nothing says whether they start or end an interval"
         return
     step = int(first[1] - first[0])
     shown = table.shown(np.array([first[0], last]), zone) % DAY
@@ -53,7 +53,7 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
         time.interval = "start"
         time.interval_evidence = "the first time of the table is midnight"
     else:
-        time.interval_evidence = "nothing in the table tells; times are taken as printed"
+        time.interval_evidence = "nothing says whether they start or end an interval"
 
 
 def _settle_labels(table: Canonical, zone: Zone) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError
-from shoal.read.locations import folder_of_store, is_store, shown
+from shoal.read.remote_files import folder_of_store, is_store
+from shoal.read.source_files import shown
 from shoal.read.tables import Table, plain, rows_per_batch
 
 

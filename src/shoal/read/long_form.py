@@ -17,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.read.align import Resample, parse_rules
-from shoal.read.columns import Layout, Plan, parse_layout, parse_request
+from shoal.read.choice import choose
+from shoal.read.columns import Layout, Placement, parse_layout, parse_request
+from shoal.read.containers import open_any, stem_of
 from shoal.read.draft import Draft, gathered
 from shoal.read.intervals import settle_interval
 from shoal.read.pivot import LongRows, attach_static, settle_rows, static_columns
-from shoal.read.recognition import Recognised, choose, open_any, parse_writing, stem_of
+from shoal.read.recognition import Recognised, parse_writing
 from shoal.read.repeats import Duplicates
 from shoal.read.tables import Table
 from shoal.read.zones import offset_name
@@ -34,10 +36,10 @@ WRITING = ("decimal", "time_format", "interval", "null", "channel", "register")
 class LongForm:
     """The rows, and what the account of reading says beyond what engines find in them."""
 
-    plan: Plan
+    plan: Placement
     rows: LongRows
     static: Draft
-    way: Plan | Recognised
+    way: Placement | Recognised
     kind: str
     sha256: tuple[str, ...]
     ends: bool
@@ -144,7 +146,7 @@ def open_long_form(source: Any, settings: Mapping[str, Any]) -> Iterator[LongFor
             ends = way.table.ends
             if ends and isinstance(rules.align, Resample):
                 way.table.shift, ends = 1, False  # an end belongs to the bucket before it
-        assert isinstance(plan, Plan)
+        assert isinstance(plan, Placement)
         if not _fits(plan, way):
             yield None
             return
@@ -153,7 +155,7 @@ def open_long_form(source: Any, settings: Mapping[str, Any]) -> Iterator[LongFor
         yield LongForm(plan, rows, static, way, table.kind, table.sha256, ends)
 
 
-def _fits(plan: Plan, way: Plan | Recognised) -> bool:
+def _fits(plan: Placement, way: Placement | Recognised) -> bool:
     """Whether rows of a series, an instant and readings in columns of their own are all there is."""
     if plan.layout is not Layout.LONG or (isinstance(way, Recognised) and way.table.coded):
         return False
@@ -161,7 +163,7 @@ def _fits(plan: Plan, way: Plan | Recognised) -> bool:
     return len({name.casefold() for name in names}) == len(names) and all(names)
 
 
-def _static(table: Table, plan: Plan, rows: LongRows) -> Draft:
+def _static(table: Table, plan: Placement, rows: LongRows) -> Draft:
     """Columns with one entry per series, read before the rest: what kind they are shows only in all of them."""
     draft = Draft(values=np.empty((rows.ids.n_series, 0)))
     if plan.static:

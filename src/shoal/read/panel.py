@@ -14,14 +14,16 @@ from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.model.frame_shape import FrameShape
 from shoal.read.align import parse_rules
 from shoal.read.calendar import parse_split, split_draft
+from shoal.read.choice import choose
 from shoal.read.columns import Layout, Request, parse_layout, parse_request
+from shoal.read.containers import open_any, stem_of
 from shoal.read.draft import Draft, gathered
 from shoal.read.frame_shapes import find_shape, take_frame, unknown_shape
 from shoal.read.intervals import handle_registers
 from shoal.read.missing import Keep, Policy, as_text, handle_missing, parse_missing
 from shoal.read.options import given_options
 from shoal.read.pivot import read_long
-from shoal.read.recognition import Recognised, choose, open_any, parse_writing, read_recognised, stem_of
+from shoal.read.recognition import Recognised, parse_writing, read_recognised
 from shoal.read.subjects import tell_subjects
 from shoal.read.wide import align_draft, read_wide
 from shoal.read.zones import find_zone

@@ -20,14 +20,14 @@ from shoal.read.align import Exact, Resample, Rules, make_buckets, require_even
 from shoal.read.autumn import Autumn
 from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
-from shoal.read.clock import Clock
-from shoal.read.columns import Plan
+from shoal.read.columns import Placement
 from shoal.read.draft import Draft, gathered, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import conflicts, refuse_conflicts, settle
 from shoal.read.series import IdColumn, StaticColumn, changed, read_values
 from shoal.read.steps import StepCount
 from shoal.read.tables import Table, empty
+from shoal.read.time_reader import TimeReader
 
 _MANY_TIMES = 4_000_000
 """Different times held before they are merged."""
@@ -48,7 +48,7 @@ SeriesRows = tuple[int, int, NDArray[np.int64], NDArray[np.int64], list[NDArray[
 """The first of some series, how many they are, and of each row the series, counted from there, instant and readings."""
 
 
-def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
+def read_long(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> Draft:
     """Read and pivot a long table."""
     rows, times = settle_rows(table, plan, rules, timezone)
     ids, clock = rows.ids, rows.clock
@@ -65,11 +65,11 @@ def read_long(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
     return draft
 
 
-def settle_rows(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
+def settle_rows(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
     """The first reading: which series and which times there are. The rows then come with both settled."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
-    ids, clock = IdColumn(plan.id.name), Clock(plan.time.name, timezone)
+    ids, clock = IdColumn(plan.id.name), TimeReader(plan.time.name, timezone)
     times, autumn = Times(distinct=isinstance(rules.align, Exact)), Autumn()
     for id_batch, time_batch in table.batches([plan.id.position, plan.time.position]):
         ids.add(id_batch)
@@ -165,9 +165,9 @@ class LongRows:
     def __init__(
         self,
         table: Table,
-        plan: Plan,
+        plan: Placement,
         ids: IdColumn,
-        clock: Clock,
+        clock: TimeReader,
         second: NDArray[np.bool_] | None = None,
         found: tuple[InputError, ...] = (),
     ) -> None:
@@ -276,12 +276,12 @@ class Times:
         return merged
 
 
-def static_columns(plan: Plan, n_series: int, *, untyped: bool) -> list[StaticColumn]:
+def static_columns(plan: Placement, n_series: int, *, untyped: bool) -> list[StaticColumn]:
     """Columns with one entry per series, still empty; the subjects among them are names."""
     return [StaticColumn(c.name, n_series, untyped=untyped, names=c == plan.subject) for c in plan.static]
 
 
-def attach_static(draft: Draft, plan: Plan, static: list[StaticColumn]) -> None:
+def attach_static(draft: Draft, plan: Placement, static: list[StaticColumn]) -> None:
     """Put static columns where they belong in a draft."""
     by_name = {column.column: column for column in static}
     if plan.subject is not None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shoal.errors import InputError
 from shoal.read.files import FileTable
-from shoal.read.locations import SourceFile
+from shoal.read.source_files import SourceFile
 from shoal.read.tables import rows_per_batch
 
 

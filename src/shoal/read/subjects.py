@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
-from shoal.read.columns import Layout, Plan
+from shoal.read.columns import Layout, Placement
 from shoal.read.headings import groups_of, unit_of, words_of
 
 _WORDS = (
@@ -50,7 +50,7 @@ WIDEST = 10.0
 
 
 def tell_subjects(
-    plan: Plan | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1, *, of: str = "row"
+    plan: Placement | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1, *, of: str = "row"
 ) -> str:
     """What was taken for a subject: counts and names of columns. Without a plan the rows are those of an array."""
     many = _plural(n_subjects, "subject")

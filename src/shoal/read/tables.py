@@ -99,3 +99,8 @@ def _unwrap(array: Any) -> Any:
 def empty() -> InputError:
     """What to say of a table without rows."""
     return InputError("The table is empty: it has no rows. Check the source or the query.")
+
+
+def is_text(array: Any) -> bool:
+    """Whether a column holds text."""
+    return bool(pa.types.is_string(array.type) or pa.types.is_large_string(array.type))

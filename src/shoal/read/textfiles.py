@@ -20,7 +20,7 @@ import pyarrow.csv
 
 from shoal.errors import InputError
 from shoal.read.headings import groups_of, unit_of
-from shoal.read.locations import SourceFile
+from shoal.read.source_files import SourceFile
 from shoal.read.tables import ArrowTable, Table, plain, rows_per_batch
 
 SMALL = 16 << 20

@@ -13,8 +13,7 @@ from shoal.model.names import text_of
 from shoal.read.align import Exact, Rules, make_buckets, require_even
 from shoal.read.buckets import Gathered, require_step
 from shoal.read.cells import ExactCells, refuse_sparse
-from shoal.read.clock import Clock
-from shoal.read.columns import Column, Plan
+from shoal.read.columns import Column, Placement
 from shoal.read.draft import Draft, noted, text_troubles
 from shoal.read.numbers import NumberColumn
 from shoal.read.pivot import attach_static, static_columns
@@ -22,6 +21,7 @@ from shoal.read.repeats import Duplicates
 from shoal.read.series import IdColumn, Spellings, changed
 from shoal.read.subjects import are_channels, mean_sizes, refuse_unlike
 from shoal.read.tables import Table, empty
+from shoal.read.time_reader import TimeReader
 from shoal.read.zones import find_zone
 
 Places = NDArray[np.int64]
@@ -29,7 +29,7 @@ Places = NDArray[np.int64]
 _ROWS = 4096
 
 
-def read_wide(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> Draft:
+def read_wide(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> Draft:
     """Read a wide table of either kind."""
     if plan.id is not None:
         draft = _rows_are_series(table, plan, plan.id, timezone, rules.duplicates)
@@ -40,7 +40,7 @@ def read_wide(table: Table, plan: Plan, rules: Rules, timezone: str | None) -> D
     return align_draft(draft, rules)
 
 
-def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
+def _rows_are_series(table: Table, plan: Placement, id_: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
     ids = IdColumn(id_.name)
     for (batch,) in table.batches([id_.position]):
         ids.add(batch)
@@ -96,7 +96,7 @@ def _rows_are_series(table: Table, plan: Plan, id_: Column, timezone: str | None
 
 def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guessed: bool) -> None:
     """Take the instants from the column names if these are timestamps; if none of them is, they are positions."""
-    clock = Clock("the column names", timezone)
+    clock = TimeReader("the column names", timezone)
     instants = clock.read(pa.array(names, pa.string()))
     n_other = clock.n_unreadable + clock.n_integer + clock.n_missing
     if n_other == len(names):
@@ -127,7 +127,9 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
     draft.timezone = None if clock.zone is None else clock.zone.name
 
 
-def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | None, duplicates: Duplicates) -> Draft:
+def _rows_are_instants(
+    table: Table, plan: Placement, time: Column, timezone: str | None, duplicates: Duplicates
+) -> Draft:
     names = [text_of(column.name) for column in plan.values]
     troubles: list[InputError] = []
     if n_again := len(names) - len(set(names)):
@@ -139,7 +141,7 @@ def _rows_are_instants(table: Table, plan: Plan, time: Column, timezone: str | N
         )
     spellings = Spellings("the names of the columns")
     spellings.see(pa.array([column.name for column in plan.values], pa.large_string()), None)
-    clock = Clock(time.name, timezone)
+    clock = TimeReader(time.name, timezone)
     parts = [clock.read(batch) for (batch,) in table.batches([time.position])]
     if clock.n_rows == 0:
         raise empty()

@@ -16,7 +16,7 @@ from shoal.features.shown_groups import FILE_NAME as SHOWN
 from shoal.labels import LabelTask
 from shoal.model import Panel
 from shoal.read import read_panel
-from shoal.read.columns import make_plan, parse_layout, parse_request
+from shoal.read.columns import parse_layout, parse_request, place_columns
 from shoal.read.options import OPTIONS, given_options, option_text
 from shoal.read.sources import open_table
 from shoal.studio.names import is_slug, is_table
@@ -121,7 +121,7 @@ class Project:
         request = parse_request(**dict.fromkeys((*_COLUMNS, "quasi", "sensitive", "other")) | named)
         try:
             with open_table(str(self.table(table)), None) as opened:
-                plan = make_plan(opened.names, request, parse_layout(reading.get("layout", "auto")))
+                plan = place_columns(opened.names, request, parse_layout(reading.get("layout", "auto")))
         except ShoalError:
             return tuple(reading.get(name) for name in _NAMES)
         return plan.layout, plan.id, plan.subject

@@ -65,7 +65,7 @@ def test_problems_come_with_their_options(found):
     ]
     said = " ".join(found.problems)
     assert "'postcode' (called like postcodes)" in said
-    assert f"{messy.N_ZERO} meters with zeros alone" in said
+    assert f"{messy.N_ZERO} meters with nothing but zeros" in said
 
 
 def test_nothing_of_the_table_is_shown(found, folder):
@@ -260,7 +260,7 @@ def test_the_settings_found_read_a_file_as_utilities_exchange_it(name):
 def test_a_table_of_events_is_not_taken_for_series():
     times = np.datetime64("2024-01-01", "us") + np.arange(60) // 10 * np.timedelta64(1, "D")
     found = shoal.look(pl.DataFrame({"id": np.arange(60), "time": times, "value": np.arange(60) % 7 + 0.5}))
-    assert found.problems[0].startswith("Each of 60 series has one reading: this is rather a table of events")
+    assert found.problems[0].startswith("Each of 60 series has one reading: this looks like a table of events")
 
 
 def test_whole_numbers_as_times_have_no_clock():

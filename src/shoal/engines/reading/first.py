@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.reading.tally import Counts, Tally, count_distinct, tally
 from shoal.errors import InputError
-from shoal.read.clock import Clock
 from shoal.read.numbers import NumberColumn
 from shoal.read.series import n_respelt, read_ids
 from shoal.read.tables import empty, plain
+from shoal.read.time_reader import TimeReader
 
 _MOST_TIMES = 4_000_000
 """Different times that are held at most; a panel with more of them has no common instants."""
@@ -35,7 +35,7 @@ class First:
     n_rows: int
     n_about: int
     """The number of series by their smallest hashes; exact below 64."""
-    clock: Clock | None = None
+    clock: TimeReader | None = None
     times: NDArray[np.int64] | None = None
     """All different times, sorted; without `distinct` at least the first and the last."""
 
@@ -49,7 +49,7 @@ class _Look:
 
     def __call__(self, blocks: Blocks) -> Blocks:
         found = Tally()
-        clock = None if self.time is None else Clock(self.time, self.timezone)
+        clock = None if self.time is None else TimeReader(self.time, self.timezone)
         times: list[NDArray[np.int64]] = []
         n_held = 0
         hashes = np.empty(0, dtype=np.uint64)
@@ -105,7 +105,7 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
     n_about = _about(np.array(list(counts[_HASH]), dtype=np.int64).view(np.uint64))
     if time is None:
         return First(n_rows, n_about)
-    clock = Clock(time, timezone)
+    clock = TimeReader(time, timezone)
     clock.take_counts({what: n[0] for what, n in counts.items() if 0 in n})
     clock.verify()
     times = np.sort(np.array(list(counts[_TIME]), dtype=np.int64))

@@ -29,12 +29,12 @@ from shoal.errors import InputError
 from shoal.read.align import Exact, Resample, Rules, count_irregular, make_buckets, require_even
 from shoal.read.buckets import require_step
 from shoal.read.cells import refuse_sparse
-from shoal.read.clock import Clock
-from shoal.read.columns import Plan
+from shoal.read.columns import Placement
 from shoal.read.numbers import NumberColumn
 from shoal.read.repeats import refuse_conflicts
 from shoal.read.series import read_ids
 from shoal.read.steps import StepCount
+from shoal.read.time_reader import TimeReader
 from shoal.read.zones import Zone, find_zone
 
 _SUSPECT = 0.02
@@ -53,7 +53,7 @@ class Read:
     zone: Zone | None = None
 
 
-def read_long(engine: Engine, path: str, plan: Plan, rules: Rules, timezone: str | None) -> Read:
+def read_long(engine: Engine, path: str, plan: Placement, rules: Rules, timezone: str | None) -> Read:
     """Read and pivot a long table."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
@@ -99,7 +99,7 @@ def read_long(engine: Engine, path: str, plan: Plan, rules: Rules, timezone: str
     return Read(series, instants, found, first.n_rows, columns.values, zone)
 
 
-def _zone(path: str, columns: LongColumns, clock: Clock) -> Zone | None:
+def _zone(path: str, columns: LongColumns, clock: TimeReader) -> Zone | None:
     """The zone of the instants. Spark reads all times as of its own; a file of this machine says which it was."""
     if clock.zone is None or columns.timezone is not None or not Path(path).exists():
         return clock.zone
@@ -192,7 +192,7 @@ def refuse_static(static: tuple[str, ...], found: Totals) -> None:
             )
 
 
-def refuse_without_subject(plan: Plan, found: Totals) -> None:
+def refuse_without_subject(plan: Placement, found: Totals) -> None:
     """Refuse series of nobody."""
     if found.no_subject and plan.subject is not None:
         raise InputError(

@@ -38,16 +38,18 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Origin, PanelShards, Whole
 from shoal.read import read_panel
 from shoal.read.align import Rules, parse_rules
-from shoal.read.columns import Layout, Plan, make_plan, parse_layout, parse_request
+from shoal.read.choice import choose
+from shoal.read.columns import Layout, Placement, parse_layout, parse_request, place_columns
 from shoal.read.files import ParquetTable, digest, find_files
 from shoal.read.intervals import find_steps, tell_growing
 from shoal.read.lake import is_lake
-from shoal.read.locations import is_address, shown
 from shoal.read.long_form import COLUMNS, LongForm, open_long_form
 from shoal.read.missing import Keep, Policy, as_text, parse_missing
 from shoal.read.options import OPTIONS
-from shoal.read.recognition import Recognised, Writing, choose
+from shoal.read.recognition import Recognised, Writing
+from shoal.read.remote_files import is_address
 from shoal.read.repeats import Duplicates
+from shoal.read.source_files import shown
 from shoal.read.subjects import tell_subjects
 from shoal.read.zones import find_zone
 
@@ -89,7 +91,7 @@ def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
         way = choose(ParquetTable(shown(place), files, ()), request, shape, Writing(), settings.get("timezone"), "")
     except (InputError, ParameterError):
         return True  # the engine says why not
-    return isinstance(way, Plan) and way.id is not None
+    return isinstance(way, Placement) and way.id is not None
 
 
 def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[str, Any]) -> SeriesTable | None:
@@ -213,7 +215,7 @@ def read_series(
         find_zone(timezone)
     settings = {"missing": as_text(missing), "timezone": timezone, "sql": False}
     place = os.fspath(path)
-    plan = make_plan(engine.read(place).schema.names, request, shape)
+    plan = place_columns(engine.read(place).schema.names, request, shape)
     _refuse_names(plan)
     _refuse_other_columns(place)
     if plan.subject is not None:
@@ -236,7 +238,7 @@ def _with_origin(series: SeriesTable, origin: Origin) -> SeriesTable:
 def _finish(
     engine: Engine,
     read: Read,
-    plan: Plan,
+    plan: Placement,
     rules: Rules,
     policies: tuple[Policy, ...],
     settings: dict[str, Any],
@@ -277,12 +279,12 @@ def _finish(
     return SeriesTable(engine, panel, whole)
 
 
-def _layout(plan: Plan) -> dict[str, str]:
+def _layout(plan: Placement) -> dict[str, str]:
     shape = {"shape": "row-per-series"} if plan.layout is Layout.WIDE else {}
     return {"layout": plan.layout.value, **shape}
 
 
-def _refuse_names(plan: Plan) -> None:
+def _refuse_names(plan: Placement) -> None:
     """Some names are taken by columns of the panel itself."""
     for column in (*plan.quasi, *plan.sensitive, *plan.other):
         name = column.name.casefold()  # Spark does not tell `Shard` from `shard`

@@ -26,13 +26,13 @@ from shoal.engines.rows import ID, pack
 from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.read.align import Buckets
 from shoal.read.buckets import Gathered
-from shoal.read.clock import Clock
 from shoal.read.numbers import NumberColumn
 from shoal.read.quantities import By
 from shoal.read.repeats import Duplicates, settle
 from shoal.read.series import changed, read_ids
 from shoal.read.steps import StepCount
 from shoal.read.tables import plain
+from shoal.read.time_reader import TimeReader
 from shoal.read.zones import shown_twice
 
 INSTANTS = "instants"
@@ -107,7 +107,7 @@ class Segments:
         columns = self.columns
         ids = as_texts(block.column(columns.id), columns.id).dictionary_encode()
         codes = ids.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        instants = Clock(columns.time, columns.timezone).read(plain([block.column(columns.time)])[0])
+        instants = TimeReader(columns.time, columns.timezone).read(plain([block.column(columns.time)])[0])
         readings = [numbers_of(block, name) for name in columns.values]
         static = [plain([block.column(name)])[0] for name in columns.static]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))

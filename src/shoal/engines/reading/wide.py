@@ -26,7 +26,7 @@ from shoal.engines.work import Chain
 from shoal.errors import InputError, ParameterError
 from shoal.read.align import Resample, Rules
 from shoal.read.cells import refuse_sparse
-from shoal.read.columns import Plan
+from shoal.read.columns import Placement
 from shoal.read.draft import Draft
 from shoal.read.tables import plain
 from shoal.read.wide import align_draft, name_instants
@@ -35,7 +35,7 @@ from shoal.read.zones import find_zone
 _CELLS = 1 << 20
 
 
-def read_wide(engine: Engine, path: str, plan: Plan, rules: Rules, timezone: str | None) -> Read:
+def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone: str | None) -> Read:
     """Read a wide table; the names of its columns are the instants."""
     if plan.id is None:
         raise ParameterError(

@@ -119,7 +119,7 @@ def _events(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     survey = found.survey
     if survey.step is not None or survey.n_series < 2:
         return []
-    sentence = f"Each of {survey.n_series:,} series has one reading: this is rather a table of events than of series."
+    sentence = f"Each of {survey.n_series:,} series has one reading: this looks like a table of events, not of series."
     return [Problem("events?", sentence, "--method reposition --sensitive COLUMN")]
 
 
@@ -146,7 +146,7 @@ def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     if odd:
         settings.setdefault("null", ",".join(found.null_words))
         n = sum(found.words[word] for word in odd)
-        sentence = f"Words in place of readings that mean missing: {', '.join(odd)}, {_plural(n, 'time')}."
+        sentence = f"Words that stand for missing readings: {', '.join(odd)}, {_plural(n, 'time')}."
         problems.append(Problem("words for missing", sentence, f"--null {settings['null']}"))
     if n := found.words.get("", 0):
         sentence = f"{_plural(n, 'cell')} with text where a reading should be. Say which words mean missing."
@@ -167,7 +167,7 @@ def _registers(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     n, live = int(survey.registers.sum()), int((~survey.empty & ~survey.zero).sum())
     if not n or 2 * n < live:
         return []
-    sentence = f"{n:,} of {survey.n_series:,} series only grow: they are readings of a register, not what was used."
+    sentence = f"{n:,} of {survey.n_series:,} series only grow: they are register readings, not consumption."
     settings.setdefault("register", "difference")
     return [Problem("registers", sentence, "--register difference")]
 
@@ -193,7 +193,7 @@ def _clock(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         settings.setdefault("dst", "first")
         sentence = (
             "In the hour that comes twice, some series have more or fewer than two rows for a time; where their order "
-            "does not tell, the first hour is meant."
+            "does not decide, the first hour is taken."
         )
         problems.append(Problem("autumn hour", sentence, "--dst first"))
     return problems
@@ -203,7 +203,7 @@ def _long_days(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     n = found.n_beyond
     if not n or "timezone" in settings:
         return []
-    sentence = f"{_plural(n, 'reading')} of a 25th hour: the days are those of a local clock that goes back in autumn."
+    sentence = f"{_plural(n, 'reading')} of a 25th hour: days follow a local clock that goes back in autumn."
     if (zone := found.long_days) is None:
         return [Problem("local days", f"{sentence} Name its zone.", "--timezone ZONE")]
     settings["timezone"] = zone
@@ -242,7 +242,7 @@ def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         settings["missing"] = "keep"
         lack = _plural(found.n_pairs_absent, "channel")
         sentence = f"{lack} of some meters {'is' if found.n_pairs_absent == 1 else 'are'} not in the table."
-        return [Problem("channels that lack", f"{sentence} {n:,} readings are missing beyond.", "--missing keep")]
+        return [Problem("channels that lack", f"{sentence} {n:,} more readings are missing.", "--missing keep")]
     if not n or survey.step is None:
         return []
     longest = _fillable(survey.step, on_clock=found.on_clock)
@@ -256,7 +256,7 @@ def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         way = "keep"
         what = f"filling gaps up to {short} would leave {left:,} of {found.n_meters:,} meters, so they are kept"
     settings["missing"] = way
-    in_rows = f", {survey.n_missing:,} of them in rows that have none" if survey.n_missing else ""
+    in_rows = f", {survey.n_missing:,} of them in rows without a reading" if survey.n_missing else ""
     sentence = (
         f"{n:,} readings are missing ({_percent(n / (n + survey.n_readings))}){in_rows}. "
         f"{int(found.gappy.sum()):,} of {survey.n_series:,} series have gaps: {what}."
@@ -300,15 +300,15 @@ def _people(found: Findings) -> list[Problem]:
 def _odd_series(found: Findings) -> list[Problem]:
     survey, problems = found.survey, []
     if n := int(found.by_meter(survey.empty).sum()):
-        problems.append(Problem("empty meters", f"{_plural(n, 'meter')} without any reading."))
+        problems.append(Problem("empty meters", f"{_plural(n, 'meter')} without readings."))
     if n := int(found.by_meter(survey.zero | survey.empty).sum()) - n:
-        problems.append(Problem("meters of zeros", f"{_plural(n, 'meter')} with zeros alone; they are kept."))
+        problems.append(Problem("meters of zeros", f"{_plural(n, 'meter')} with nothing but zeros; they are kept."))
     if n := int((survey.series.negatives > 0).sum()):
         total = int(survey.series.negatives.sum())
         problems.append(
             Problem(
                 "negative readings",
-                f"{_plural(total, 'negative reading')} in {n} series, as from feeding in; they are kept.",
+                f"{_plural(total, 'negative reading')} in {n} series, as from export to the grid; they are kept.",
             )
         )
     return problems

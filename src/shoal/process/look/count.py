@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from shoal.process.look.findings import Findings
 from shoal.read.canonical import Canonical
-from shoal.read.clock import Clock
 from shoal.read.clock_changes import find_clock_changes
 from shoal.read.column_survey import ColumnSurvey
-from shoal.read.columns import Column, Plan
+from shoal.read.columns import Column, Placement
 from shoal.read.numbers import NumberColumn
 from shoal.read.profiles import USUAL_NULLS
 from shoal.read.series import read_ids
 from shoal.read.subjects import seen_unlike
 from shoal.read.survey import SurveyCounter
 from shoal.read.tables import Table, empty
+from shoal.read.time_reader import TimeReader
 from shoal.read.timetext import parse_times
 from shoal.read.understanding import Understanding
 
@@ -57,7 +57,7 @@ class Source:
     n_channels = 0
     """Channels that rows of a meter may have; 0 where every meter has all of them."""
 
-    def __init__(self, clock: Clock, further: Sequence[str] = ()) -> None:
+    def __init__(self, clock: TimeReader, further: Sequence[str] = ()) -> None:
         self.clock = clock
         self.further = list(further)
 
@@ -96,7 +96,7 @@ class LongSource(Source):
     """A row per meter and time: columns for id, time, and each channel."""
 
     def __init__(
-        self, table: Table, plan: Plan, clock: Clock, further: Sequence[Column], *, nameable: bool = True
+        self, table: Table, plan: Placement, clock: TimeReader, further: Sequence[Column], *, nameable: bool = True
     ) -> None:
         super().__init__(clock, [column.name for column in further])
         assert plan.id is not None
@@ -174,7 +174,7 @@ class LongSource(Source):
 class ByTime(Source):
     """A row per time, a column per meter."""
 
-    def __init__(self, table: Table, plan: Plan, clock: Clock) -> None:
+    def __init__(self, table: Table, plan: Placement, clock: TimeReader) -> None:
         super().__init__(clock)
         assert plan.time is not None
         self._table, self._plan = table, plan
@@ -197,7 +197,7 @@ class ByTime(Source):
 class BySeries(Source):
     """A row per meter, a column per instant."""
 
-    def __init__(self, table: Table, plan: Plan, clock: Clock, further: Sequence[Column]) -> None:
+    def __init__(self, table: Table, plan: Placement, clock: TimeReader, further: Sequence[Column]) -> None:
         super().__init__(clock, [column.name for column in further])
         self._table, self._plan, self._more = table, plan, further
         self._numbers = NumberColumn("The table")

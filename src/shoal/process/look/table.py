@@ -8,12 +8,14 @@ from typing import Any
 from shoal.process.look.count import BySeries, ByTime, LongSource, Source, count
 from shoal.process.look.result import Look
 from shoal.read.canonical import Canonical
-from shoal.read.clock import Clock
-from shoal.read.columns import Column, Layout, Plan, Request, parse_layout, parse_request
+from shoal.read.choice import choose
+from shoal.read.columns import Column, Layout, Placement, Request, parse_layout, parse_request
+from shoal.read.containers import open_any, stem_of
 from shoal.read.definitions import DefinedTable
 from shoal.read.numbers import MISSING_WORDS
-from shoal.read.recognition import Recognised, choose, open_any, parse_writing, recognise, stem_of
+from shoal.read.recognition import Recognised, parse_writing, recognise
 from shoal.read.tables import Table
+from shoal.read.time_reader import TimeReader
 from shoal.read.understanding import ClockGuess, ColumnGuess, Part, Shape, Understanding
 
 _WRITING = {"decimal": None, "time_format": None, "interval": "auto", "null": None, "channel": None, "register": "keep"}
@@ -82,7 +84,7 @@ def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Sourc
     table = Canonical(way.source, way.guess, zone=way.zone, only_id="series", static=static)
     first = 2 + len(plan.values)
     columns = [Column(column.name, first + place) for place, column in enumerate(further)]
-    rows = LongSource(table, plan, Clock(plan.time.name, None), columns, nameable=_is_nameable(way))
+    rows = LongSource(table, plan, TimeReader(plan.time.name, None), columns, nameable=_is_nameable(way))
     return understanding, rows
 
 
@@ -99,11 +101,11 @@ def _is_nameable(way: Recognised) -> bool:
     return all(used) and all(names.count(name) == 1 for name in used)
 
 
-def _planned(table: Table, plan: Plan, seen: Recognised | None) -> tuple[Understanding, Source]:
+def _planned(table: Table, plan: Placement, seen: Recognised | None) -> tuple[Understanding, Source]:
     """Rows of a table that is read as the names of its columns say."""
     used = {column.position for column in (plan.id, plan.time, *plan.values) if column is not None}
     further = [Column(name, place) for place, name in enumerate(table.names) if place not in used and name]
-    clock = Clock("time" if plan.time is None else plan.time.name, None)
+    clock = TimeReader("time" if plan.time is None else plan.time.name, None)
     understanding = _understanding(plan, further, seen)
     if plan.layout is Layout.LONG:
         return understanding, LongSource(table, plan, clock, further)
@@ -112,7 +114,7 @@ def _planned(table: Table, plan: Plan, seen: Recognised | None) -> tuple[Underst
     return understanding, BySeries(table, plan, clock, further)
 
 
-def _understanding(plan: Plan, further: list[Column], seen: Recognised | None) -> Understanding:
+def _understanding(plan: Placement, further: list[Column], seen: Recognised | None) -> Understanding:
     """What the names say, and what was seen beyond."""
     long = plan.layout is Layout.LONG
     shape = Shape.LONG if long else Shape.ROW_PER_SERIES if plan.time is None else Shape.COLUMN_PER_SERIES
@@ -127,11 +129,11 @@ def _understanding(plan: Plan, further: list[Column], seen: Recognised | None) -
         for name, guess in named.items()
     ]
     columns += [
-        evidence.get(column.name) or ColumnGuess(column.name, column.position, Part.OTHER, "no part in the readings")
+        evidence.get(column.name) or ColumnGuess(column.name, column.position, Part.OTHER, "not used for readings")
         for column in further
         if column.name not in named
     ]
-    clock = ClockGuess("", None, "", None, "printed", "nothing tells")
+    clock = ClockGuess("", None, "", None, "printed", "nothing says whether they start or end an interval")
     blank = Understanding(shape, (), len(plan.values), clock)
     return replace(
         known or blank,

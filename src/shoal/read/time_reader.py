@@ -19,7 +19,7 @@ _COUNTED = ("n_rows", "n_missing", "n_integer", "n_twice", "n_never", "n_date_on
 _LABEL = "zone "
 
 
-class Clock:
+class TimeReader:
     """Reads a time column batch by batch and keeps count of what it saw.
 
     A naive time is what the local clock showed, kept as it is; with `timezone` it is put into that zone. A time with
@@ -73,9 +73,9 @@ class Clock:
             return np.zeros(len(instants), dtype=np.bool_)
         return shown_twice(instants)
 
-    def again(self) -> Clock:
+    def again(self) -> TimeReader:
         """A fresh clock for the second reading."""
-        fresh = Clock(self.column, None)
+        fresh = TimeReader(self.column, None)
         fresh.given = self.given
         return fresh
 

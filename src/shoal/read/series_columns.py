@@ -1,0 +1,213 @@
+"""Which columns name the series of a row and its channel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from shoal.read.guesses import Guess, Wishes
+from shoal.read.headings import groups_of, unit_of, words_of
+from shoal.read.profiles import Profile
+from shoal.read.stamps import share_with
+from shoal.read.understanding import Part, Shape
+
+FEW = 30
+"""Different entries up to which a column may name channels."""
+_UNIQUE = 0.03
+"""Share of rows that may share series and instant with another: repeats, and the hour that clocks show twice."""
+
+
+def _n_rows(columns: Sequence[Profile], keys: Sequence[int]) -> tuple[int, int]:
+    """How many rows there are, and how many different ones in these columns."""
+    n = len(columns[0].texts)
+    if not keys:
+        return n, min(n, 1)
+    frame = pl.DataFrame([columns[key].texts.alias(str(key)) for key in dict.fromkeys(keys)])
+    return n, frame.n_unique()
+
+
+def _shared(columns: Sequence[Profile], keys: Sequence[int]) -> float:
+    """The share of rows that have the same entries in these columns as an earlier one."""
+    n, n_different = _n_rows(columns, keys)
+    return 1 - n_different / max(1, n)
+
+
+def _id_score(column: Profile) -> float:
+    """How much a column looks like an identifier, by its name and by what it holds."""
+    words = column.groups
+    score = 6.0 if "point" in words else 4.0 if "meter" in words else 3.5 if "owner" in words else 0.0
+    if "id" in words:
+        score = score + 0.5 if score else 3.0
+    if "serial" in words_of(column.name):
+        score -= 1.5  # of the device, which is exchanged; the point of supply stays
+    if words & {"status", "unit", "cost", "total", "time"} and "point" not in words and not words & {"meter", "owner"}:
+        score -= 3
+    texts = column.texts.drop_nulls()
+    texts = texts.filter(texts.str.len_chars() > 0).unique().head(200)
+    lengths = texts.str.len_chars().to_numpy()
+    n_digits = int(texts.str.count_matches(r"\d").to_numpy().min(initial=99))
+    same, shortest = len(set(lengths.tolist())) == 1, int(lengths.min(initial=99))
+    if share_with(texts, r"(?i)^[0-9a-f]{32}$|^[0-9a-f]{8}-[0-9a-f]{4}-") > 0.9:
+        score += 0.5  # a hash is rather the key of a row
+    elif same and n_digits >= 6 and shortest >= 13:
+        score += 3
+    elif n_digits >= 8 or (same and n_digits >= 6):
+        score += 2 + (share_with(texts, r"^\d+$") == 1)
+    elif n_digits:
+        score += 0.5
+    if column.is_whole and 1 < column.n_distinct == column.present.max() - column.present.min() + 1 < 100:
+        score -= 0.5  # counted from 1, as parts of a file are
+    return score - 0.01 * column.position
+
+
+_NAMING = frozenset({"point", "meter", "owner", "id"})
+"""Groups of words in the names of columns that name series."""
+
+
+def _names_quantities(column: Profile) -> bool:
+    """Whether a column has nothing but a few words for quantities, such as import and export."""
+    entries = column.texts.drop_nulls().unique().to_list() if column.n_distinct <= FEW else [" "]
+    return all("value" in groups_of(entry) or unit_of(entry) for entry in entries if entry)
+
+
+def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
+    """Find the column that names the series of a row."""
+    if wishes.id is not None:
+        found.id = wishes.id
+        found.roles[wishes.id] = (Part.ID, "named by the caller")
+        return
+    keys = found.time.keys
+    one_series = _shared(columns, keys) <= _UNIQUE
+    fit = []
+    for column in columns:
+        if column.position in taken or column.kind not in ("word", "number", "stamp", "date"):
+            continue
+        if column.position in keys or column.share_filled < 0.9:
+            continue
+        if (
+            column.kind in ("stamp", "date")
+            and column.form is not None
+            and column.form.name not in ("compact", "epoch")
+        ):
+            continue
+        if column.kind == "number" and not column.is_whole:
+            continue
+        if "channel" in column.groups and not column.groups & _NAMING and _names_quantities(column):
+            continue
+        score = _id_score(column)
+        least = 3.0 if column.is_constant or one_series else 0.0
+        naming = column.groups & {"point", "meter", "owner"} or (column.groups & {"id", "account"} == {"id"})
+        if one_series and not naming and column.name:
+            continue
+        if "channel" in column.groups and not column.groups & _NAMING:
+            score -= 2
+        if score >= least or not one_series:
+            fit.append((score, column))
+    fit = [(score, c) for score, c in fit if not (c.n_distinct > 0.6 * len(c.texts) > 30 and found.shape is Shape.LONG)]
+    if not fit:
+        return
+    fit.sort(key=lambda pair: -pair[0])
+    fit = fit[:8]
+    shares = {}
+    for _, column in fit:
+        own = [*keys, column.position]
+        shares[column.position] = _shared(columns, [*own, *_fitting_channel(columns, own, taken, pairs=False)])
+    least_shared = min(shares.values())
+    good = [(score, c) for score, c in fit if shares[c.position] <= max(_UNIQUE, least_shared + 0.01)]
+    if one_series:
+        good = [(score, c) for score, c in good if score >= 3]
+    if not good:
+        return
+    score, best = good[0]
+    if score < 0 and one_series:
+        return
+    if best.is_constant and not best.groups & _NAMING:
+        # A number above the table, where some column tells the rows of one time apart by itself.
+        alone = [c for _, c in good if not c.is_constant and _shared(columns, [*keys, c.position]) <= _UNIQUE]
+        best = next((c for c in alone if "channel" not in c.groups and not _names_quantities(c)), best)
+    if best.is_constant:
+        # One name for all, and numbers that tell rows of one time apart: these are the series.
+        named = _fitting_channel(columns, [*keys, best.position], taken, pairs=False)
+        rivals = [c for _, c in good[1:] if c.position in named and c.groups & {"point", "meter", "id"}]
+        best = next((c for c in rivals if "channel" not in c.groups), best)
+    found.id = best.position
+    found.roles[best.position] = (Part.ID, _id_evidence(best))
+
+
+def _id_evidence(column: Profile) -> str:
+    words = "its name" if column.groups & _NAMING else ""
+    held = f"{column.n_distinct} different entries that tell rows of one time apart" if not column.is_constant else ""
+    return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
+
+
+def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int], *, pairs: bool = True) -> list[int]:
+    """Columns with few entries that make rows of one series and instant different; none where they already are."""
+    before = _shared(columns, keys)
+    if before <= _UNIQUE:
+        return []
+    few = [
+        c
+        for c in columns
+        if c.position not in taken
+        and c.position not in keys
+        and 2 <= c.n_distinct <= FEW
+        and (c.kind == "word" or (c.kind == "number" and c.is_whole))
+        and not c.groups & {"cost", "total", "later"}
+    ]
+    shares = sorted(
+        (
+            _shared(columns, [*keys, c.position]),
+            "channel" not in c.groups,
+            "status" in c.groups,
+            c.n_distinct,
+            c.position,
+        )
+        for c in few
+    )
+    if shares and shares[0][0] <= max(_UNIQUE, before / 4):
+        level = max(_UNIQUE, shares[0][0] + 0.005)
+        good = [s for s in shares if s[0] <= level]
+        return [min(good, key=lambda s: s[1:])[-1]]
+    for first in few if pairs else ():
+        for second in few:
+            if first.position < second.position:
+                pair = [first.position, second.position]
+                if _shared(columns, [*keys, *pair]) <= max(_UNIQUE, before / 8):
+                    return pair
+    return []
+
+
+_CODES = re.compile(
+    r"(?i)[AR][IE]|[A-Z][0-9]{1,2}|[0-9]-[0-9]:[0-9.]+.*|import|export|consumption|generation|production"
+)
+
+
+def find_channel(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
+    """Find the columns that say which quantity a row has, and the unit where a column tells it."""
+    if wishes.channel is not None:
+        found.channel = (wishes.channel,)
+        found.roles[wishes.channel] = (Part.CHANNEL, "named by the caller")
+        return
+    keys = found.time.keys + ([found.id] if found.id is not None else [])
+    found.channel = tuple(_fitting_channel(columns, keys, taken | {found.id or -1}))
+    for position in found.channel:
+        column = columns[position]
+        found.roles[position] = (
+            Part.CHANNEL,
+            f"{column.n_distinct} different entries that tell rows of one series and time apart",
+        )
+    if found.channel:
+        return
+    for column in columns:
+        if column.position in taken or not column.is_constant or column.kind != "word":
+            continue
+        entry = column.texts.drop_nulls().filter(column.texts.drop_nulls().str.len_chars() > 0)[0]
+        says_unit = unit_of(entry) is not None and len(entry) <= 6
+        if "unit" in column.groups:
+            found.roles[column.position] = (Part.UNIT, "its name")
+            found.unit = found.unit or entry
+        elif "channel" in column.groups and (says_unit or _CODES.fullmatch(entry)):
+            found.only_channel = entry
+            found.roles[column.position] = (Part.CHANNEL, "its name, and one entry that names a quantity")
