@@ -155,6 +155,15 @@ def test_columns_beside_a_time_are_one_thing_in_every_spelling(tmp_path, how):
     assert (quantities.n_subjects, list(quantities.channels)) == (1, QUANTITIES)
 
 
+def test_names_beside_a_unit_are_not_printed():
+    people = wide({"Anna kWh": 1.0, "Bert kWh": 1.0, "Import kWh": 1.0}, n=48)
+    people = people.with_columns(time=pl.Series([f"2024-05-{1 + n // 24:02d} {n % 24:02d}:00" for n in range(48)]))
+    look = shoal.look(people)
+    for text in (repr(look), look.to_json(), str(read_panel(people).origin.told)):
+        assert "Import kWh" in text
+        assert not any(name in text for name in ("Anna", "Bert"))
+
+
 def test_zeros_and_gaps_say_nothing_about_the_scale():
     table = wide({f"m{i}": 1.0 for i in range(5)}).with_columns(
         m1=pl.lit(0.0), m2=pl.when(pl.col("time") < 11).then(None).otherwise(1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from shoal.read.blocks import Block
 from shoal.read.profiles import NumberForm
 from shoal.read.stamps import StampForm
-from shoal.read.subjects import tells_quantity
+from shoal.read.subjects import is_printable
 from shoal.read.understanding import Part, Shape
 
 
@@ -91,4 +91,4 @@ class Guess:
     def shown(self, name: str, position: int) -> str:
         """A column of readings in messages. Beside a time alone, a name that tells no quantity may be a person's."""
         known = self.shape is Shape.LONG and (self.id is not None or len(self.values) == 1)
-        return name if known or tells_quantity(name) else f"number {position + 1}"
+        return name if known or is_printable(name) else f"number {position + 1}"

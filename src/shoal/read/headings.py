@@ -80,7 +80,7 @@ def groups_of(name: str) -> frozenset[str]:
     found = {group for group, listed in _WORDS.items() if listed & (set(words) | joined | bare)}
     if any(word.endswith(("nummer", "nummern", "number")) for word in words):
         found.add("id")
-    if re.search(r"[$£€]", name):
+    if re.search(r"(?i)[$£€]|(?<![a-z])(?:p|c|ct|cents?|pence|eur|gbp|usd) *(?:/|per) *[km]?wh", name):
         found.add("cost")
     return frozenset(found)
 

@@ -42,6 +42,27 @@ _USES = (
 _KINDS = frozenset(_USES.split())
 """Words for kinds of generation and of use: they tell a quantity, and may be part of the name of a meter as well."""
 
+_QUALIFIERS = frozenset(
+    (
+        "active",
+        "reactive",
+        "apparent",
+        "global",
+        "total",
+        "net",
+        "main",
+        "sub",
+        "phase",
+        "avg",
+        "mean",
+        "max",
+        "min",
+        "tot",
+        "act",
+    )
+)
+"""Words that tell quantities apart."""
+
 _OBIS = re.compile(r"(?:\d-\d{1,2}:)?\d{1,2}\.\d{1,2}(?:\.\d{1,3}(?:\*\d{1,3})?)?")
 """Codes of the registers of a meter: 1.8.0, 1-0:2.8.0*255."""
 
@@ -119,6 +140,19 @@ def tells_quantity(name: str) -> bool:
     words = _words(name) & SENSOR_WORDS or _KINDS & set(words_of(name))
     told = bool(words) or "value" in groups_of(name) or unit_of(name) is not None
     return told or _OBIS.fullmatch(name.strip()) is not None
+
+
+def is_printable(name: str) -> bool:
+    """Whether every word of a name tells a quantity, so that it names nobody.
+
+    Examples
+    --------
+    >>> [is_printable(name) for name in ("Global_active_power", "Import kWh", "1-0:1.8.0", "Anna kWh", "Hall (kWh)")]
+    [True, True, True, False, False]
+    """
+    words = [word for word in words_of(name) if not word.isdecimal()]
+    known = all(_QUALIFIERS & {word} or tells_quantity(word) or groups_of(word) & {"total", "unit"} for word in words)
+    return tells_quantity(name) and known
 
 
 def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
