@@ -120,6 +120,13 @@ def test_settings_that_need_the_whole_table_are_followed(local, tmp_path, settin
     assert_same(local.read_panel(tmp_path / "x.csv", **settings), read_panel(tmp_path / "x.csv", **settings))
 
 
+def test_an_engine_tells_that_readings_only_grow(local, tmp_path):
+    long_frame().with_columns(pl.col("value").cum_sum().over("id")).write_parquet(tmp_path / "x.parquet")
+    found = local.read_panel(tmp_path / "x.parquet")
+    assert_same(found, read_panel(tmp_path / "x.parquet"))
+    assert "readings only grow" in found.origin.told[-1]
+
+
 def test_frames_queries_and_sheets(local, tmp_path):
     frame = long_frame()
     assert_same(local.read_panel(frame), read_panel(frame))
