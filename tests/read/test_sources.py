@@ -153,6 +153,10 @@ def test_web_addresses(serve, tmp_path, long):
         panel = read_panel(f"http://127.0.0.1:{port}/{name}?token={PASSWORD}")
         assert_small_panel(panel)
         assert len(panel.origin.sha256) == 1
+        with Local() as engine:
+            shards = read_panel(f"http://127.0.0.1:{port}/{name}?token={PASSWORD}", engine=engine)
+            assert_small_panel(shards.sample(99))
+            assert shards.origin == panel.origin
     with refused("^The http:// address cannot be read: the server answers 404"):
         read_panel(f"http://127.0.0.1:{port}/{SECRETS[0]}.csv?token={PASSWORD}")
     with refused("^The http:// address leads to another kind of address"):

@@ -47,7 +47,7 @@ from shoal.read.long_form import COLUMNS, LongForm, open_long_form
 from shoal.read.missing import Keep, Policy, as_text, parse_missing
 from shoal.read.options import OPTIONS
 from shoal.read.recognition import Recognised, Writing
-from shoal.read.remote_files import is_address
+from shoal.read.remote_files import is_address, is_store
 from shoal.read.repeats import Duplicates
 from shoal.read.source_files import shown
 from shoal.read.subjects import tell_subjects
@@ -77,8 +77,9 @@ def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
     if settings.get("sql") is not None or not isinstance(source, str | os.PathLike):
         return False
     place = os.fspath(source)
-    if not Path(place).exists() and not is_address(place):
-        return "://" in place  # only Spark knows; a path that is not there is refused by the reader
+    if not Path(place).exists() and not is_store(place):
+        # Of other addresses only Spark knows. The web is fetched; a path that is not there is refused by the reader.
+        return "://" in place and not is_address(place)
     if is_lake(place):
         return False
     kind, files = find_files(place)
