@@ -59,3 +59,11 @@ def browser():
             yield opened
         finally:
             opened.close()
+
+
+def violations(page):
+    """What axe-core finds on a page: the rule, and where it is broken."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]

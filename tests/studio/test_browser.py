@@ -7,7 +7,7 @@ import pytest
 
 from shoal import simulate
 from shoal.process.simulation import long_table
-from studio.running import CHROMIUM, browser, running_studio
+from studio.running import CHROMIUM, browser, running_studio, violations
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path")
 
@@ -209,14 +209,21 @@ def test_the_label_page_fits_a_phone_and_works_by_touch_and_by_tab_and_without_s
     assert phone.said + tabbing.said == []
 
 
-def test_pages_of_the_publisher_are_not_wider_than_a_phone(chromium, address):
+def test_pages_about_labels_fit_a_phone_and_axe_finds_nothing_on_them(chromium, address):
     publisher = open_page(chromium, address, viewport=PHONE)
     make_task(publisher, "narrow")
+    link = make_link(publisher, "anna")
     base = address.partition("/enter")[0]
-    for path in ("/tasks/narrow", "/tasks/new", "/tasks/narrow/compare"):
+    assert violations(publisher) == []
+    for path in ("/tasks/narrow", "/tasks/new", "/tasks/narrow/compare", "/nowhere"):
         publisher.goto(base + path)
         assert publisher.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
-    assert publisher.said == []
+        assert violations(publisher) == [], path
+    assert [text for text in publisher.said if "404" not in text] == []
+    anna = open_page(chromium, link)
+    shown(anna, 0)
+    assert violations(anna) == []
+    assert violations(open_page(chromium, f"{base}/login", color_scheme="dark")) == []
 
 
 def test_a_task_that_is_gone_is_said_once_and_not_asked_for_without_end(chromium, address, project):

@@ -149,6 +149,18 @@ class TestPurpose:
         assert policy.adversary.knows == {"known-points": {"n": 3, "choose": "peaks"}}
         assert policy.seed == 7
 
+    def test_a_second_window_of_a_policy_file_is_kept_too(self, publisher):
+        text = (
+            "data: {path: data/days.csv}\nkeep: [{window: 06:00-09:00}, {window: 17:00-20:00, weight: 2}, values=0.5]\n"
+        )
+        publisher.post("/drafts/open", files={"policy": ("p.yaml", text.encode())})
+        assert "window:17:00-20:00=2, values=0.5" in publisher.get("/drafts/days/purpose").text
+        form = {"keep": "window", "window:from": "06:00", "window:to": "09:00", "also-kept": "yes", "risk": "9"}
+        form |= {"method": "microaggregation", "knows": "known-points", "stay": "yes"}
+        assert publisher.post("/drafts/days/purpose", form).status_code == 303
+        policy = parse_policy(publisher.get("/drafts/days/policy.yaml").text)
+        assert policy.keep == ["window:06:00-09:00", "window:17:00-20:00=2", "values=0.5"]
+
     @pytest.mark.parametrize(
         ("wrong", "said"),
         [

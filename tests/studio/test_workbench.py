@@ -13,7 +13,7 @@ import pytest
 
 from shoal import simulate, verify
 from shoal.process.simulation import long_table
-from studio.running import CHROMIUM, browser, running_studio
+from studio.running import CHROMIUM, browser, running_studio, violations
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path")
 
@@ -34,13 +34,6 @@ class Clicks:
 
     def look(self):
         self.seen[re.sub(r"[0-9a-f]{16}", "JOB", self.page.url.partition("?")[0])] = violations(self.page)
-
-
-def violations(page):
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
 
 
 @pytest.fixture(scope="module")

@@ -231,11 +231,6 @@ class Drafts:
         with self.project.store.writing() as connection:
             connection.execute("update drafts set sheet = ? where draft = ?", (json.dumps(dict(sheet)), name))
 
-    def remove(self, name: str) -> None:
-        """Forget a draft; what was tried for it stays in its folder until somebody removes it."""
-        with self.project.store.writing() as connection:
-            connection.execute("delete from drafts where draft = ?", (name,))
-
 
 def _data(reading: Mapping[str, Any]) -> dict[str, Any]:
     """How a table is read, as the fields of a policy."""

@@ -65,7 +65,7 @@ class Preset:
 
 def facts_of(policy: Policy) -> dict[str, Any]:
     """Everything the form shows."""
-    kept = {word: found for word, found in _kept(policy).items() if word in INTERESTS}
+    kept, beyond = _kept(policy)
     alternatives = method_entries(policy)
     simple = {entry["name"]: entry for entry in alternatives if is_simple(entry)}
     return {
@@ -80,6 +80,7 @@ def facts_of(policy: Policy) -> dict[str, Any]:
             }
             for word, (label, about) in INTERESTS.items()
         ],
+        "also_kept": ", ".join(beyond),
         "presets": [
             Preset(
                 name,
@@ -164,26 +165,32 @@ def _listed(value: Any, usual: str) -> str:
     return ", ".join(str(entry) for entry in several)
 
 
-def _kept(policy: Policy) -> dict[str, KeptInterest]:
-    """What is to be kept, by word; the last where one is named twice."""
+def _kept(policy: Policy) -> tuple[dict[str, KeptInterest], list[str]]:
+    """What is to be kept, by word; and what the form has no field for, such as a second window."""
     given = policy.keep.split(",") if isinstance(policy.keep, str) else policy.keep
-    found = [KeptInterest.parse(e) if isinstance(e, str) else KeptInterest.of_mapping(e) for e in given if e]
-    return {interest.word: interest for interest in found}
+    found: dict[str, KeptInterest] = {}
+    beyond = []
+    for entry in given:
+        one_kept = KeptInterest.parse(entry) if isinstance(entry, str) else KeptInterest.of_mapping(entry)
+        if one_kept.word in INTERESTS and one_kept.word not in found:
+            found[one_kept.word] = one_kept
+        else:
+            beyond.append(_written(one_kept.text, f"{one_kept.weight:g}"))
+    return found, beyond
 
 
-def _keep(given: Given, policy: Policy) -> list[Any]:
-    """What is ticked, with its detail and weight; `values`, which has no field, stays."""
-    entries: list[Any] = []
-    for word in given.get("keep", []):
-        if word not in INTERESTS:
-            continue
-        detail = "" if word not in _DETAILS else _detail(given, word)
-        weight = one(given, f"weight:{word}", "1")
-        plain = f"{word}:{detail}" if detail else word
-        entries.append(plain if weight in ("1", "1.0") else f"{plain}={weight}")
-    if (values := _kept(policy).get("values")) is not None and entries:
-        entries.append(f"values={values.weight:g}")
-    return entries
+def _keep(given: Given, policy: Policy) -> list[str]:
+    """What is ticked, with its detail and weight, and what the form has no field for."""
+    entries = [
+        _written(f"{word}:{_detail(given, word)}" if word in _DETAILS else word, one(given, f"weight:{word}", "1"))
+        for word in given.get("keep", [])
+        if word in INTERESTS
+    ]
+    return [*entries, *(_kept(policy)[1] if "also-kept" in given else [])]
+
+
+def _written(text: str, weight: str) -> str:
+    return text if weight in ("1", "1.0") else f"{text}={weight}"
 
 
 def _detail(given: Given, word: str) -> str:

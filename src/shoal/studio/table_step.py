@@ -175,18 +175,14 @@ def _table_page(
 ) -> Response:
     here = f"/drafts/{draft.name}/table" if draft else f"/tables/{table}"
     found, problem = kept_look(studio.project, table), ""
+    if found is None and not is_quick(studio.project, table):
+        job = studio.jobs.start(f"Looking at {table}", "look", {"table": table, "page": here}, back="/")
+        return RedirectResponse(f"/jobs/{job}", 303)
     if found is None:
-        if not is_quick(studio.project, table):
-            job = studio.jobs.start(f"Looking at {table}", "look", {"table": table, "page": here}, back="/")
-            if (under_way := studio.jobs.find(job)) is not None and under_way.ended:
-                problem = under_way.message
-            else:
-                return RedirectResponse(f"/jobs/{job}", 303)
-        else:
-            try:
-                found = look_at(studio.project, table)
-            except ShoalError as error:
-                problem = str(error)
+        try:
+            found = look_at(studio.project, table)
+        except ShoalError as error:
+            problem = str(error)
     saved = studio.project.reading(table)
     reading = tried if tried is not None else saved or (found or {}).get("settings", {})
     errors = dict(errors or {})
