@@ -36,7 +36,7 @@ def main(folder=PICTURES):
         table.filter(pl.int_range(pl.len()) % 197 != 0).write_csv(raw)
         project = Path(place) / "evening-demand"
         (project / "data").mkdir(parents=True)
-        long_table(simulate.occupancy(200, days=1, step="15min", seed=5)).write_parquet(project / "data/days.parquet")
+        long_table(simulate.occupancy(400, days=1, step="15min", seed=5)).write_parquet(project / "data/days.parquet")
         with running_studio(project) as address:
             Photographer(Path(folder), chromium, address).work(raw)
 
@@ -93,7 +93,7 @@ class Photographer:
         page = self.page
         page.goto(f"{self.base}/tasks/new?table=days.parquet")
         page.fill("#name", "lunch")
-        page.fill("#k", "5")
+        page.fill("#k", "4")
         page.fill("#pairs", "120")
         page.fill("#question", "Alike for planning the canteen?")
         page.get_by_role("button", name="Make the task").click()

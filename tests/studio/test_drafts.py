@@ -56,7 +56,7 @@ class TestTable:
         problems = page[page.index('id="problems"') : page.index('id="reading"')]
         assert "1 readings are missing" in problems
         assert '<select id="missing"' in problems
-        assert "selected>interpolate:2h" in problems
+        assert "selected>fill gaps up to 2h" in problems
         assert page.count('id="missing"') == 1
         assert 'class="cover"' in page
         assert project.reading(meters) == {}

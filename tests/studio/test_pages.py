@@ -67,6 +67,7 @@ def test_everybody_can_be_asked_about_more_pairs(studio, publisher, analyst, tas
     # No more than there are.
     publisher.post(f"/tasks/{task}/pairs", {"pairs": "20000"})
     assert analyst.answer_all("undecided")["pair"] is None
+    assert "Every pair of its curves is asked about." in publisher.get(f"/tasks/{task}").text
 
 
 def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio):

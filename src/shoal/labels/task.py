@@ -247,6 +247,11 @@ class LabelTask:
         return n_fresh + n_repeats
 
     @property
+    def n_different(self) -> int:
+        """How many different pairs an analyst is asked about."""
+        return self._asking.counts(self.n_curves)[0]
+
+    @property
     def n_pairs_wanted(self) -> int:
         """How many questions were asked for, of which there may be fewer."""
         return int(self._asking.n_pairs)

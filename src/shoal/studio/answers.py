@@ -133,11 +133,18 @@ class Answers:
 
     def ask_further(self, name: str, pairs: int) -> None:
         """Ask every analyst about so many more pairs; no more than there are."""
-        task = self.task(name)
-        most = task.n_curves * (task.n_curves - 1) // 2 - task.n_pairs
         with self._store.writing() as connection:
-            wanted = min(further_pairs(connection, name) + pairs, max(0, most))
+            wanted = min(further_pairs(connection, name) + pairs, self._most_further(name))
             connection.execute("insert or replace into further_pairs values (?, ?)", (name, wanted))
+
+    def n_left(self, name: str) -> int:
+        """How many pairs could still be added."""
+        with self._store.reading() as connection:
+            return self._most_further(name) - further_pairs(connection, name)
+
+    def _most_further(self, name: str) -> int:
+        task = self.task(name)
+        return task.n_curves * (task.n_curves - 1) // 2 - task.n_different
 
     def _plan(self, name: str, task: LabelTask, analyst: str) -> dict[int, Question]:
         with self._lock:

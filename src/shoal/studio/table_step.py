@@ -45,6 +45,21 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
     "complete": ("1", "0.9", "0.75", "0.5", "any"),
 }
 """Answers that are offered where any text of a form may be given; what a look proposes is added."""
+_WORDS = {
+    ("missing", "fail"): "refuse the table",
+    ("missing", "drop-series"): "leave out series with gaps",
+    ("missing", "drop-instants"): "leave out instants with gaps",
+    ("missing", "interpolate"): "fill gaps up to {}",
+    ("missing", "keep"): "keep them as gaps",
+    ("align", "exact"): "as they are",
+    ("align", "resample"): "in steps of {}",
+    ("duplicates", "fail"): "refuse the table",
+    ("duplicates", "first"): "keep the first",
+    ("duplicates", "last"): "keep the last",
+    ("duplicates", "mean"): "take their mean",
+    ("register", "keep"): "keep them as they are",
+    ("register", "difference"): "take what was used: their difference",
+}
 _LABELS = {
     "id": "Names the series",
     "time": "Time",
@@ -256,7 +271,21 @@ def _offered(kind: Any, name: str, value: Any, proposed: Any) -> Choices:
     more = [option_text(one) for one in (value, proposed) if one]
     usual = option_text(default) if default is not None else ""
     listed = dict.fromkeys([*words, *more])
-    return (("", f"{usual} (usual)" if usual else "found by itself"), *((w, w) for w in listed if w != usual))
+    first = f"{in_words(name, usual)} (usual)" if usual else "found by itself"
+    return (("", first), *((word, in_words(name, word)) for word in listed if word != usual))
+
+
+def in_words(name: str, setting: str) -> str:
+    """A setting as a list shows it.
+
+    Examples
+    --------
+    >>> in_words("missing", "interpolate:2h,drop-series"), in_words("align", "resample:1h"), in_words("dst", "first")
+    ('fill gaps up to 2h, leave out series with gaps', 'in steps of 1h', 'first')
+    """
+    parts = [part.partition(":") for part in setting.split(",")]
+    said = [_WORDS.get((name, word), "").format(detail) for word, _, detail in parts]
+    return ", ".join(said) if all(said) else setting
 
 
 def _literals(kind: Any) -> tuple[str, ...]:

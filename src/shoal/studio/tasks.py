@@ -208,6 +208,7 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
         closed=studio.project.closed_by(name),
         analysts=_analysts(labels, [link.analyst for link in links], studio.answers.n_pairs(name)),
         n_pairs=studio.answers.n_pairs(name),
+        n_left=studio.answers.n_left(name),
         counts=labels.counts(),
         consistency=consistency(labels),
         agreement=agreement(labels),
