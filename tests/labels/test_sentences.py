@@ -10,9 +10,9 @@ from shoal.labels import CURVES, NEXT_RELEASE, PAIRS
 
 SECTIONS = {"curves": CURVES, "pairs": PAIRS, "next": NEXT_RELEASE}
 SAID = {
-    "people": {"curves: means over people", "next: within those shown"},
+    "people": {"curves: means over subjects", "next: within those shown"},
     "series": {"curves: means over series", "next: within those shown"},
-    "few": {"curves: means over people", "next: within those shown", "pairs: fewer"},
+    "few": {"curves: means over subjects", "next: within those shown", "pairs: fewer"},
     "public": {"curves: public"},
     "released": {"curves: released", "next: two releases"},
     "released by medians": {"curves: released", "next: two releases"},
