@@ -59,8 +59,13 @@
       if (!this.everything) {
         const close = NEAR * Math.max(limits.risk, this.median(risks));
         right = Math.min(right, Math.max(close, limits.risk * 1.1) || right);
-        const near = drawn.filter((p) => p.risk <= right).map((p) => points.loss(p)).concat(limit === null ? [] : [limit]);
-        if (near.length > 2) all = near;
+        // What is not beaten sets the height; of the others, those far off lie at the edge.
+        const near = drawn.filter((p) => p.risk <= right), kept = near.filter((p) => points.efficient.has(p.number)).map((p) => points.loss(p)).concat(limit === null ? [] : [limit]);
+        if (kept.length > 1) {
+          const top = Math.max(...kept), foot = Math.min(...kept), more = 0.6 * (top - foot);
+          const close = near.map((p) => points.loss(p)).filter((loss) => (goal === "higher" ? loss >= foot - more : loss <= top + more));
+          all = kept.concat(close);
+        }
       }
       let low = all.length ? Math.min(...all) : 0, high = all.length ? Math.max(...all) : 1;
       const span = high - low || Math.abs(high) || 1, floor = low >= 0 ? 0 : -Infinity;
@@ -142,7 +147,7 @@
       }
       make("circle", { class: "hit", cx: x, cy: y, r: 13 }, group);
       make("circle", { class: "ring", cx: x, cy: y, r: 11.5 }, group);
-      make("path", { class: "shape", d: inside ? SHAPES[method] : AWAY, transform: "translate(" + x.toFixed(1) + " " + y.toFixed(1) + ")" }, group);
+      make("path", { class: "shape", d: inside ? SHAPES[method] : AWAY, transform: "translate(" + x.toFixed(1) + " " + y.toFixed(1) + ")" + (inside || point.risk > this.x.to ? "" : " rotate(-90)") }, group);
       group.addEventListener("click", () => { this.focus(point.number); this.told.onSelect(point.number); });
       group.addEventListener("focus", () => { this.told.onPeek(point, x, y); });
       group.addEventListener("pointerenter", () => this.told.onPeek(point, x, y));
@@ -285,7 +290,7 @@
       group.querySelector(".arrows").setAttribute("transform", "translate(" + gripX + " " + gripY + ")");
       words.textContent = text;
       words.setAttribute("text-anchor", before ? "end" : "start");
-      words.setAttribute("x", gripX + (before ? -14 : 14));
+      words.setAttribute("x", gripX + (before ? -17 : 17));
       words.setAttribute("y", which === "risk" ? gripY + 1 : gripY - 8 < 24 ? gripY + 18 : gripY - 8);
       group.setAttribute("aria-valuemin", from);
       group.setAttribute("aria-valuemax", to);

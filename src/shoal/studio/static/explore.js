@@ -103,7 +103,8 @@
   /* ---- everything that follows from limits and selection ---- */
 
   function refresh() {
-    const best = points.best(limits), selected = pinned !== null && points.byNumber.has(pinned) ? pinned : best ? best.number : null;
+    const best = points.best(limits), shown = best || (points.drawn.length === 1 ? points.drawn[0] : null);
+    const selected = pinned !== null && points.byNumber.has(pinned) ? pinned : shown ? shown.number : null;
     plot.refresh({ best: best ? best.number : null, selected, compared });
     sayBest(best);
     for (const point of points.drawn) {
@@ -127,6 +128,7 @@
       const ways = points.nearest(limits).map(([which, point]) => named(point) + " would do with a " + (which === "risk" ? "risk limit of " + amount(roundedUp(point.risk, 1), "share") : purpose.short + " limit of " + amount(roundedUp(points.loss(point), purpose.goal === "higher" ? -1 : 1), purpose.unit)));
       text = "No point meets the limits." + (ways.length ? " " + ways.join("; ") + "." : "");
     }
+    text = text.replaceAll(" %", "\u00a0%");
     if (place.textContent !== text) place.textContent = text;
     place.classList.toggle("none", !best);
   }
@@ -165,10 +167,10 @@
     verdict.className = misses.length ? "says misses" : "says keeps";
     by("selected-figures").replaceChildren(
       figure(point.risk_text, "risk", point.interval_text),
-      figure(point.loss_text, purpose.short, purpose.meaning)
+      figure(point.loss_text, purpose.short, purpose.title)
     );
     by("selected-guarantee").textContent = point.guarantee;
-    by("selected-on").textContent = "Tried on " + point.on + ".";
+    by("selected-on").textContent = purpose.title[0].toUpperCase() + purpose.title.slice(1) + ": " + purpose.meaning + ". Tried on " + point.on + ".";
     by("selected-lights").replaceChildren(...QUESTIONS.map((question) => light(question, point)));
     by("to-best").hidden = isBest || best === null || pinned === null;
     by("compare-this").setAttribute("aria-pressed", String(compared.includes(number)));
@@ -296,7 +298,7 @@
     by("comparison").hidden = two.length === 0;
     if (!two.length) return;
     by("one-more").hidden = two.length > 1;
-    const row = (head, cells, winner) => element("tr", {}, element("th", { scope: "row" }, head), ...cells.map((cell, at) => element("td", { class: at === winner ? "number wins" : "number" }, cell, at === winner ? element("span", { class: "badge" }, "better") : "")));
+    const row = (head, cells, winner) => element("tr", {}, element("th", { scope: "row" }, head), ...cells.map((cell, at) => element("td", { class: at === winner ? "number wins" : "number" }, typeof cell === "string" ? cell.replaceAll(" %", "\u00a0%") : cell, at === winner ? element("span", { class: "badge" }, "better") : "")));
     const winner = (values, goal) => (values.length < 2 || values.some((one) => !Number.isFinite(one)) || values[0] === values[1] ? -1 : (values[0] < values[1]) === (goal !== "higher") ? 0 : 1);
     const rows = [row("guarantee", two.map((p) => p.guarantee), -1), row("risk, highest of all attacks", two.map((p) => p.risk_text + (p.interval_text ? " (" + p.interval_text + ")" : "")), winner(two.map((p) => p.risk)))];
     for (const question of QUESTIONS) {
