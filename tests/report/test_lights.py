@@ -39,7 +39,7 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
         "2 % to 7 %",
         "0.2 %",
     )
-    assert one["control"] == "90 % of the targets are fitted as well by a series that is not theirs"
+    assert one["control"] == "90 % of the targets have a series of somebody else that fits them just as well"
     assert one["sentence"] == POINTS["sentence"]
     assert found["Inference"]["figure"] == "1 %"
     assert found["Inference"]["guess_text"] == "0.8 %"

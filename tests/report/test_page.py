@@ -435,5 +435,16 @@ def test_the_mean_reading_of_a_window_that_was_kept_stands_on_the_sheet(certific
         "meaning": "distance",
         "unit": "data",
     }
-    said = "What was to be kept (window 17:00-20:00) is off, over the whole time, by 1.04 in the unit of the data"
+    said = (
+        "What was to be kept (window 17:00-20:00): Euclidean distance of a series from its original, on average 1.04 "
+        "in the unit of the data"
+    )
     assert said in Reader(render(certificate)).text
+
+
+def test_the_sheet_tells_the_zone_of_its_clock_and_that_nobody_dated_it(certificate):
+    assert "time zone" not in Reader(render(certificate)).text
+    certificate["time"] |= {"first": "2024-01-01T00:00:00+01:00", "timezone": "Europe/Bratislava"}
+    text = Reader(render(certificate)).text
+    assert "1 January 2024 to 7 January 2024, time zone Europe/Bratislava" in text
+    assert "day of publication not stated" in text

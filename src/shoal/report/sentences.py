@@ -504,7 +504,10 @@ HEAD = (
     Said(
         "period",
         lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
-        lambda f: f"{'instants ' * _is_counted(f)}{words.day(f.time['first'])} to {words.day(f.time['last'])}",
+        lambda f: (
+            f"{'instants ' * _is_counted(f)}{words.day(f.time['first'])} to {words.day(f.time['last'])}"
+            + (f", time zone {_zone(f)}" if f.time.get("timezone") else "")
+        ),
     ),
     Said(
         "step",
@@ -512,7 +515,7 @@ HEAD = (
         lambda f: f"a reading {words.every(f.time['step'])}",
     ),
     Said("dated", lambda f: bool(f.certificate.get("date")), lambda f: f"published {words.day(f.certificate['date'])}"),
-    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "not dated"),
+    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "day of publication not stated"),
 )
 
 # Why nothing is said of what is lost.

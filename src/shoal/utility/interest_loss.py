@@ -79,7 +79,7 @@ class InterestLoss(Measure):
 
     name: ClassVar[str] = "interest-loss"
     meaning: ClassVar[str] = "mean distance between what matters of original and of published series, in its own unit"
-    plain: ClassVar[str] = "What was to be kept{} is off, over the whole time, by"
+    plain: ClassVar[str] = "What was to be kept{}: Euclidean distance of a series from its original, on average"
     purpose: ClassVar[str] = "presence and special interests"
     # Somebody must say from what value on somebody is there.
     usual = ()
