@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
     from shoal.process import Frontier, Result, anonymize, load_policy, publish, run_policy
+    from shoal.process.judgement import judge
     from shoal.process.look import look
     from shoal.process.search.data import search
     from shoal.read import read_events, read_panel
@@ -80,6 +81,7 @@ _HOMES = {
     "Transformation": "shoal.methods",
     "Verdict": "shoal.model",
     "anonymize": "shoal.process",
+    "judge": "shoal.process.judgement",
     "load_policy": "shoal.process",
     "load_release": "shoal.release",
     "look": "shoal.process.look",
@@ -147,6 +149,7 @@ __all__ = [
     "errors",
     "features",
     "guarantees",
+    "judge",
     "load_policy",
     "load_release",
     "look",

@@ -11,6 +11,8 @@ original stands for what it knows of its targets, and for the truth it is scored
 first two can judge a candidate of series by itself.
 """
 
+from shoal.attacks.completion import Completion
+from shoal.attacks.copies import Copies, CopiesRisk
 from shoal.attacks.denoising import Denoising, DenoisingRisk
 from shoal.attacks.homogeneity import Homogeneity, HomogeneityRisk
 from shoal.attacks.intersection import Intersection, IntersectionRisk
@@ -26,6 +28,9 @@ from shoal.attacks.subset_sum import SubsetRisk, SubsetSum
 from shoal.attacks.unmixing import Unmixing, UnmixingRisk
 
 __all__ = [
+    "Completion",
+    "Copies",
+    "CopiesRisk",
     "Denoising",
     "DenoisingRisk",
     "Homogeneity",

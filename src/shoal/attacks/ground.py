@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,6 +120,9 @@ class Truth:
 class SeriesAttack(Attack[R_co]):
     """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
 
+    needs_rows: ClassVar[bool] = True
+    """Whether it must be known which original each published series stands for; else everybody counts as published."""
+
     def find(
         self,
         original: Panel,
@@ -132,7 +135,10 @@ class SeriesAttack(Attack[R_co]):
     ) -> Any:
         """What is found of each target; whatever else an attack takes goes to `look`."""
         need_panel(type(self).__name__, published)
-        truth = find_truth(original, published, rows, targets, first)
+        if rows is None and not self.needs_rows:
+            truth = everybody(original, targets)
+        else:
+            truth = find_truth(original, published, rows, targets, first)
         if targets is None:
             truth = replace(truth, targets=self.draw(truth.targets))
         return self.look(original, published, truth, **further)
@@ -174,6 +180,13 @@ def find_truth(
     wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
     n_left_out = int(np.count_nonzero(~there))
     return Truth(stands_for, owners, subjects, wanted[there[wanted]], n_left_out, first or 0, first is not None)
+
+
+def everybody(original: Panel, targets: ArrayLike | None) -> Truth:
+    """Nobody says which published series is whose: all originals are taken to be behind the table."""
+    subjects, n = original.subject_codes, original.n_series
+    wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
+    return Truth(np.full(n, NOBODY), subjects, subjects, wanted, 0)
 
 
 def need_targets(targets: Rows) -> Rows:

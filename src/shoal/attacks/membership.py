@@ -85,6 +85,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the subjects outside are taken to be in"
     draws_originals: ClassVar[bool] = False
+    needs_rows: ClassVar[bool] = False
     unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 
     step: Step = "day"

@@ -17,6 +17,7 @@ from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.demo import demo
 from shoal.cli.grow import grow
+from shoal.cli.judge import judge
 from shoal.cli.label import label
 from shoal.cli.learn import learn
 from shoal.cli.ledger import ledger
@@ -59,6 +60,7 @@ app.command("run")(run_policy_file)
 app.add_typer(policy)
 app.command()(report)
 app.command()(utility)
+app.command()(judge)
 app.command()(query)
 app.command(cls=MethodCommand)(stream)
 app.command(cls=MethodCommand)(grow)

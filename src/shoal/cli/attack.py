@@ -50,7 +50,7 @@ def attack(
             settings,
             folder,
             private,
-            _known(knows or []),
+            known(knows or []),
             n_targets=targets,
             seed=seed,
             steps=progress,
@@ -65,7 +65,7 @@ def attack(
         raise typer.Exit(1)
 
 
-def _known(listed: list[str]) -> dict[str, Any]:
+def known(listed: list[str]) -> dict[str, Any]:
     """`points=5` and `known-points:n=5,choose=peaks` as a policy has them."""
     found: dict[str, Any] = {}
     for text in listed:

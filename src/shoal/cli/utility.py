@@ -95,13 +95,18 @@ def _figure(finding: Finding) -> dict[str, Any]:
 
 
 def _print(folder: Path, found: Usefulness, said: list[tuple[str, str]]) -> None:
-    """What was read, a block for each purpose, then what does not apply, by reason."""
+    """What was read and compared, and what was found."""
     rows = [*said, ("release", str(folder))]
     if found.paired is not None:
         rows.append(("compared", f"{found.paired} series with their originals"))
     elif found.form != "events":
         rows.append(("compared", "the whole with the whole; --private DIR would tell which series is which"))
     print_table(rows + [("note", note) for note in found.notes])
+    print_findings(found)
+
+
+def print_findings(found: Usefulness) -> None:
+    """A block for each purpose, then what does not apply, by reason."""
     blocks: dict[str, list[tuple[str, str]]] = {}
     without: dict[str, list[str]] = {}
     for finding in found.findings:

@@ -31,9 +31,11 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What is known of a release and its originals."""
+    """What is known of a published table and its originals."""
 
-    release: Release
+    published: Any
+    form: str
+    """What is published: values, profiles, envelopes or events."""
     original: Panel | Events
     whole: Panel | None
     """All published curves, whoever they stand for, at the instants of `whole_original`; none of events."""
@@ -41,11 +43,6 @@ class Compared:
     pairs: Pairs | None
     """None where nobody said who is who."""
     notes: tuple[str, ...] = ()
-
-    @property
-    def form(self) -> str:
-        """What is published: values, profiles, envelopes or events."""
-        return str(self.release.certificate["form"])
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:
@@ -60,8 +57,9 @@ def compare(source: Any, settings: Mapping[str, Any], release: Release, private:
 
 def _compare(source: Any, reading: Reading, release: Release, private: Path | None) -> Compared:
     published, settings = release.published, reading.settings
+    form = str(release.certificate["form"])
     if isinstance(published, EventTables):
-        return Compared(release, _events(source, settings), None, None, None)
+        return Compared(published, form, _events(source, settings), None, None, None)
     original = read_panel(source, **settings)
     whole = _curves(published)
     common = _common_instants(original, whole, release)
@@ -75,7 +73,7 @@ def _compare(source: Any, reading: Reading, release: Release, private: Path | No
         pairs = Pairs(_part(original, of_original, common), curves, rows)
     everyone = np.arange(original.n_series)
     notes = () if private is None else reading.notes(original, release, private)
-    return Compared(release, original, whole, _part(original, everyone, common), pairs, notes)
+    return Compared(published, form, original, whole, _part(original, everyone, common), pairs, notes)
 
 
 def _curves(published: Panel | Profiles | Envelopes) -> Panel:

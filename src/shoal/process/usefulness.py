@@ -126,19 +126,25 @@ def measure_release(
     release = load_release(folder)
     compared = compare(source, settings, release, None if private is None else Path(private))
     tell(steps, compared.original)
-    todo = list(wanted) or usual_measures()
+    findings = find_all(compared, list(wanted) or usual_measures(), strict=bool(wanted), steps=steps)
+    paired = None if compared.pairs is None else compared.pairs.originals.n_series
+    return Usefulness(compared.form, paired, findings, compared.notes)
+
+
+def find_all(
+    compared: Compared, todo: Sequence[Asked], *, strict: bool, steps: Watcher = silent
+) -> tuple[Finding, ...]:
+    """What each measure finds, by purpose; where `strict`, one that does not apply is an error."""
     findings = []
     for done, asked in enumerate(todo):
         steps.start(asked.label)
         steps.advance(done, len(todo))
         finding = _find(asked, compared)
-        if wanted and finding.score is None:
+        if strict and finding.score is None:
             raise ParameterError(f"{asked.label} does not apply here: {finding.reason}")
         findings.append(finding)
     order = list(PURPOSES)
-    findings.sort(key=lambda finding: order.index(finding.purpose))
-    paired = None if compared.pairs is None else compared.pairs.originals.n_series
-    return Usefulness(compared.form, paired, tuple(findings), compared.notes)
+    return tuple(sorted(findings, key=lambda finding: order.index(finding.purpose)))
 
 
 def scores_by_purpose(
@@ -203,7 +209,7 @@ def _why_not(measure: Measure, compared: Compared) -> str:
 
 def _measure(measure: Measure, compared: Compared) -> tuple[Score, Any]:
     """The score, and what was judged."""
-    published = compared.release.published
+    published = compared.published
     if measure.judges == "events":
         return measure.measure(compared.original, published), published
     if measure.judges == "envelopes" and isinstance(published, Envelopes):

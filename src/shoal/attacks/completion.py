@@ -1,0 +1,138 @@
+"""Reading off, from the published series most like what is known, what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.attacks.copies import spreads
+from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
+from shoal.attacks.links import N_WORST
+from shoal.attacks.words import between, check_amount, check_targets, percent
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Findings, Interval, Panel, Risk
+
+
+@dataclass(frozen=True)
+class Completion(SeriesAttack[Risk]):
+    """The share of unknown readings that are read off the published series most like the known ones.
+
+    Half of the instants of a target are known, every other one; the nearest published series by these stands for the
+    rest, and a reading is right where it is within `tolerance` of the target's own spread. The baseline takes for each
+    unknown reading the mean of the known ones before and after it, which needs no table. The control does the same to
+    subjects outside the table: what it finds is what anybody like these gives away, in the table or not.
+
+    It needs nobody to say which published series is whose, so it judges synthetic tables.
+
+    Parameters
+    ----------
+    tolerance
+        How far a reading may be off, in units of the target's own spread.
+    n_targets
+        Attack so many targets, drawn by chance; all of them by default.
+    seed
+        Draws targets.
+
+    Examples
+    --------
+    >>> dice = np.random.default_rng(0)
+    >>> original = Panel(dice.random((40, 24)))
+    >>> risk = Completion().attack(original, original)
+    >>> risk.success, risk.baseline < 0.3
+    (1.0, True)
+    """
+
+    name: ClassVar[str] = "completion"
+    meaning: ClassVar[str] = "share of unknown readings read off the published series most like the known ones"
+    against: ClassVar[str] = "membership"
+    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
+    control: ClassVar[str] = "of the readings of subjects outside are read off as well"
+    needs_rows: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it judges tables that others made; use shoal judge"
+
+    tolerance: float = 0.1
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_amount("tolerance", self.tolerance)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return "Every other reading of the target."
+
+    def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CompletionFindings:
+        """The share of each target's unknown readings that are right, by the table and without it."""
+        targets = need_targets(truth.targets)
+        inside, plain = self._right(original, published, targets)
+        far = np.zeros(0) if outside is None else self._right(outside, published, np.arange(outside.n_series))[0]
+        return CompletionFindings(targets, inside, plain, far)
+
+    def risk(self, findings: CompletionFindings) -> Risk:
+        """The mean over all targets."""
+        told = np.isfinite(findings.right)
+        n = int(told.sum())
+        if not n:
+            raise ParameterError("Completion needs series that change, with readings at every other instant.")
+        success, plain = float(findings.right[told].mean()), float(findings.plain[told].mean())
+        interval = Interval.wilson(success, n)
+        outside = findings.outside[np.isfinite(findings.outside)]
+        control = float(outside.mean()) if len(outside) else None
+        order = np.argsort(-np.where(told, findings.right, -1.0), kind="stable")[:N_WORST]
+        beside = "" if control is None else f"; of subjects outside {percent(control)}"
+        return Risk(
+            success=success,
+            interval=interval,
+            baseline=plain,
+            baseline_interval=Interval.wilson(plain, n),
+            n_targets=n,
+            worst=tuple(int(row) for row in findings.targets[order]),
+            prosecutor=None,
+            control=control,
+            control_interval=None if control is None else Interval.wilson(control, len(outside)),
+            sentence=f"Somebody who knows every other reading reads {percent(success)} of the rest off the published "
+            f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}{beside}.",
+        )
+
+    def _right(self, panel: Panel, published: Panel, rows: Rows) -> tuple[Floats, Floats]:
+        """Of each series the share of right readings, by the table and by its own neighbours; NaN where it has none."""
+        ground = find_ground("Completion", panel, published)
+        if ground.n_instants < 2:
+            raise ParameterError("Completion needs two instants at least: one to know and one to read off.")
+        x = ground.original[rows]
+        known, hidden = x[:, ::2], x[:, 1::2]
+        distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
+        shown = distinct.reshape(len(distinct), *ground.published.shape[1:])
+        _, start, which = nearest_rows(_flat(known), _flat(shown[:, ::2]))
+        guess = shown[:, 1::2][which[start[:-1]]]  # of several that fit alike the first
+        after = np.concatenate([known[:, 1:], known[:, -1:]], axis=1)
+        own = (known[:, : hidden.shape[1]] + after[:, : hidden.shape[1]]) / 2.0
+        spread = spreads(_flat(x))[:, None]
+        within = self.tolerance * spread
+        real = np.isfinite(_flat(hidden)) & (spread > 0.0)
+        count = real.sum(axis=1)
+        shares = []
+        for answer in (guess, own):
+            right = real & (np.abs(_flat(answer) - _flat(hidden)) <= within)
+            shares.append(np.divide(right.sum(axis=1), count, out=np.full(len(x), np.nan), where=count > 0))
+        return shares[0], shares[1]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CompletionFindings(Findings):
+    """Shares of unknown readings that are right: of each target, without the table, and of those outside."""
+
+    targets: Rows
+    right: Floats
+    plain: Floats
+    outside: Floats
+
+
+def _flat(x: Floats) -> Floats:
+    return np.ascontiguousarray(x.reshape(len(x), -1))

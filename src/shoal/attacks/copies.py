@@ -1,0 +1,146 @@
+"""Originals that a published table repeats, whoever each published series is said to be of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
+from shoal.attacks.links import N_WORST
+from shoal.attacks.words import between, check_amount, check_targets, percent
+from shoal.errors import ParameterError
+from shoal.kernels.nearest_rows import nearest_rows
+from shoal.model import Findings, Interval, Panel, Risk
+
+
+@dataclass(frozen=True)
+class CopiesRisk(Risk):
+    """What a table repeats of the originals.
+
+    `success` is the share of originals that a published series repeats within the tolerance. Nobody guesses a whole
+    series without the table: the baseline is 0. The control is the share of subjects outside of whom the table has a
+    copy as well: where it is as high, series are alike by nature, and a copy says nothing.
+
+    Parameters
+    ----------
+    exact
+        The share of originals that are repeated to the last bit.
+    """
+
+    exact: float = 0.0
+
+
+@dataclass(frozen=True)
+class Copies(SeriesAttack[CopiesRisk]):
+    """The share of the originals that a published series repeats.
+
+    repeated(i)   min over published j of  rms(x_i - y_j) <= tolerance * spread(x_i)
+
+    with the spread of a series about its own mean, over the instants that both have. It needs nobody to say which
+    published series is whose, so it judges synthetic tables: a generator that learned its training data by heart
+    repeats some of it. Series that never change are no targets: many are alike.
+
+    Parameters
+    ----------
+    tolerance
+        How far a copy may be off, in units of the target's own spread.
+    n_targets
+        Look for so many originals, drawn by chance; all of them by default.
+    seed
+        Draws targets.
+
+    Examples
+    --------
+    >>> original = Panel([[1.0, 9.0, 1.0], [2.0, 4.0, 2.5], [7.0, 1.0, 6.0], [3.0, 8.0, 2.0]])
+    >>> made = Panel([[5.0, 5.0, 5.5], [2.0, 4.0, 2.5], [4.0, 4.5, 4.0], [3.5, 1.0, 3.0]])
+    >>> Copies().attack(original, made).success
+    0.25
+    """
+
+    name: ClassVar[str] = "copies"
+    meaning: ClassVar[str] = "share of the originals that a published series repeats"
+    against: ClassVar[str] = "membership"
+    answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
+    control: ClassVar[str] = "of the subjects outside have a copy as well"
+    needs_rows: ClassVar[bool] = False
+    unfit: ClassVar[str] = "it judges tables that others made; use shoal judge"
+
+    tolerance: float = 0.05
+    n_targets: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_amount("tolerance", self.tolerance)
+        check_targets(self.n_targets, self.seed)
+
+    @property
+    def knows(self) -> str:
+        """What the adversary holds."""
+        return "The whole series of the target."
+
+    def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CopiesFindings:
+        """How near the nearest published series is to everybody inside, and to those `outside`."""
+        targets = need_targets(truth.targets)
+        far = np.zeros(0) if outside is None else _nearness(outside, published, np.arange(outside.n_series))
+        return CopiesFindings(targets, _nearness(original, published, targets), far)
+
+    def risk(self, findings: CopiesFindings) -> CopiesRisk:
+        """The share of those that are repeated."""
+        moving = np.isfinite(findings.near)
+        n = int(moving.sum())
+        if not n:
+            raise ParameterError("Copies looks for series that change, and none of the targets does.")
+        hit = findings.near[moving] <= self.tolerance
+        success = float(hit.mean())
+        interval = Interval.wilson(success, n)
+        outside = findings.far[np.isfinite(findings.far)]
+        control = float((outside <= self.tolerance).mean()) if len(outside) else None
+        order = np.argsort(findings.near, kind="stable")[:N_WORST]
+        beside = "" if control is None else f", of {len(outside)} subjects outside {percent(control)}"
+        return CopiesRisk(
+            success=success,
+            interval=interval,
+            baseline=0.0,
+            baseline_interval=Interval.exactly(0.0),
+            n_targets=n,
+            worst=tuple(int(row) for row in findings.targets[order]),
+            prosecutor=float(hit.any()),
+            control=control,
+            control_interval=None if control is None else Interval.wilson(control, len(outside)),
+            confidence=1.0,
+            sentence=f"Of {n} originals {percent(success)} ({between(interval)}) are repeated by a published series, "
+            f"within {percent(self.tolerance)} of their own spread{beside}.",
+            exact=float((findings.near[moving] == 0.0).mean()),
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CopiesFindings(Findings):
+    """How far the nearest published series is from each target, and from everybody outside; infinite where constant."""
+
+    targets: Rows
+    near: Floats
+    far: Floats
+
+
+def _nearness(panel: Panel, published: Panel, rows: Rows) -> Floats:
+    """Root mean square to the nearest published series, in units of each series' own spread."""
+    ground = find_ground("Copies", panel, published)
+    x = ground.original[rows].reshape(len(rows), -1)
+    distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
+    nearest = np.sqrt(nearest_rows(np.ascontiguousarray(x), distinct)[0][:, 0])
+    spread = spreads(x)
+    found: Floats = np.divide(nearest, spread, out=np.full(len(x), np.inf), where=spread > 0.0)
+    return found
+
+
+def spreads(x: Floats) -> Floats:
+    """The standard deviation of each row about its own mean, over the readings there are; 0 where that is rounding."""
+    known = ~np.isnan(x)
+    count = np.maximum(known.sum(axis=1), 1)
+    mean = np.where(known, x, 0.0).sum(axis=1) / count
+    spread = np.sqrt((np.where(known, x - mean[:, None], 0.0) ** 2).sum(axis=1) / count)
+    return np.where(spread > 1e-12 * (1.0 + np.abs(mean)), spread, 0.0)

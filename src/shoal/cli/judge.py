@@ -1,0 +1,118 @@
+"""`shoal judge`: any published table against its originals, whoever made it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from shoal.cli import read_options
+from shoal.cli.attack import known
+from shoal.cli.output import print_json, print_table, steps
+from shoal.cli.utility import print_findings
+
+if TYPE_CHECKING:
+    from shoal.process.judgement import Judgement
+
+_MATCHED = {
+    "ids": "by the same names",
+    "map": "by the list of names",
+    "order": "row by row",
+    "private": "by the private folder",
+    None: "as a whole: nothing says which published series is whose",
+}
+
+
+@read_options.reads()
+def judge(
+    ctx: typer.Context,
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table that it was made from.")],
+    published: Annotated[
+        str, typer.Argument(metavar="PUBLISHED", help="The table to be judged, or the folder of a release.")
+    ],
+    control: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="Series of people like these who are not behind the table.")
+    ] = None,
+    match: Annotated[
+        Literal["auto", "ids", "order", "none"],
+        typer.Option(help="How to tell which published series is whose. auto: by names, where most are the same."),
+    ] = "auto",
+    names: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="TABLE", help="CSV with two columns: names of originals, and published names."),
+    ] = None,
+    private: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The private folder of a release of ours: it tells who is who.")
+    ] = None,
+    instants: Annotated[
+        Literal["time", "position"],
+        typer.Option(help="Compare readings of the same time, or the first with the first whatever the clock says."),
+    ] = "time",
+    knows: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ATTACK",
+            help="What the adversary knows of a target: points=5, totals=day, another-period, or an attack with its "
+            "parameters; repeatable. Default: these three.",
+        ),
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:parameter=value,...]",
+            help="A measure, such as mean-day-error:of=all,at_most=0.1; repeatable. Default: all that apply.",
+        ),
+    ] = None,
+    at_most: Annotated[
+        float | None,
+        typer.Option(
+            help="Exit 1 where an attack gets more out of the table than this share, at the end of its interval."
+        ),
+    ] = None,
+    targets: Annotated[int | None, typer.Option(help="Attack so many originals, drawn by chance.")] = None,
+    seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the judgement as a page.")] = None,
+    policy: read_options.Policy = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Judge any published table, anonymized or synthetic, against its originals: attacks, and what it is good for.
+
+    Options of reading are for all tables; columns that one of them lacks are found in it by themselves. Exit 1 when a
+    stated limit is not met.
+    """
+    from shoal.process.judgement import judge as judge_tables
+
+    settings = read_options.settings_of(ctx)
+    with steps() as progress:
+        found = judge_tables(
+            original,
+            published,
+            control,
+            match=match,
+            names=names,
+            private=private,
+            instants=instants,
+            knows=known(knows) if knows else None,
+            measures=measure or (),
+            at_most=at_most,
+            n_targets=targets,
+            seed=seed,
+            steps=progress,
+            **settings,
+        )
+    if html is not None:
+        html.write_text(found.to_html(), encoding="utf-8")
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print(found, progress.rows)
+    raise typer.Exit(0 if found.met else 1)
+
+
+def _print(found: Judgement, said: list[tuple[str, str]]) -> None:
+    rows = [*said, ("compared", _MATCHED[found.matched])]
+    rows += [(name, risk.sentence) for name, (_, risk) in found.risks.items()]
+    rows += [("above the limit", ", ".join(found.above))] if found.above else []
+    print_table(rows + [("cannot be shown", text) for text in found.absent])
+    print_findings(found.usefulness)

@@ -1,0 +1,364 @@
+"""Any published table against its originals, whoever made it: what attacks achieve, and what it is still good for.
+
+Where it is known which published series is whose, by names, by a map or by order, series are linked and compared one by
+one. Where it is not, as for synthetic tables, the whole is judged: what it repeats, what can be read off it, who can be
+told to be behind it. Some figures mean little without people who are not behind the table to compare with, the control:
+without them such figures are absent, and `absent` says how to get them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal import attacks as attack_room
+from shoal.attacks.ground import find_ground
+from shoal.errors import InputError, ParameterError
+from shoal.model import Attack, Panel, Release, Risk
+from shoal.model.html import html_table
+from shoal.model.watcher import Watcher, silent, tell
+from shoal.process.comparison import Compared, Pairs
+from shoal.process.private_map import match as match_release
+from shoal.process.search.task import build_attacks
+from shoal.process.usefulness import Asked, Finding, Usefulness, asked_for, find_all, usual_measures
+from shoal.read import read_panel
+from shoal.read.options import OPTIONS
+from shoal.release import load_release
+from shoal.report.judgement import render_judgement
+
+Match = Literal["auto", "ids", "order", "none"]
+Instants = Literal["time", "position"]
+
+LINKING: Mapping[str, Any] = {"points": 5, "totals": "day", "another-period": True}
+"""What an adversary is taken to know of a target where published series can be told apart."""
+
+LEAST_SHARED = 0.5
+"""The share of published names that originals must have for names to say who is who."""
+
+NO_CONTROL = (
+    "Membership is not judged, and no figure has a control: that takes series of people who are not behind the table. "
+    "Keep some subjects out before it is made, and give them with --control TABLE."
+)
+NOT_MATCHED = (
+    "Links to single series are not tried: nothing says which published series is whose. Where rows are in the order "
+    "of the originals, say --match order; where there is a list of names, give --map TABLE."
+)
+NO_COMMON = (
+    "Nothing is compared reading by reading: the tables share no instants. Where both begin at the same place of a "
+    "calendar, --instants position compares them by position."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgement:
+    """What is found of a published table.
+
+    Parameters
+    ----------
+    matched
+        How it is known which published series is whose: "ids", "map", "order", "private"; None where it is not.
+    n_original, n_published, n_control
+        Series of each.
+    risks
+        Attacks by name, each with what it achieved.
+    usefulness
+        What every measure found, or why it does not apply.
+    absent
+        What the data cannot show, and how it could.
+    at_most
+        The limit on what an attack may get out of the table, if one is stated.
+    """
+
+    matched: str | None
+    n_original: int
+    n_published: int
+    n_control: int
+    risks: Mapping[str, tuple[Attack[Risk], Risk]]
+    usefulness: Usefulness
+    absent: tuple[str, ...]
+    at_most: float | None = None
+    read: tuple[str, ...] = ()
+    """What was taken for a subject, and how the tables were read."""
+
+    @property
+    def held(self) -> dict[str, float]:
+        """What each attack gets out of the table, at the end of its interval: the figure held against the limit.
+
+        Of a link its chance. Of copies and of readings read off, what goes beyond the control, or beyond the baseline
+        where there is none. Of membership the advantage: 0 where guessing does as well, 1 where everybody is told.
+        """
+        return {name: _gained(attack, risk) for name, (attack, risk) in self.risks.items()}
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """Attacks that get more out of the table than the limit allows."""
+        if self.at_most is None:
+            return ()
+        return tuple(name for name, figure in self.held.items() if figure > self.at_most)
+
+    @property
+    def met(self) -> bool:
+        """Whether every limit that was stated is kept; one on risks needs at least one attack."""
+        return not self.above and self.usefulness.met and (self.at_most is None or bool(self.risks))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in plain types."""
+        return {
+            "matched": self.matched,
+            "counts": {"original": self.n_original, "published": self.n_published, "control": self.n_control},
+            "at_most": self.at_most,
+            "met": self.met,
+            "risk": {
+                name: _finite(asdict(risk))
+                | {"held": self.held[name], "knows": attack.knows, "parameters": attack.parameters}
+                for name, (attack, risk) in self.risks.items()
+            },
+            "utility": [_measured(finding) for finding in self.usefulness.findings],
+            "absent": list(self.absent),
+            "read": list(self.read),
+        }
+
+    def to_html(self) -> str:
+        """A page in the form of the decision sheet."""
+        return render_judgement(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        rows = [(name, risk.sentence) for name, (_, risk) in self.risks.items()]
+        return html_table([*rows, *(("not judged", text) for text in self.absent)])
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {risk.success:.3g}" for name, (_, risk) in self.risks.items())
+        return f"Judgement({told or 'no attack applies'}; {'within' if self.met else 'beyond'} what was asked)"
+
+
+def judge(
+    original: Any,
+    published: Any,
+    control: Any = None,
+    *,
+    match: Match = "auto",
+    names: Any = None,
+    private: str | Path | None = None,
+    instants: Instants = "time",
+    knows: Mapping[str, Any] | None = None,
+    measures: Sequence[str] = (),
+    at_most: float | None = None,
+    n_targets: int | None = None,
+    seed: int = 0,
+    steps: Watcher = silent,
+    **reading: Any,
+) -> Judgement:
+    """Judge any published table against its originals, whoever made it and however.
+
+    Parameters
+    ----------
+    original
+        The series it was made from: anything `read_panel` takes, or a Panel.
+    published
+        The table to be judged, or the folder of a release.
+    control
+        Series of people like these who are not behind the table.
+    match
+        How to tell which published series is whose: "ids", the same names; "order", row by row; "none". "auto" takes
+        names where the tables share most of them.
+    names
+        A table with two columns: the name of each original and the published name that stands for it.
+    private
+        The private folder of a release of ours: it tells who is who.
+    instants
+        "time": readings of the same time are compared. "position": the first with the first, whatever the clock says.
+    knows
+        What the adversary holds, as in a policy: `{"points": 5}`. Default: five readings, daily totals, and another
+        period.
+    measures
+        Measures by name, such as "mean-day-error:at_most=0.1". Default: all that apply.
+    at_most
+        The limit on what any attack gets out of the table (see `Judgement.held`).
+    n_targets, seed
+        Attack so many originals, drawn by chance.
+    reading
+        Settings of `read_panel` for all tables. Columns that a table does not have are left for it to find.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> homes = shoal.simulate.meters(80, days=14, seed=1)
+    >>> found = shoal.judge(homes, homes)
+    >>> found.matched, found.risks["known-points"][1].success
+    ('ids', 1.0)
+    """
+    for name, value, kind in (("match", match, Match), ("instants", instants, Instants)):
+        if value not in get_args(kind):
+            raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+    if at_most is not None and not 0.0 < at_most <= 1.0:
+        raise ParameterError("at_most is a share of the targets: above 0, at most 1.")
+    wanted = [asked_for(text) for text in measures]
+    linking = build_attacks(knows or LINKING)
+    steps.start("reading")
+    release = _release(published)
+    tables = [_read(original, reading, steps), _published(published, release, reading, steps)]
+    if control is not None:
+        tables.append(_read(control, reading, steps))
+    if instants == "position":
+        tables = _by_position(tables)
+    before, after, *others = tables
+    outside = others[0] if others else None
+    matched, rows = _who_is_who(before, after, release, match, names, private)
+    absent = [] if outside is not None else [NO_CONTROL]
+    risks: dict[str, tuple[Attack[Risk], Risk]] = {}
+    if rows is None:
+        absent.append(NOT_MATCHED)
+    whole: list[Attack[Any]] = [attack_room.Copies(seed=seed), attack_room.Completion(seed=seed)]
+    if outside is not None:
+        whole.append(attack_room.Membership(seed=seed))
+    todo = [*(linking.values() if rows is not None else ()), *whole]
+    for attack in todo:
+        steps.start(attack.name)
+        limited: Attack[Any] = attack if n_targets is None else attack.set_params(n_targets=n_targets)
+        further = {"rows": rows} if attack.against == "values" else {"outside": outside}
+        try:
+            risks[attack.name] = (limited, limited.attack(before, after, **further))
+        except (ParameterError, InputError) as error:
+            absent.append(f"{attack.name} is not tried: {error}")
+    steps.start("measuring")
+    usefulness = _usefulness(before, after, rows, wanted)
+    if usefulness is None:
+        absent.append(NO_COMMON)
+        usefulness = Usefulness("values", None, (), ())
+    told = tuple(line for table in tables for line in (table.origin.told if table.origin is not None else ()))
+    n_control = 0 if outside is None else outside.n_series
+    counts = before.n_series, after.n_series, n_control
+    return Judgement(matched, *counts, risks, usefulness, tuple(absent), at_most, told)
+
+
+def _gained(attack: Attack[Risk], risk: Risk) -> float:
+    if isinstance(risk, attack_room.MembershipRisk):
+        return max(0.0, 2.0 * risk.interval.high - 1.0)
+    if attack.against == "values":
+        return risk.interval.high
+    return max(0.0, risk.interval.high - (risk.baseline if risk.control is None else risk.control))
+
+
+def _release(published: Any) -> Release | None:
+    if isinstance(published, str | Path) and (Path(published) / "release.json").is_file():
+        return load_release(published)
+    return None
+
+
+def _read(source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
+    """A table as a panel; columns that were named for another table and are not here are left for it to find."""
+    if isinstance(source, Panel):
+        return source
+    roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
+    try:
+        panel = read_panel(source, **reading)
+    except (InputError, ParameterError):
+        fewer = {name: value for name, value in reading.items() if name not in roles}
+        if fewer == dict(reading):
+            raise
+        panel = read_panel(source, **fewer)
+    tell(steps, panel)
+    return panel
+
+
+def _published(source: Any, release: Release | None, reading: Mapping[str, Any], steps: Watcher) -> Panel:
+    if release is None:
+        return _read(source, reading, steps)
+    if not isinstance(release.published, Panel):
+        raise InputError(
+            f"This release is of {release.certificate['form']}, and judging compares series of values. Use shoal "
+            "attack and shoal utility."
+        )
+    return release.published
+
+
+def _by_position(tables: Sequence[Panel]) -> list[Panel]:
+    """The first so many instants of each, numbered."""
+    n = min(table.n_instants for table in tables)
+    return [
+        Panel(t.values[:, :n], ids=t.ids, subjects=t.subjects, times=np.arange(n), channels=t.channels) for t in tables
+    ]
+
+
+def _who_is_who(
+    original: Panel, published: Panel, release: Release | None, match: Match, names: Any, private: Any
+) -> tuple[str | None, NDArray[np.int64] | None]:
+    """How it is known, and for every published series the position of its original, -1 for none."""
+    if private is not None:
+        if release is None:
+            raise ParameterError("private belongs to the folder of a release; this is a table. Give names, or match.")
+        return "private", match_release(original, release, private)
+    if names is not None:
+        return "map", _by_map(original, published, names)
+    if match == "order":
+        if original.n_series != published.n_series:
+            raise ParameterError(
+                f"match='order' needs as many published series as originals; there are {published.n_series} and "
+                f"{original.n_series}. Give names, or match='none'."
+            )
+        return "order", np.arange(original.n_series)
+    if match == "none" or (match == "auto" and release is not None):
+        return None, None
+    place = {str(name): at for at, name in enumerate(original.ids)}
+    rows = np.array([place.get(str(name), -1) for name in published.ids], dtype=np.int64)
+    shared = float((rows >= 0).mean())
+    if match == "ids" and not (rows >= 0).any():
+        raise ParameterError("match='ids': the tables have no name in common. Give names, or match='order'.")
+    if match == "ids" or shared >= LEAST_SHARED:
+        return "ids", rows
+    return None, None
+
+
+def _by_map(original: Panel, published: Panel, names: Any) -> NDArray[np.int64]:
+    import polars as pl
+
+    table = pl.read_csv(names, infer_schema=False) if isinstance(names, str | Path) else pl.DataFrame(names)
+    if table.width != 2:
+        raise ParameterError(f"names has {table.width} columns; it takes two: original and published name.")
+    place = {str(name): at for at, name in enumerate(original.ids)}
+    stands_for = {str(there): place.get(str(here), -1) for here, there in table.iter_rows()}
+    rows = np.array([stands_for.get(str(name), -1) for name in published.ids], dtype=np.int64)
+    if not (rows >= 0).any():
+        raise ParameterError("names fits neither table: no published series is matched. Original names come first.")
+    return rows
+
+
+def _usefulness(
+    original: Panel, published: Panel, rows: NDArray[np.int64] | None, wanted: Sequence[Asked]
+) -> Usefulness | None:
+    """What measures find at the instants that both tables have; None where there are none."""
+    try:
+        ground = find_ground("Judging", original, published)
+    except ParameterError:
+        return None
+    settings = {"times": ground.times, "channels": original.channels}
+    before, after = (
+        Panel(values if values.shape[2] > 1 else values[:, :, 0], **settings)
+        for values in (ground.original, ground.published)
+    )
+    pairs = None
+    if rows is not None:
+        there = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]  # in the order of the originals
+        pairs = Pairs(before.take(rows[there]), after.take(there), rows)
+    compared = Compared(published, "values", original, after, before, pairs)
+    findings = find_all(compared, list(wanted) or usual_measures(), strict=bool(wanted), steps=silent)
+    return Usefulness("values", None if pairs is None else pairs.originals.n_series, findings, ())
+
+
+def _measured(finding: Finding) -> dict[str, Any]:
+    measure, score = finding.asked.measure, finding.score
+    plain = {"purpose": finding.purpose, "name": finding.asked.label, "meaning": measure.meaning}
+    if score is None:
+        return plain | {"value": None, "reason": finding.reason}
+    return plain | _finite({"value": score.value, "goal": score.goal, "unit": measure.unit, "met": finding.met})
+
+
+def _finite(plain: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in plain.items()
+    }

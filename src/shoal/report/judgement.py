@@ -1,0 +1,63 @@
+"""The page of a judgement: three lights, what cannot be shown, what the table is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.release.facts import Facts
+from shoal.report import words
+from shoal.report.lights import lights, questions_of
+from shoal.report.page import template
+from shoal.report.units import score_text
+
+HOW = {
+    "ids": "Published series are compared with the originals of the same name.",
+    "map": "Published series are compared with the originals that a list of names says.",
+    "order": "Published series are compared with the originals in the same row.",
+    "private": "Published series are compared with the originals that the private folder says.",
+    None: "Nothing says which published series is whose: the table is judged as a whole.",
+}
+NOT_TRIED = "No attack that answers this could be run on these tables."
+
+
+def render_judgement(figures: Mapping[str, Any]) -> str:
+    """The whole page, from what `Judgement.to_dict` gives."""
+    counts = figures["counts"]
+    facts = Facts({"risk": figures["risk"]})
+    purposes: dict[str, list[dict[str, str]]] = {}
+    for one in figures["utility"]:
+        if one["value"] is not None:
+            name, meaning = words.measure_name(one["name"]), one["meaning"]
+            row = {"meaning": f"{name}: {meaning}", "figure": score_text(one, facts), "goal": one["goal"]}
+            purposes.setdefault(words.title(one["purpose"]), []).append(row)
+    parts = [("original", "original"), ("published", "published series"), ("control", "series of a control")]
+    return template("judgement.html.j2").render(
+        counts=" · ".join(f"{words.number(counts[name])} {word}" for name, word in parts if counts[name]),
+        state=_state(figures),
+        compared=HOW[figures["matched"]],
+        lights=[_light(one, figures) for one in lights(facts)],
+        absent=figures["absent"],
+        purposes=list(purposes.items()),
+        sentences=[risk["sentence"] for risk in figures["risk"].values()],
+    )
+
+
+def _state(figures: Mapping[str, Any]) -> dict[str, str]:
+    if figures["at_most"] is None and all(one.get("met") is not False for one in figures["utility"]):
+        return {"kind": "open", "text": "No limit was stated"}
+    if figures["met"]:
+        return {"kind": "within", "text": "Within the limits"}
+    return {"kind": "above", "text": "Above a limit"}
+
+
+def _light(light: dict[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The light, held against the limit by what attacks get out of the table beyond what is had without it."""
+    if not light["figure"]:
+        return light | {"sentence": NOT_TRIED, "none": "Not measured"}
+    question, limit = light["name"].lower(), figures["at_most"]
+    held = [risk["held"] for name, risk in figures["risk"].items() if question in questions_of(name)]
+    if limit is None or not held:
+        return light
+    told = f"held against your limit of {words.percent(limit)}: {words.percent(float(f'{max(held):.2g}'))}"
+    return light | {"state": "within" if max(held) <= limit else "above", "limit_text": told}

@@ -1,0 +1,159 @@
+"""Any published table against its originals."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import shoal
+from shoal import Microaggregation, Panel, publish, simulate
+from shoal.attacks import KnownPoints, KnownTotals
+from shoal.cli.app import run
+from shoal.errors import ParameterError
+from shoal.process.release_attack import attack_release
+from shoal.process.usefulness import measure_release
+
+HOMES = simulate.meters(160, days=14, step="2h", families={"household": 1.0}, seed=3)
+KNOWS = {"points": 5, "totals": "day"}
+
+
+def some(first, last, source=HOMES):
+    return Panel(source.values[first:last], times=source.times, ids=[f"home {i}" for i in range(first, last)])
+
+
+BEHIND, OUTSIDE = some(0, 120), some(120, 160)
+
+
+def unnamed(values, times=HOMES.times):
+    """A table whose names say nothing."""
+    return Panel(values, times=times, ids=[f"row {i}" for i in range(len(values))])
+
+
+def test_everything_is_found_in_the_raw_table():
+    found = shoal.judge(BEHIND, BEHIND, OUTSIDE, at_most=0.1)
+    risks = {name: risk for name, (_, risk) in found.risks.items()}
+    assert found.matched == "ids"
+    assert {"known-points", "known-totals", "relink", "copies", "completion", "membership"} == set(risks)
+    for name in ("known-points", "known-totals", "copies", "completion", "membership"):
+        assert risks[name].success == 1.0, name
+    assert risks["copies"].exact == 1.0
+    assert risks["copies"].control == 0.0
+    assert not found.met
+    losses = [f.score.value for f in found.usefulness.findings if f.asked.label == "information-loss"]
+    assert losses == [0.0]
+
+
+def test_nothing_is_found_in_shuffled_noise_beyond_the_control():
+    noise = np.random.default_rng(0).permuted(BEHIND.values, axis=1)
+    found = shoal.judge(BEHIND, unnamed(noise), OUTSIDE, at_most=0.3)
+    risks = {name: risk for name, (_, risk) in found.risks.items()}
+    assert found.matched is None
+    assert found.met
+    assert risks["copies"].success == 0.0
+    assert risks["membership"].interval.low < 0.5
+    assert abs(risks["completion"].success - risks["completion"].control) < 0.05
+
+
+def test_a_synthetic_table_that_repeats_a_twentieth_of_its_training_rows_is_found_out():
+    made = simulate.meters(120, days=14, step="2h", families={"household": 1.0}, seed=99).values.copy()
+    repeated = np.random.default_rng(1).permutation(120)[:6]
+    made[:6] = BEHIND.values[repeated]
+    risk = shoal.judge(BEHIND, unnamed(made[::-1]), OUTSIDE).risks["copies"][1]
+    assert risk.success == risk.exact == 6 / 120
+    assert set(risk.worst[:6]) == set(repeated.tolist())
+    assert risk.control == 0.0
+
+
+def test_our_own_release_is_judged_as_attack_and_utility_judge_it(tmp_path):
+    table = BEHIND.to_polars()
+    candidate = Microaggregation(k=5).anonymize(shoal.read_panel(table))
+    publish(candidate, tmp_path / "out", private=tmp_path / "keep")
+    found = shoal.judge(table, tmp_path / "out", private=tmp_path / "keep", knows=KNOWS)
+    attacked = attack_release(table, {}, tmp_path / "out", tmp_path / "keep", KNOWS)
+    assert {name: risk for name, (_, risk) in attacked.items()}.items() <= {
+        name: risk for name, (_, risk) in found.risks.items()
+    }.items()
+    measured = measure_release(table, tmp_path / "out", {}, private=tmp_path / "keep")
+    here, there = (
+        {f.asked.label: f.score.value for f in one.findings if f.score is not None}
+        for one in (found.usefulness, measured)
+    )
+    assert here == pytest.approx(there)
+
+
+def test_without_a_control_what_needs_one_is_absent_and_said_to_be():
+    found = shoal.judge(BEHIND, BEHIND, knows=KNOWS)
+    assert "membership" not in found.risks
+    assert "--control TABLE" in " ".join(found.absent)
+    assert found.risks["copies"][1].control is None
+    assert "Membership is not judged" in found.to_html()
+
+
+def test_rows_are_matched_by_a_map_or_by_order_where_that_is_said():
+    order = np.random.default_rng(2).permutation(120)
+    other = unnamed(BEHIND.values[order])
+    pairs = {"original": BEHIND.ids[order], "published": other.ids}
+    by_map = shoal.judge(BEHIND, other, names=pairs, knows=KNOWS)
+    assert (by_map.matched, by_map.risks["known-points"][1].success) == ("map", 1.0)
+    by_order = shoal.judge(BEHIND, unnamed(BEHIND.values), match="order", knows=KNOWS)
+    assert by_order.risks["known-points"][1] == KnownPoints(5).attack(BEHIND, BEHIND)
+    with pytest.raises(ParameterError, match="needs as many published series as originals; there are 40 and 120"):
+        shoal.judge(BEHIND, OUTSIDE, match="order")
+    with pytest.raises(ParameterError, match="no name in common"):
+        shoal.judge(BEHIND, other, match="ids")
+
+
+def test_tables_of_another_step_are_compared_in_the_coarser_one():
+    daily = Panel(BEHIND.values.reshape(120, 14, 12).sum(axis=2), times=BEHIND.times[::12], ids=BEHIND.ids)
+    found = shoal.judge(BEHIND, daily, knows=KNOWS)
+    assert found.risks["known-totals"][1] == KnownTotals("day").attack(BEHIND, daily)
+    assert found.risks["copies"][1].success == 1.0
+
+
+def test_tables_of_another_period_are_linked_by_habits_and_compared_by_position_on_demand():
+    later = Panel(BEHIND.values, times=BEHIND.times + np.timedelta64(28, "D"), ids=BEHIND.ids)
+    found = shoal.judge(BEHIND, later)
+    assert list(found.risks) == ["relink"]
+    assert any("share no instants" in text for text in found.absent)
+    assert shoal.judge(BEHIND, later, instants="position", knows={"points": 5}).risks["copies"][1].success == 1.0
+
+
+def test_tables_of_other_channels_have_nothing_to_compare():
+    two = Panel(np.stack([BEHIND.values, BEHIND.values], axis=2), times=BEHIND.times, ids=BEHIND.ids)
+    found = shoal.judge(BEHIND, two)
+    assert not found.risks
+    assert any("needs the same channels on both sides" in text for text in found.absent)
+    assert not shoal.judge(BEHIND, two, at_most=0.5).met
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    place = tmp_path_factory.mktemp("tables")
+    for name, panel in (("original", BEHIND), ("outside", OUTSIDE)):
+        panel.to_polars().write_csv(place / f"{name}.csv")
+    renamed = BEHIND.to_polars().rename({"id": "home", "time": "when", "value": "kwh"})
+    renamed.with_columns(pl.col("kwh") * 1.5).write_parquet(place / "made.parquet")
+    return place
+
+
+def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, capsys):
+    arguments = [
+        "judge",
+        str(files / "original.csv"),
+        str(files / "made.parquet"),
+        "--control",
+        str(files / "outside.csv"),
+    ]
+    page = files / "page.html"
+    assert run([*arguments, "--knows", "points=5", "--at-most", "0.5", "--json", "--html", str(page)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["matched"] == "ids"
+    assert found["risk"]["known-points"]["success"] == 1.0  # up to the unit
+    assert found["risk"]["known-points"]["held"] > 0.5
+    assert "Above a limit" in page.read_text()
+    assert "home 17" not in page.read_text() + json.dumps(found)
+    assert run([*arguments, "--match", "none", "--at-most", "0.5"]) == 0
+    told = capsys.readouterr().out
+    assert "cannot be shown" in told
+    assert "NOT MEASURED" in told
