@@ -75,7 +75,7 @@ class Relink(SeriesAttack[LinkRisk]):
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
-    short: ClassVar[tuple[str, str] | None] = ("another-period", "linker")
+    short: ClassVar[tuple[str, str]] = ("another-period", "linker")
 
     linker: Linker | str | Path | None = None
     encoder: Encoder = "linear"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from shoal import Microaggregation, Panel
+from shoal import Microaggregation, Panel, simulate
 from shoal.attacks import KnownTotals
 from shoal.errors import ParameterError
 from shoal.model import Attack, Interval, Risk
@@ -310,3 +310,21 @@ def test_a_stopped_search_concludes_from_what_was_tried():
     said = "A person stopped the search after 3 of 5 planned points."
     assert found.frontier.sentence.endswith(said)
     assert found.frontier.as_dict()["stopped"] == {"after": 3, "of": 5, "sentence": said}
+
+
+def test_what_promises_nothing_is_attacked_by_another_period_as_well():
+    panel = simulate.meters(60, days=14, step="3h", families={"household": 1.0}, seed=4)
+    noise = "method: {name: noise-addition, snr: 200.0}\nadversary: {knows: {%s}, scenario: journalist}"
+    risks = {}
+    for knows in ("totals: month", "totals: month, nearest-neighbour: null"):
+        asked = task_of(parse_policy(noise % knows)).on(panel)
+        risks[knows] = evaluate(asked, Setting(0), Sample(panel, np.arange(60), "all"))[2].risks
+    assert [list(found) for found in risks.values()] == [
+        ["known-totals", "relink"],
+        ["known-totals", "nearest-neighbour"],
+    ]
+    crowd = task_of(parse_policy("method: {name: microaggregation, k: 4}")).on(panel)
+    assert "relink" not in crowd.attacks
+    slices = task_of(parse_policy("method: {name: time-slicing, length: 1d}")).on(panel)
+    candidate = slices.method_at(Setting(0)).anonymize(panel)
+    assert list(slices.attacks_on(candidate)) == ["known-points", "known-totals"]

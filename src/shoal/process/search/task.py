@@ -10,7 +10,7 @@ from shoal import attacks as attack_room
 from shoal import utility as utility_room
 from shoal.errors import ParameterError
 from shoal.features import keep as kept_features
-from shoal.guarantees import DifferentialPrivacy, KPAnonymity
+from shoal.guarantees import DifferentialPrivacy, KPAnonymity, NoGuarantee
 from shoal.model import Attack, Guarantee, Risk
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
 from shoal.process.factory import build
@@ -59,6 +59,7 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
         measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
         require=(*require, *(build_guarantee(given) for given in policy.require.guarantees)),
         by_mechanism=any(is_by_mechanism(method) for method in methods),
+        unpromised=any(isinstance(_last(method).aims_at, NoGuarantee) for method in methods),
     )
 
 
@@ -98,8 +99,11 @@ def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Any]) -> None:
 
 def is_by_mechanism(method: Any) -> bool:
     """Whether a method, or the last of its steps, keeps differential privacy."""
-    last = method.steps[-1] if hasattr(method, "steps") else method
-    return isinstance(last.aims_at, DifferentialPrivacy)
+    return isinstance(_last(method).aims_at, DifferentialPrivacy)
+
+
+def _last(method: Any) -> Any:
+    return method.steps[-1] if hasattr(method, "steps") else method
 
 
 def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:

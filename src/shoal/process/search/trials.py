@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.attacks import Relink
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import keep as kept_features
 from shoal.guarantees import NoGuarantee
@@ -51,17 +52,30 @@ class SearchTask:
     """Whether the method keeps differential privacy, so that no exact figure may decide about it."""
     kept: tuple[str, ...] = ()
     """Measures of what is to be kept, by their names."""
+    unpromised: bool = False
+    """Whether one of the methods promises nothing, so that attacks alone judge what it publishes."""
 
     def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
         """The attacks that are tried on a candidate. Of several methods each gets those against its form of release."""
-        return {
+        found = {
             name: attack
             for name, attack in self.attacks.items()
             if not self.choices.over_methods or (attack.against == "envelopes") == candidate.has_envelopes
         }
+        if self.adds_relink and not _shows_habits(candidate):
+            found.pop(Relink.name, None)
+        return found
+
+    @property
+    def adds_relink(self) -> bool:
+        """Whether what promises nothing is attacked by another period without the policy asking for it."""
+        named = (Relink.name, Relink.short[0], "nearest-neighbour")
+        return self.unpromised and not any(name in self.policy.adversary.knows for name in named)
 
     def on(self, panel: Panel | PanelShards) -> SearchTask:
         """The same for a panel, with the measures of what is to be kept; its instants say what they are."""
+        if self.adds_relink and Relink.name not in self.attacks and _has_days(panel):
+            return replace(self, attacks={**self.attacks, Relink.name: Relink()}).on(panel)
         if self.policy.keep in ((), []) or self.by_mechanism:
             return self
         kept = measures_of(kept_features(self.policy.keep), panel)
@@ -71,6 +85,24 @@ class SearchTask:
             limits=replace(self.limits, purpose=next(iter(kept), None)),
             kept=tuple(kept),
         )
+
+
+def _has_days(panel: Panel | PanelShards) -> bool:
+    """Whether there are days to learn habits from."""
+    times = (panel.whole if isinstance(panel, PanelShards) else panel).times
+    if times.dtype.kind != "M" or len(times) < 4:
+        return False
+    return bool(np.median(np.diff(times)) < np.timedelta64(1, "D") and times[-1] - times[0] >= np.timedelta64(2, "D"))
+
+
+def _shows_habits(candidate: Candidate | CandidateShards) -> bool:
+    """Whether a candidate promises nothing and shows series by date."""
+    if not any(isinstance(guarantee, NoGuarantee) for guarantee in candidate.guarantees) or candidate.has_envelopes:
+        return False
+    if isinstance(candidate, CandidateShards):
+        return bool(candidate.whole.times.dtype.kind == "M")
+    published = candidate.published
+    return isinstance(published, Panel) and published.times.dtype.kind == "M" and published.n_instants >= 4
 
 
 @dataclass(frozen=True)
