@@ -336,9 +336,8 @@ def _usefulness(
         ground = find_ground("Judging", original, published)
     except ParameterError:
         return None
-    settings = {"times": ground.times, "channels": original.channels}
     before, after = (
-        Panel(values if values.shape[2] > 1 else values[:, :, 0], **settings)
+        Panel(values if values.shape[2] > 1 else values[:, :, 0], times=ground.times, channels=original.channels)
         for values in (ground.original, ground.published)
     )
     pairs = None
