@@ -157,3 +157,9 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     told = capsys.readouterr().out
     assert "cannot be shown" in told
     assert "NOT MEASURED" in told
+
+
+def test_it_shows_in_a_notebook():
+    found = shoal.judge(BEHIND, BEHIND, knows={"points": 5})
+    assert "known-points" in found._repr_html_()
+    assert repr(found).startswith("Judgement(known-points 1, copies 1")

@@ -129,7 +129,7 @@ class Judgement:
 
     def _repr_html_(self) -> str:
         rows = [(name, risk.sentence) for name, (_, risk) in self.risks.items()]
-        return html_table([*rows, *(("not judged", text) for text in self.absent)])
+        return html_table("Judgement", [*rows, *(("not judged", text) for text in self.absent)])
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name} {risk.success:.3g}" for name, (_, risk) in self.risks.items())
@@ -256,7 +256,7 @@ def _read(source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
         return source
     roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
     try:
-        panel = read_panel(source, **reading)
+        panel: Panel = read_panel(source, **reading)
     except (InputError, ParameterError):
         fewer = {name: value for name, value in reading.items() if name not in roles}
         if fewer == dict(reading):
