@@ -63,6 +63,7 @@ def test_sensors_of_a_room_are_not_taken_for_people(how):
         ),
         ({f"sensor {i}": 1.0 for i in range(5)}, r"measured quantities \(sensor\)"),
         ({f"Temp{i}": 1.0 for i in range(5)}, r"measured quantities \(temp\)"),
+        ({"L1": 1.0, "L2": 1.0, "L3": 1.0}, r"measured quantities \(l\)"),
         ({f"roomCO2_{i}": 1.0 for i in range(5)}, r"measured quantities \(co2\)"),
     ],
     ids=lambda case: case if isinstance(case, str) else "",
@@ -151,6 +152,7 @@ def test_columns_beside_a_time_are_one_thing_in_every_spelling(tmp_path, how):
     meters = read_panel(write(tmp_path, METERS, how))
     assert (meters.n_subjects, meters.n_channels) == (4, 1)
     assert "4 columns read as 4 subjects" in meters.origin.told
+    assert list(read_panel(write(tmp_path, [*METERS, "Total"], how)).ids) == METERS
     quantities = read_panel(write(tmp_path, QUANTITIES, how))
     assert (quantities.n_subjects, list(quantities.channels)) == (1, QUANTITIES)
 

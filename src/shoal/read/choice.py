@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -13,8 +14,9 @@ from shoal.read.files import CsvTable, ParquetTable
 from shoal.read.headings import groups_of
 from shoal.read.profiles import texts_of
 from shoal.read.recognition import MOST_COLUMNS, SAMPLE_ROWS, Recognised, Writing, recognise, take_sample
+from shoal.read.series_columns import NAMING
 from shoal.read.stamps import find_form
-from shoal.read.subjects import are_channels
+from shoal.read.subjects import are_channels, seen_unlike
 from shoal.read.tables import Table, is_text
 from shoal.read.timetext import parse_times
 from shoal.read.understanding import Shape
@@ -36,13 +38,15 @@ def choose(
         if plan is not None and _is_plain(table, plan):
             if plan.time is None or plan.layout is Layout.LONG:
                 return plan
-            if plan.asked or not are_channels([column.name for column in plan.values]):
+            names = [column.name for column in plan.values]
+            if plan.asked or not are_channels(names):
                 # A long table whose identifier has another name than ours, or else a column per series.
-                named = not plan.asked and len(plan.values) <= _FEW_COLUMNS
-                named = named and any(groups_of(c.name) & {"point", "meter", "owner", "id"} for c in plan.values)
+                named = len(names) <= _FEW_COLUMNS and any(groups_of(name) & NAMING for name in names)
+                unlike = bool(seen_unlike(names, np.empty(0)))  # a total or a second clock may be among them
                 twice = timezone is not None and _comes_twice(table, plan.time)
-                found = recognise(table, request, writing, timezone, only_id, layout) if named or twice else None
-                if found is not None and twice and found.guess.shape is Shape.COLUMN_PER_SERIES:
+                looked = (not plan.asked and (named or unlike)) or twice
+                found = recognise(table, request, writing, timezone, only_id, layout) if looked else None
+                if found is not None and found.guess.shape is Shape.COLUMN_PER_SERIES and (twice or unlike):
                     return found  # order tells the hour that comes twice
                 return plan if found is None or found.guess.id is None or found.guess.shape is not Shape.LONG else found
             # One series, or one for each file.

@@ -62,7 +62,7 @@ def _id_score(column: Profile) -> float:
     return score - 0.01 * column.position
 
 
-_NAMING = frozenset({"point", "meter", "owner", "id"})
+NAMING = frozenset({"point", "meter", "owner", "id"})
 """Groups of words in the names of columns that name series."""
 
 
@@ -94,14 +94,14 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
             continue
         if column.kind == "number" and not column.is_whole:
             continue
-        if "channel" in column.groups and not column.groups & _NAMING and _names_quantities(column):
+        if "channel" in column.groups and not column.groups & NAMING and _names_quantities(column):
             continue
         score = _id_score(column)
         least = 3.0 if column.is_constant or one_series else 0.0
         naming = column.groups & {"point", "meter", "owner"} or (column.groups & {"id", "account"} == {"id"})
         if one_series and not naming and column.name:
             continue
-        if "channel" in column.groups and not column.groups & _NAMING:
+        if "channel" in column.groups and not column.groups & NAMING:
             score -= 2
         if score >= least or not one_series:
             fit.append((score, column))
@@ -123,7 +123,7 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
     score, best = good[0]
     if score < 0 and one_series:
         return
-    if best.is_constant and not best.groups & _NAMING:
+    if best.is_constant and not best.groups & NAMING:
         # A number above the table, where some column tells the rows of one time apart by itself.
         alone = [c for _, c in good if not c.is_constant and _shared(columns, [*keys, c.position]) <= _UNIQUE]
         best = next((c for c in alone if "channel" not in c.groups and not _names_quantities(c)), best)
@@ -137,7 +137,7 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
 
 
 def _id_evidence(column: Profile) -> str:
-    words = "its name" if column.groups & _NAMING else ""
+    words = "its name" if column.groups & NAMING else ""
     held = f"{column.n_distinct} different entries that tell rows of one time apart" if not column.is_constant else ""
     return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
 

@@ -27,7 +27,7 @@ from shoal.read.headings import groups_of, unit_of, words_of
 
 _WORDS = (
     "aggregate air angle appliance appliances battery ch channel circuit co co2 current damper dewpoint door "
-    "feature flow frequency gas heat hum humidity intensity lamp level light lux motion noise occupancy occupants "
+    "feature flow frequency gas heat hum humidity intensity l lamp level light lux motion noise occupancy occupants "
     "ozone parameter particulate ph phase pir pm pm10 pm25 power ppm precipitation pressure probe radiation rain "
     "rh sensor setpoint signal smoke sound speed state status temp temperature v valve var variable vibration voc "
     "volt voltage water wind window x y z"
