@@ -24,7 +24,8 @@ from shoal.read.sheets import read_sheets
 from shoal.read.source_files import SourceFile, shown
 from shoal.read.sources import open_table
 from shoal.read.tables import Table
-from shoal.read.textfiles import SMALL, Rows, StreamedText, TextForm, as_table, find_table, is_plain_file, look_at
+from shoal.read.text_rows import Rows, as_table, find_table
+from shoal.read.textfiles import SMALL, StreamedText, TextForm, is_plain_file, look_at
 
 
 def stem_of(source: Any) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from shoal.read.blocks import per_day
 from shoal.read.stamps import find_form
-from shoal.read.textfiles import Rows
+from shoal.read.text_rows import Rows
 
 
 def unfold(rows: Rows) -> Rows:

@@ -12,7 +12,8 @@ from xml.etree.ElementTree import Element
 from shoal.errors import InputError
 from shoal.read.blocks import per_day
 from shoal.read.headings import groups_of, words_of
-from shoal.read.textfiles import Rows, clean, kind_of_cell
+from shoal.read.text_rows import Rows, kind_of_cell
+from shoal.read.textfiles import clean
 
 _Record = dict[str, str]
 
