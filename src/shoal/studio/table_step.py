@@ -255,7 +255,9 @@ def option_fields(
         elif name in _OF_A_COLUMN:
             field = replace(field, choices=(("", "found by itself"), *((n, n) for n in names)), hint="")
         elif offered := _offered(option.kind, name, value, proposed):
-            field = replace(field, value=option_text(value) if value else "", choices=offered)
+            said = any(worded == name for worded, _ in _WORDS)
+            hint = "" if said else field.hint
+            field = replace(field, value=option_text(value) if value else "", choices=offered, hint=hint)
         else:
             field = replace(field, value=option_text(value) if value else "")
         fields[name] = field
