@@ -143,7 +143,7 @@ def test_from_raw_csv_to_a_signed_release_and_the_same_through_the_policy_file(c
     (other / "data/meters.csv").write_bytes(raw.read_bytes())
     with running_studio(other) as address:
         page = open_page(chromium, address)
-        page.get_by_text("Open a policy file").click()
+        page.get_by_text("Open a policy file", exact=True).click()
         page.set_input_files("#policy", str(policy))
         page.get_by_role("button", name="Open it").click()
         page.wait_for_url("**/purpose")

@@ -64,7 +64,7 @@ _LABELS = {
     "id": "Names the series",
     "time": "Time",
     "value": "Readings",
-    "subject": "Person or household behind several series",
+    "subject": "Subject behind several series",
     "channel": "Says which channel a reading is of",
     "missing": "Missing readings",
     "align": "Instants",
