@@ -6,6 +6,7 @@ import numpy as np
 
 from shoal import KAnonymity, Microaggregation, Panel
 from shoal.engines import Memory, in_shards
+from shoal.errors import ParameterError
 from shoal.model import Candidate, Private, Recipe
 from shoal.release import written_parts
 
@@ -52,6 +53,19 @@ def as_published(panel):
 def many_parts(monkeypatch, n_bytes=1024):
     """Parts of about so many bytes of readings, however many shards there are."""
     monkeypatch.setattr(written_parts, "PART_BYTES", n_bytes)
+
+
+def limited(monkeypatch, store, most):
+    """No more than so many figures come to one place."""
+    plain = type(store).map
+
+    def fewer(self, work):
+        together = getattr(work, "further", work)
+        if len(getattr(together, "works", ())) > most:
+            raise ParameterError("too much")
+        return plain(self, work)
+
+    monkeypatch.setattr(type(store), "map", fewer)
 
 
 def items(number, item):

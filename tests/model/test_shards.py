@@ -5,7 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shard_examples import SIZE, K, all_of, hours, shift_one_value, small_candidate, small_panel, small_shards, spoilt
+from shard_examples import (
+    SIZE,
+    K,
+    all_of,
+    hours,
+    limited,
+    shift_one_value,
+    small_candidate,
+    small_panel,
+    small_shards,
+    spoilt,
+)
 from shoal import (
     KP,
     NLK,
@@ -29,7 +40,15 @@ from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.model import CandidateShards, Measure
 from shoal.model.joined import join_candidates
 from shoal.model.shards import facts_of
-from shoal.utility import CorrelationLoss, DaviesBouldin, InformationLoss, QueryError, RampError, Silhouette
+from shoal.utility import (
+    CorrelationLoss,
+    DaviesBouldin,
+    InformationLoss,
+    NormalizedDivergence,
+    QueryError,
+    RampError,
+    Silhouette,
+)
 
 METHODS = {
     "microaggregation": Microaggregation(k=K),
@@ -292,6 +311,16 @@ class TestMeasures:
         )
         assert [answer() for answer in answers] == alone
         assert len(visits) == 1
+
+    def test_what_is_too_much_together_is_found_by_and_by(self, candidate, monkeypatch):
+        measures = [InformationLoss(), CorrelationLoss(sample=80), NormalizedDivergence()]
+        alone = [candidate.measure(measure) for measure in measures]
+        limited(monkeypatch, candidate.store, 1)
+        answers = candidate.reduce(*map(candidate.to_measure, measures))
+        assert [answer() for answer in answers] == alone
+        limited(monkeypatch, candidate.store, 0)
+        with pytest.raises(ParameterError, match="too much"):
+            candidate.measure(measures[0])
 
     def test_what_does_not_apply_does_not_stop_the_others(self, candidate):
         class Short(InformationLoss):

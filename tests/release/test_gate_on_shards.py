@@ -13,6 +13,7 @@ from shard_examples import (
     K,
     all_of,
     fail_with_data,
+    limited,
     many_parts,
     replace_values,
     shift_one_value,
@@ -91,6 +92,16 @@ class TestVisits:
         told = made.measured["utility"]  # few series: figures are for the publisher alone
         assert told["loss again"] == told["information-loss"]
         assert len(list((tmp_path / "out").glob("data-*.parquet"))) == candidate.n_shards
+
+    def test_where_it_is_too_much_together_the_check_still_comes_first(self, candidate, tmp_path, monkeypatch):
+        expected = publish(candidate, tmp_path / "expected", insecure_seed=1)
+        with monkeypatch.context() as patched:
+            limited(patched, candidate.store, 1)
+            publish(candidate, tmp_path / "out", insecure_seed=1)
+            with pytest.raises(GuaranteeNotMetError):
+                publish(spoilt(candidate, shift_one_value), tmp_path / "spoilt")
+        assert contents(tmp_path / "out") == contents(expected.path)
+        assert not (tmp_path / "spoilt").exists()
 
     def test_parts_of_several_shards_are_brought_together(self, candidate, tmp_path, monkeypatch):
         many_parts(monkeypatch, 2048)

@@ -373,9 +373,19 @@ class CandidateShards(Shards[Candidate]):
         return self.judge(*self.guarantees)
 
     def reduce(self, *reductions: Reduction) -> list[Answer]:
-        """Several figures in one visit to every shard: an answer for each, which concludes when it is called."""
+        """Several figures in one visit to every shard: an answer for each, which concludes when it is called.
+
+        Where together they are more than may come to one place, fewer are found at a time.
+        """
         several = Reductions(reductions)
-        return several.answers(self.map(several.together))
+        try:
+            found = self.map(several.together)
+        except ParameterError:
+            if len(reductions) < 2:
+                raise
+            half = len(reductions) // 2
+            return [*self.reduce(*reductions[:half]), *self.reduce(*reductions[half:])]
+        return several.answers(found)
 
     def measure(self, measure: Measure) -> Score:
         """What a measure finds: its tallies added up, or the figure of a sample in whole groups."""

@@ -131,15 +131,12 @@ def release_candidate(
     guarantees = (*candidate.guarantees, *options.require)
     refuse_beside_noise(guarantees)
     check_target(target, overwrite=options.overwrite)
-    asked = Reductions(reductions)
-    visited = _each(candidate, _Visit(guarantees, asked.together))
-    known = {name: risk for name, (risk, _) in (risks or {}).items()}
-    checked = _concluded(candidate, [one.looked for one in visited], options, known)
+    looked, find_answers = _visit(candidate, guarantees, reductions)
+    checked = _concluded(candidate, looked, options, {name: risk for name, (risk, _) in (risks or {}).items()})
     verdicts, suppression = checked.verdicts, checked.suppression
     # Nothing is measured before it is checked.
-    answers = asked.answers([one.found for one in visited])
-    wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured(answers)
-    del visited, answers
+    wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured(find_answers())
+    del find_answers
     told = _told(candidate, guarantees, wanted, suppression, checked.open_bits)
     key = _name_key(candidate, target, private, options)
     digest_key = None
@@ -305,6 +302,21 @@ class _Visit:
         if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
             return _Visited(looked)
         return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+
+
+def _visit(
+    candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
+) -> tuple[list[_Looked], Callable[[], list[Answer]]]:
+    """What every shard keeps, and what gives the answers once that is enough."""
+    several = Reductions(reductions)
+    try:
+        visited = _each(candidate, _Visit(guarantees, several.together))
+    except ParameterError:
+        if not isinstance(candidate, CandidateShards) or not reductions:
+            raise
+        # Together more than may come to one place: checked first, then the others, fewer at a time.
+        return _each(candidate, partial(_look_at, guarantees)), lambda: candidate.reduce(*reductions)
+    return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
 
 
 @dataclass(frozen=True)
