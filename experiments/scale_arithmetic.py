@@ -136,6 +136,13 @@ def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: f
     n = given.meters
     planned = max(3 * given.k, planned_size(n, given.days * PER_DAY))
     disk = (kept + moved) / cluster.executors
+    tallies = 48 * given.days * PER_DAY * n / (1.5 * planned)
+    too_much = (
+        ". More than 256 MiB in one place are refused: before a panel of this size is published, tallies must be "
+        "merged on the way, which is not built"
+        if tallies > 256 * 2**20
+        else ""
+    )
     return [
         "## Memory and disk",
         "",
@@ -144,9 +151,8 @@ def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: f
         f"| shard, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
         f"{_size(2 * planned * row_bytes)} of readings; what is published is as much again |",
         f"| shards | about {n / (1.5 * planned):,.0f} |",
-        "| driver | a sample of at most 320 MiB, plans, and the tallies of all shards: of the information loss 48 bytes for "
-        f"each instant, {_size(48 * given.days * PER_DAY * n / (1.5 * planned))} in all. More than 256 MiB in one place "
-        "are refused: before a panel of this size is published, tallies must be merged on the way, which is not built |",
+        "| driver | a sample of at most 320 MiB, plans, and the tallies of all shards: of the information loss 48 bytes "
+        f"for each instant, {_size(tallies)} in all{too_much} |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]
 
