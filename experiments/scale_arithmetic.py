@@ -151,8 +151,8 @@ def _memory(given: argparse.Namespace, cluster: Cluster, row_bytes: int, kept: f
         f"| shard, planned to largest | {planned:,} to {2 * planned:,} meters, {_size(planned * row_bytes)} to "
         f"{_size(2 * planned * row_bytes)} of readings; what is published is as much again |",
         f"| shards | about {n / (1.5 * planned):,.0f} |",
-        "| driver | a sample of at most 320 MiB, plans, and the tallies of all shards: of the information loss 48 bytes "
-        f"for each instant, {_size(tallies)} in all{too_much} |",
+        "| driver | a sample of at most 320 MiB, plans, and the tallies of all shards: of the information loss 48 "
+        f"bytes for each instant, {_size(tallies)} in all{too_much} |",
         f"| disk of each executor, if nothing is removed before the end | {_size(disk)} |",
     ]
 
