@@ -50,7 +50,10 @@ def test_a_certificate_names_the_measures_of_what_was_to_be_kept(tmp_path):
     certificate = json.loads((tmp_path / "out" / "release.json").read_text())
     assert certificate["figures"]["process"] == {"kept": ["interest-loss:interest=total"]}
     assert certificate["utility"]["interest-loss:interest=total"]["unit"] == "data"
-    assert "What was to be kept (total) is off" in (tmp_path / "out" / "report.html").read_text()
+    assert (
+        "What was to be kept (total): Euclidean distance of a series from its original, on average"
+        in (tmp_path / "out" / "report.html").read_text()
+    )
 
 
 def test_the_comparison_is_with_the_same_method_on_raw_values():

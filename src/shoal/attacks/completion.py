@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.attacks.copies import spreads
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
-from shoal.attacks.links import N_WORST
+from shoal.attacks.links import N_SURE, N_WORST
 from shoal.attacks.words import between, check_amount, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
@@ -25,6 +25,8 @@ class Completion(SeriesAttack[Risk]):
     rest, and a reading is right where it is within `tolerance` of the target's own spread. The baseline takes for each
     unknown reading the mean of the known ones before and after it, which needs no table. The control does the same to
     subjects outside the table: what it finds is what anybody like these gives away, in the table or not.
+
+    `prosecutor` is the share of those targets whose known readings fit best, 20 at least.
 
     It needs nobody to say which published series is whose, so it judges synthetic tables.
 
@@ -70,9 +72,9 @@ class Completion(SeriesAttack[Risk]):
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CompletionFindings:
         """The share of each target's unknown readings that are right, by the table and without it."""
         targets = need_targets(truth.targets)
-        inside, plain = self._right(original, published, targets)
+        inside, plain, apart = self._right(original, published, targets)
         far = np.zeros(0) if outside is None else self._right(outside, published, np.arange(outside.n_series))[0]
-        return CompletionFindings(targets, inside, plain, far)
+        return CompletionFindings(targets, inside, plain, apart, far)
 
     def risk(self, findings: CompletionFindings) -> Risk:
         """The mean over all targets."""
@@ -93,15 +95,19 @@ class Completion(SeriesAttack[Risk]):
             baseline_interval=Interval.wilson(plain, n),
             n_targets=n,
             worst=tuple(int(row) for row in findings.targets[order]),
-            prosecutor=None,
+            prosecutor=float(findings.right[told][np.argsort(findings.apart[told], kind="stable")][:N_SURE].mean()),
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
+            confidence=success,
             sentence=f"Somebody who knows every other reading reads {percent(success)} of the rest off the published "
             f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}{beside}.",
         )
 
-    def _right(self, panel: Panel, published: Panel, rows: Rows) -> tuple[Floats, Floats]:
-        """Of each series the share of right readings, by the table and by its own neighbours; NaN where it has none."""
+    def _right(self, panel: Panel, published: Panel, rows: Rows) -> tuple[Floats, Floats, Floats]:
+        """Of each series the share of right readings, by the table and by its own neighbours, NaN where it has none.
+
+        And how far the known ones are from those of the published series, in units of the series' spread.
+        """
         ground = find_ground("Completion", panel, published)
         if ground.n_instants < 2:
             raise ParameterError("Completion needs two instants at least: one to know and one to read off.")
@@ -109,7 +115,7 @@ class Completion(SeriesAttack[Risk]):
         known, hidden = x[:, ::2], x[:, 1::2]
         distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))
         shown = distinct.reshape(len(distinct), *ground.published.shape[1:])
-        _, start, which = nearest_rows(_flat(known), _flat(shown[:, ::2]))
+        distances, start, which = nearest_rows(_flat(known), _flat(shown[:, ::2]))
         guess = shown[:, 1::2][which[start[:-1]]]  # of several that fit alike the first
         after = np.concatenate([known[:, 1:], known[:, -1:]], axis=1)
         own = (known[:, : hidden.shape[1]] + after[:, : hidden.shape[1]]) / 2.0
@@ -121,7 +127,8 @@ class Completion(SeriesAttack[Risk]):
         for answer in (guess, own):
             right = real & (np.abs(_flat(answer) - _flat(hidden)) <= within)
             shares.append(np.divide(right.sum(axis=1), count, out=np.full(len(x), np.nan), where=count > 0))
-        return shares[0], shares[1]
+        apart = np.divide(np.sqrt(distances[:, 0]), spread[:, 0], out=np.full(len(x), np.inf), where=spread[:, 0] > 0.0)
+        return shares[0], shares[1], apart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,6 +138,8 @@ class CompletionFindings(Findings):
     targets: Rows
     right: Floats
     plain: Floats
+    apart: Floats
+    """How far the known readings of each target are from those of the published series."""
     outside: Floats
 
 

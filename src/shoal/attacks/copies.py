@@ -111,8 +111,9 @@ class Copies(SeriesAttack[CopiesRisk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=1.0,
-            sentence=f"Of {n} originals {percent(success)} ({between(interval)}) are repeated by a published series, "
-            f"within {percent(self.tolerance)} of their own spread{beside}.",
+            sentence="Somebody who holds the whole series of a target finds a published copy of it, within "
+            f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
+            f"{n} targets){beside}.",
             exact=float((findings.near[moving] == 0.0).mean()),
         )
 

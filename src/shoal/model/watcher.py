@@ -38,3 +38,16 @@ def tell(steps: Watcher, data: Any) -> None:
 
 
 silent: Watcher = _Silent()
+
+
+class _Never:
+    """Nobody stops it."""
+
+    def __repr__(self) -> str:
+        return "never"
+
+    def __call__(self) -> bool:
+        return False
+
+
+never = _Never()

@@ -31,7 +31,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.files.durable import sync, write_aside
 from shoal.files.journal import Journal
 from shoal.model import Candidate, Panel, Score
-from shoal.model.watcher import Watcher, silent
+from shoal.model.watcher import Watcher, never, silent
 from shoal.process.point_detail import detail_of
 from shoal.process.point_figures import figures_of, no_figures
 from shoal.process.policy import Limit, Policy, load_policy, policy_text
@@ -136,7 +136,7 @@ class Exploration:
         """The task as it is for a panel with times, before one is read."""
         return self._task.on(Panel([[0.0, 0.0]], times=np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[us]")))
 
-    def run(self, *, steps: Watcher = silent, stop: Callable[[], bool] = lambda: False) -> None:
+    def run(self, *, steps: Watcher = silent, stop: Callable[[], bool] = never) -> None:
         """Try points, and go on where it was; `stop` is asked before every point but the first of all."""
         if self.state == "complete":
             return

@@ -12,7 +12,7 @@ import numpy as np
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.model import Candidate, CandidateShards, Panel, PanelShards, Release, Role, Roles
-from shoal.model.watcher import Watcher, silent, tell
+from shoal.model.watcher import Watcher, never, silent, tell
 from shoal.process.assessment import curve_of
 from shoal.process.engine import panel_on
 from shoal.process.export import agreement_of, exporting, refuse_export
@@ -65,7 +65,7 @@ def run_policy(
     steps: Watcher = silent,
     insecure_seed: int | None = None,
     approval: ApprovalPart | None = None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> Outcome:
     """Read, search, confirm, publish. Raises NothingMeetsBothError, and writes nothing, when no point does.
 

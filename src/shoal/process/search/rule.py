@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from shoal.model.watcher import Watcher, silent
+from shoal.model.watcher import Watcher, never, silent
 from shoal.process.search.frontier import Limits, Point, Stopped
 from shoal.process.search.points import Choices, Setting
 
@@ -89,7 +89,7 @@ def try_points(
     trial: Trial,
     *,
     steps: Watcher = silent,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> Tried:
     """Try points until the rule above says that it is enough, or `stop` does; the first is always tried."""
     settings = dict(enumerate(choices.settings()))

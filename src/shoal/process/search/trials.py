@@ -15,7 +15,7 @@ from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import keep as kept_features
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
-from shoal.model.watcher import Watcher, silent
+from shoal.model.watcher import Watcher, never, silent
 from shoal.process.assessment import attack_all, bound_of, view
 from shoal.process.keep import measures_of
 from shoal.process.policy import Policy
@@ -136,7 +136,7 @@ def search(
     panel: Panel | PanelShards,
     *,
     steps: Watcher = silent,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], bool] = never,
 ) -> SearchOutcome:
     """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before.
 
