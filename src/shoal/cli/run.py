@@ -16,7 +16,6 @@ import typer
 
 from shoal.cli import engines
 from shoal.cli.output import print_json, print_table, steps
-from shoal.model.watcher import never
 
 if TYPE_CHECKING:
     from shoal.process.progress import ProgressBar
@@ -91,7 +90,7 @@ def _stopped_by_key(progress: ProgressBar) -> Iterator[Callable[[], bool]]:
     """Ctrl-C once, while points are tried: the search ends after this point and concludes. Twice, or at any other
     time, interrupts. Only on a terminal: a script that is interrupted means it."""
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
-        yield never
+        yield lambda: False
         return
     pressed = threading.Event()
 
