@@ -10,7 +10,7 @@ import shoal
 from shoal import Microaggregation, Panel, publish, simulate
 from shoal.attacks import KnownPoints, KnownTotals
 from shoal.cli.app import run
-from shoal.errors import ParameterError
+from shoal.errors import InputError, ParameterError
 from shoal.process.release_attack import attack_release
 from shoal.process.usefulness import measure_release
 
@@ -90,7 +90,7 @@ def test_without_a_control_what_needs_one_is_absent_and_said_to_be():
     assert "Membership is not judged" in found.to_html()
 
 
-def test_rows_are_matched_by_a_map_or_by_order_where_that_is_said():
+def test_rows_are_matched_by_a_map_or_by_order_where_that_is_said(tmp_path):
     order = np.random.default_rng(2).permutation(120)
     other = unnamed(BEHIND.values[order])
     pairs = {"original": BEHIND.ids[order], "published": other.ids}
@@ -100,6 +100,10 @@ def test_rows_are_matched_by_a_map_or_by_order_where_that_is_said():
     assert by_order.risks["known-points"][1] == KnownPoints(5).attack(BEHIND, BEHIND)
     with pytest.raises(ParameterError, match="needs as many published series as originals; there are 40 and 120"):
         shoal.judge(BEHIND, OUTSIDE, match="order")
+    with pytest.raises(InputError, match=r"The list of names cannot be read\. Give a CSV"):
+        shoal.judge(BEHIND, other, names=tmp_path / "absent.csv")
+    with pytest.raises(ParameterError, match="it takes two: original and published name"):
+        shoal.judge(BEHIND, other, names={"one": ["a"]})
     with pytest.raises(ParameterError, match="no name in common"):
         shoal.judge(BEHIND, other, match="ids")
 

@@ -317,9 +317,14 @@ def _who_is_who(
 def _by_map(original: Panel, published: Panel, names: Any) -> NDArray[np.int64]:
     import polars as pl
 
-    table = pl.read_csv(names, infer_schema=False) if isinstance(names, str | Path) else pl.DataFrame(names)
+    try:
+        table = pl.read_csv(names, infer_schema=False) if isinstance(names, str | Path) else pl.DataFrame(names)
+    except (OSError, TypeError, ValueError, pl.exceptions.PolarsError):
+        raise InputError(
+            "The list of names cannot be read. Give a CSV with two columns: original and published name."
+        ) from None
     if table.width != 2:
-        raise ParameterError(f"names has {table.width} columns; it takes two: original and published name.")
+        raise ParameterError(f"names has {table.width} column(s); it takes two: original and published name.")
     place = {str(name): at for at, name in enumerate(original.ids)}
     stands_for = {str(there): place.get(str(here), -1) for here, there in table.iter_rows()}
     rows = np.array([stands_for.get(str(name), -1) for name in published.ids], dtype=np.int64)
