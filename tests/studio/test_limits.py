@@ -1,6 +1,10 @@
 """How much may come in, whatever it says it is; and uploads, which appear whole or not at all."""
 
+import io
+import zipfile
+
 import anyio
+import polars as pl
 import pytest
 
 from shoal.studio.app import build
@@ -86,6 +90,17 @@ class TestUploads:
         assert "2 meters" in page
         assert left_aside(project) == []
 
+    def test_a_workbook_and_a_zip_are_tables_as_well(self, publisher, project):
+        archive, workbook = io.BytesIO(), io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as file:
+            file.writestr("readings.csv", TABLE)
+        pl.read_csv(TABLE).write_excel(workbook)
+        for name, content in (("days.zip", archive), ("days.xlsx", workbook)):
+            answer = upload(publisher, content.getvalue(), file_name=name)
+            assert answer.headers["location"] == f"/tables/{name}"
+            assert "2 meters" in publisher.get(f"/tables/{name}").text
+            assert project.panel(name).n_series == 2
+
     def test_a_table_is_never_replaced(self, publisher, project):
         before = (project.folder / "data" / "days.csv").read_bytes()
         answer = upload(publisher, TABLE, file_name="days.csv")
@@ -116,7 +131,7 @@ class TestUploads:
         new = {p for p in set(project.folder.parent.rglob("*")) - before if not p.name.startswith("studio.sqlite")}
         if expected is None:
             assert answer.status_code == 400
-            assert "ends in .csv or .parquet" in answer.text
+            assert "ends in .csv, .tsv, .txt, .parquet, .xlsx, .json, .xml or .zip" in answer.text
             assert new == set()
         else:
             assert answer.status_code == 303

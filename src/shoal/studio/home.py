@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from shoal.studio.context import InStudio, Publisher, Studio
 from shoal.studio.looks import kept_look, summary
+from shoal.studio.names import ENDINGS
 from shoal.studio.pages import page
 from shoal.studio.step_list import steps_of
 
@@ -27,6 +28,7 @@ def home(studio: InStudio, session: Publisher) -> HTMLResponse:
         tasks=[_task_row(studio, name) for name in reversed(project.tasks())],
         releases=project.releases(),
         jobs=studio.jobs.under_way(),
+        accept=",".join(f".{ending}" for ending in ENDINGS),
         megabytes=studio.settings.upload_bytes // 1_000_000,
         session=session,
     )

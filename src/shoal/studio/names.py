@@ -8,13 +8,15 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 SLUG = r"^[A-Za-z0-9_-]{1,64}$"
-TABLE = r"^[A-Za-z0-9_-]{1,64}\.(csv|parquet)$"
+ENDINGS = ("csv", "tsv", "txt", "parquet", "xlsx", "json", "xml", "zip")
+"""What files of tables end in: those that `shoal look` understands."""
+TABLE = rf"^[A-Za-z0-9_-]{{1,64}}\.({'|'.join(ENDINGS)})$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 """A task, an analyst, a release: letters, digits, _ and -, at most 64."""
 
 TableName = Annotated[str, StringConstraints(pattern=TABLE)]
-"""A table in data/: a slug with .csv or .parquet."""
+"""A table in data/: a slug with one of the endings."""
 
 
 def is_slug(text: str) -> bool:
@@ -26,6 +28,11 @@ def is_slug(text: str) -> bool:
     (True, False, False)
     """
     return re.fullmatch(SLUG[1:-1], text) is not None
+
+
+def endings() -> str:
+    """What a table may end in, in words."""
+    return ", ".join(f".{one}" for one in ENDINGS[:-1]) + f" or .{ENDINGS[-1]}"
 
 
 def is_table(text: str) -> bool:

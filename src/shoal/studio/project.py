@@ -19,7 +19,7 @@ from shoal.read import read_panel
 from shoal.read.columns import parse_layout, parse_request, place_columns
 from shoal.read.options import OPTIONS, given_options, option_text
 from shoal.read.sources import open_table
-from shoal.studio.names import is_slug, is_table
+from shoal.studio.names import endings, is_slug, is_table
 from shoal.studio.store import Store
 from shoal.studio.uploads import ASIDE
 
@@ -83,9 +83,7 @@ class Project:
     def add_table(self, aside: Path, name: str) -> None:
         """Put an uploaded file in its place, whole; an existing one is never replaced."""
         if not is_table(name):
-            raise ParameterError(
-                "A table is called by letters, digits, _ and -, at most 64, and ends in .csv or .parquet."
-            )
+            raise ParameterError(f"A table is called by letters, digits, _ and -, at most 64, and ends in {endings()}.")
         try:
             os.link(aside, self.folder / "data" / name)  # unlike a rename it fails where there is one
         except FileExistsError:

@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from shoal.errors import ParameterError
 from shoal.studio.context import CSRF_FIELD, CSRF_HEADER, InStudio, Publisher
+from shoal.studio.names import ENDINGS, endings
 from shoal.studio.security import same
 from shoal.studio.uploads import receive_table
 
@@ -68,7 +69,7 @@ def table_name(file_name: str, wanted: str) -> str:
     """
     path = PurePosixPath(file_name.replace("\\", "/"))
     suffix = path.suffix.lower()
-    if suffix not in (".csv", ".parquet"):
-        raise ParameterError("A table is a file that ends in .csv or .parquet. Choose such a file.")
+    if suffix.removeprefix(".") not in ENDINGS:
+        raise ParameterError(f"A table is a file that ends in {endings()}. Choose such a file.")
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", wanted.strip() or path.stem).strip("-")[:64]
     return f"{stem or 'table'}{suffix}"
