@@ -21,7 +21,7 @@ from shoal.errors import ParameterError
 from shoal.features.fingerprint import Calendar
 from shoal.features.linker import FEWEST, Encoder, Linker, learn_linker, window_days
 from shoal.kernels.nearest_rows import nearest_rows
-from shoal.model import Findings, Panel
+from shoal.model import Panel
 from shoal.read.zones import local_times
 
 
@@ -174,8 +174,8 @@ class RelinkFindings(LinkFindings):
 
     @classmethod
     def merged(cls, several: Sequence[Self]) -> Self:
-        """That of one shard alone."""
-        return Findings.merged.__func__(cls, several)  # type: ignore[attr-defined,no-any-return]
+        """That of one shard alone; links of several, which would add up elsewhere, are refused."""
+        return super(LinkFindings, cls).merged(several)
 
 
 def _calendar(times: NDArray[Any], cycle: Cycle) -> Calendar:
