@@ -3,6 +3,7 @@
 set -u
 wanted=""
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
+command -v openssl >/dev/null 2>&1 || wanted="$wanted openssl"
 command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
 java_version() { "$1" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1; }
 java=""

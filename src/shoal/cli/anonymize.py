@@ -76,6 +76,9 @@ def anonymize(
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="The day it is published; by default the release has none."),
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key: the certificate is signed with it.")
+    ] = None,
     engine: engines.Engine = None,
     master: engines.Master = None,
     conf: engines.Conf = None,
@@ -117,6 +120,7 @@ def anonymize(
             publisher=publisher,
             purpose=purpose,
             date=None if date is None else date.date(),
+            sign=sign,
         )
     if as_json:
         lost = {"suppression": release.suppression.as_dict()} if release.suppression else {}

@@ -40,6 +40,9 @@ def grow(
         list[str] | None,
         typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable."),
     ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key: each certificate is signed with it.")
+    ] = None,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
@@ -65,6 +68,7 @@ def grow(
             file_format=format,
             ledger=ledger,
             accept=tuple(accept or ()),
+            sign=sign,
             steps=progress,
             tell=lambda note: print(f"shoal: {note}", file=sys.stderr),
         )

@@ -27,6 +27,10 @@ def verify(
             help="Exit 0 also where a promise cannot be judged from the folder: you take the publisher's word for it.",
         ),
     ] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="PEM", help="The publisher's public key, with which the release must be signed."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check a release from its folder alone: hashes, then guarantees on the published values.
@@ -42,12 +46,12 @@ def verify(
 
     part = None if engine is None and processes else engines.engine_of(ctx)
     if part is None:
-        outcome = verify_folder(folder, processes=processes or 1)
+        outcome = verify_folder(folder, processes=processes or 1, key=key)
     else:
         from shoal.process.engine import open_engine
 
         with open_engine(part) as opened:
-            outcome = verify_folder(folder, engine=opened)
+            outcome = verify_folder(folder, engine=opened, key=key)
     several = releases_in(folder)
     if as_json:
         print_json(

@@ -41,6 +41,7 @@ def publish_growing(
     file_format: str = "parquet",
     ledger: Path | None = None,
     accept: Sequence[str] = (),
+    sign: Path | None = None,
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def publish_growing(
         The folder of the state: who is in which group, the key of the pseudonyms, what is published.
     spare, join
         As in `IncrementalMicroaggregation`.
-    file_format, ledger, accept
+    file_format, ledger, accept, sign
         As in `publish`.
     """
     if private is None:
@@ -89,7 +90,7 @@ def publish_growing(
             if not written:
                 tell_subjects(steps, arrived.panel)
             steps.start("publishing")
-            publishing = {"format": file_format, "ledger": ledger, "accept": accept}
+            publishing = {"format": file_format, "ledger": ledger, "accept": accept, "sign": sign}
             written += place.add(growth, arrived, publishing)
             steps.start("reading")
         return _summary(growth, written)

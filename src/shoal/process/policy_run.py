@@ -168,6 +168,7 @@ def _search_and_publish(
         suppression_limit=require.suppression.at_most,
         agreement=agreement,
         approval=approval,
+        sign=None if release.sign is None else base / release.sign,
         **{name: getattr(task.policy, name) for name in PUBLISHERS_WORDS},
     )
     steps.start("checking and writing")

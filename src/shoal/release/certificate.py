@@ -2,7 +2,7 @@
 
 The certificate carries no path, and no date unless its publisher gives one, so that the same data, method and
 pseudonyms give the same bytes. The seal is the SHA-256 of everything else in it: it reveals an edit, it does not prove
-who wrote it.
+who wrote it; a signature does (`shoal.release.signature`).
 """
 
 from __future__ import annotations
@@ -192,6 +192,13 @@ class ApprovalPart(_Part):
         return {name: value for name, value in write(self).items() if value}
 
 
+class SignaturePart(_Part):
+    """The publisher's signature: an Ed25519 public key and the signature, in hexadecimal."""
+
+    key: str = Field(pattern="^[0-9a-f]{64}$")
+    value: str = Field(pattern="^[0-9a-f]{128}$")
+
+
 class Certificate(_Part):
     """The content of `release.json`."""
 
@@ -218,13 +225,14 @@ class Certificate(_Part):
     purpose: str = ""
     date: dt.date | None = None
     approval: ApprovalPart | None = None
+    signature: SignaturePart | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, and who
-        # approved it; without any, earlier certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement", "approval", *PUBLISHERS_WORDS)
+        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, who approved
+        # and who signed it; without any, earlier certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:

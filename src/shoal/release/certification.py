@@ -24,6 +24,7 @@ from shoal.read.zones import time_texts
 from shoal.release import certificate as cert
 from shoal.release.datapackage import PACKAGE_FILE, package_bytes
 from shoal.release.publishers_word import rough
+from shoal.release.signature import signed
 
 # Libraries whose version can change a published value.
 _VERSIONS = ("numpy", "numba", "polars", "pyarrow")
@@ -111,9 +112,15 @@ def certified_figures(
 
 
 def write_certificate(
-    draft: cert.Certificate, folder: Path, page: Callable[[Mapping[str, Any]], str] | None
+    draft: cert.Certificate,
+    folder: Path,
+    page: Callable[[Mapping[str, Any]], str] | None,
+    sign: str | Path | None = None,
 ) -> cert.Certificate:
-    """Write the description of the tables, the report, if there is one, and then the certificate with its seal."""
+    """Write the description of the tables, the report, if there is one, and then the certificate with its seal.
+
+    Where there is a key to `sign` with, the certificate is signed first.
+    """
     package = folder / PACKAGE_FILE
     package.write_bytes(package_bytes(draft))
     draft = draft.model_copy(update={"files": draft.files | {package.name: cert.digest_file(package)}})
@@ -121,7 +128,7 @@ def write_certificate(
         report = folder / "report.html"
         report.write_text(page(draft.as_dict()), encoding="utf-8")
         draft = draft.model_copy(update={"files": draft.files | {report.name: cert.digest_file(report)}})
-    final = draft.sealed()
+    final = (draft if sign is None else signed(draft, Path(sign))).sealed()
     (folder / cert.FILE_NAME).write_bytes(final.as_bytes())
     return final
 

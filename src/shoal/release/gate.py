@@ -188,7 +188,7 @@ def release_candidate(
             draft = draft.model_copy(update={"agreement": part, **more})
         called = {name: getattr(options, name) for name in (*cert.PUBLISHERS_WORDS, "approval")}
         draft = draft.model_copy(update={name: word for name, word in called.items() if word is not None})
-        final = write_certificate(draft, folder, page)
+        final = write_certificate(draft, folder, page, options.sign)
         # What was meant to be written was checked above; this checks what was written.
         engine = getattr(candidate.store, "engine", None) if isinstance(candidate, CandidateShards) else None
         outcome, _ = examine(folder, engine=engine, lint_follows=True)
@@ -201,7 +201,7 @@ def release_candidate(
             findings.setdefault(dates.name, dates)
         if accepted := settle(list(findings.values()), options.accept):
             # Once more, so that the report names them too.
-            final = write_certificate(draft.model_copy(update={"accepted": accepted}), folder, page)
+            final = write_certificate(draft.model_copy(update={"accepted": accepted}), folder, page, options.sign)
         data_sha256 = data_digest(final.as_dict()["files"])
         if options.agreement is not None and private is not None:
             # Before it is in place: a copy that cannot be known again must not leave.

@@ -15,6 +15,7 @@ from shoal.release.certificate import ApprovalPart
 from shoal.release.files import FileFormat
 from shoal.release.lint import check_accepted
 from shoal.release.shapes import AsShape
+from shoal.release.signature import check_signing_key
 from shoal.release.suppression import LIMIT, check_suppression_limit
 
 LONGEST_LINE = 200
@@ -58,6 +59,8 @@ class ReleaseOptions:
         The day it is published. None by default, so that the same data give the same bytes.
     approval
         Who approved it, and when.
+    sign
+        The publisher's private key, an Ed25519 key in PEM: the certificate is signed with it.
     """
 
     require: Sequence[Guarantee] = ()
@@ -76,6 +79,7 @@ class ReleaseOptions:
     purpose: str | None = None
     date: dt.date | None = None
     approval: ApprovalPart | None = None
+    sign: str | Path | None = None
 
     def __post_init__(self) -> None:
         if self.format not in ("parquet", "csv"):
@@ -95,6 +99,8 @@ class ReleaseOptions:
                 raise ParameterError(f"{name} must be a line of text, at most {LONGEST_LINE} characters.")
         if self.date is not None and type(self.date) is not dt.date:
             raise ParameterError("date must be a day, such as 2026-11-16.")
+        if self.sign is not None:
+            check_signing_key(Path(self.sign))
         check_accepted(self.accept)
         check_suppression_limit(self.suppression_limit)
 

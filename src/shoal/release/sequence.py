@@ -20,7 +20,7 @@ def releases_in(folder: Path) -> list[Path]:
     return sorted(p for p in folder.iterdir() if not p.name.startswith(".") and (p / FILE_NAME).is_file())
 
 
-def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verification:
+def verify_sequence(folder: str | Path, *, today: date | None = None, key: str | Path | None = None) -> Verification:
     """Check every release of a sequence, and the promise about all of them, on the published files alone.
 
     The verdicts are the weakest of each guarantee over all releases, and first that of the sequence. One release after
@@ -30,7 +30,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
     ----------
     folder
         The folder that holds the releases.
-    today
+    today, key
         As in `verify`.
     """
     path = Path(folder)
@@ -45,7 +45,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None) -> Verific
     covered: list[tuple[str, str, str]] = []
     alike, k = Alike(), 0
     for release in releases:
-        outcome, published = examine(release, today=today)
+        outcome, published = examine(release, today=today, key=key)
         findings += [f"{release.name}: {finding}" for finding in outcome.findings]
         notes |= dict.fromkeys(outcome.notes)
         not_judged |= dict.fromkeys(outcome.not_judged)

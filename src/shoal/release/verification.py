@@ -44,6 +44,7 @@ from shoal.release.lint.all_rules import RULES
 from shoal.release.opened import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 from shoal.release.shapes import shape_findings
+from shoal.release.signature import signature_findings, signature_notes
 
 _MOST_NAMED = 3
 """Parts whose findings are listed."""
@@ -100,7 +101,12 @@ class Verification:
 
 
 def verify(
-    folder: str | Path, *, today: date | None = None, engine: Engine | None = None, processes: int = 1
+    folder: str | Path,
+    *,
+    today: date | None = None,
+    engine: Engine | None = None,
+    processes: int = 1,
+    key: str | Path | None = None,
 ) -> Verification:
     """Check hashes, then guarantees, on the published files alone.
 
@@ -117,12 +123,14 @@ def verify(
         Where a release in parts is checked, part by part; by default on this machine.
     processes
         How many parts are checked at once where there is no engine.
+    key
+        The publisher's public key, in PEM: the certificate must be signed with it.
     """
     from shoal.release.sequence import releases_in, verify_sequence
 
     if releases_in(Path(folder)):
-        return verify_sequence(folder, today=today)
-    return examine(Path(folder), today=today, engine=engine, processes=processes)[0]
+        return verify_sequence(folder, today=today, key=key)
+    return examine(Path(folder), today=today, engine=engine, processes=processes, key=key)[0]
 
 
 def examine(
@@ -131,6 +139,7 @@ def examine(
     today: date | None = None,
     engine: Engine | None = None,
     processes: int = 1,
+    key: str | Path | None = None,
     lint_follows: bool = False,
 ) -> tuple[Verification, Published | EventTables | None]:
     """The same, and what is published, if it can be read and is in one part.
@@ -144,6 +153,7 @@ def examine(
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(findings=(finding,), verdicts=(), notes=()), None
     findings = [*file_findings(path, certificate), *pseudonym_findings(certificate)]
+    findings += signature_findings(certificate, key)
     parts = parts_of(certificate)
     published: Published | EventTables | None = None
     if len(parts) == 1:
@@ -153,7 +163,8 @@ def examine(
         with Local(processes=processes) if engine is None else nullcontext(engine) as used:
             looked = run_on(used, parts, partial(_see, path, lint_follows))
             findings += _over_all(used, path, certificate, parts, looked)
-    return _concluded(certificate, findings, looked, today or date.today()), published
+    found = _concluded(certificate, findings, looked, today or date.today())
+    return replace(found, notes=(*found.notes, *([] if findings else signature_notes(certificate, key)))), published
 
 
 @dataclass(frozen=True)

@@ -244,6 +244,7 @@ class ReleasePart(Part):
     review: Literal["none", "required"] = Field(
         default="none", description="required: an officer must approve the decision sheet in the studio first."
     )
+    sign: str | None = Field(default=None, description="Your private Ed25519 key in PEM: the certificate is signed.")
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ReleasePart:
