@@ -44,6 +44,8 @@ class AggregateRule(Guarantee):
     A disjoint union of subjects keeps it: every aggregate is judged by its own members alone, and those of two parts
     stay two, by the method's labels, even where their means are the same by chance.
 
+    Only the publisher can check it, because it needs the originals; given a bare panel it does not hold, and says why.
+
     Parameters
     ----------
     size
@@ -54,8 +56,6 @@ class AggregateRule(Guarantee):
         "period" takes the total over all instants of the release, as the rule is used in practice; at a single instant
         one subject may have more than `share`. "instant" asks it of every single published value, which is far
         stricter.
-
-    Only the publisher can check it, because it needs the originals; given a bare panel it does not hold, and says why.
 
     Examples
     --------

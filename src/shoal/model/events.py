@@ -14,6 +14,8 @@ from shoal.model.roles import Role, Roles
 class Events:
     """A table of events, one row each, in order of time. Immutable.
 
+    Columns that are not listed are dropped at once.
+
     Parameters
     ----------
     frame
@@ -26,8 +28,6 @@ class Events:
         Column that tells events apart; kept for the publisher, never published.
     origin
         Digest of the input, for the certificate.
-
-    Columns that are not listed are dropped at once.
     """
 
     __slots__ = ("_frame", "_origin", "_roles")
