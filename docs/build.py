@@ -12,11 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from draw_rooms import write_pictures
 from notebooks import main as run_notebooks
 
 DOCS = Path(__file__).resolve().parent
 PICTURE = DOCS / "images" / "report.png"
+COLOURS = ("#1f6f8b", "#d1495b", "#5a8f5a", "#7d5ba6", "#b8860b", "#333333")
 LARGEST_PICTURE = 300_000  # bytes; a README should open at once
 
 
@@ -24,6 +26,7 @@ def main() -> None:
     write_pictures()
     run_notebooks()
     photograph_report()
+    draw_before_after()
     tests = DOCS.parent / "tests" / "test_docs.py"
     failed = subprocess.run([sys.executable, "-m", "pytest", "-q", str(tests)], check=False).returncode
     sys.exit(failed or build_site())
@@ -35,6 +38,28 @@ def build_site() -> int:
     # The theme's successor is not ready for all that is used here; its notice would be the only output.
     environment = {**os.environ, "PYTHONPATH": str(DOCS), "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(command, cwd=DOCS.parent, env=environment, check=False).returncode
+
+
+def draw_before_after() -> None:
+    """The picture at the top of the README: simulated households as they were, and as they are published."""
+    from plotly.subplots import make_subplots
+
+    import shoal
+
+    homes = shoal.simulate.meters(60, days=1, families={"household": 1.0}, seed=4)
+    published = shoal.Microaggregation(k=10).anonymize(homes).values
+    curves, groups = np.unique(published, axis=0, return_inverse=True)
+    titles = (f"{homes.n_series} simulated households", f"as published: {len(curves)} curves, each shared by 10")
+    figure = make_subplots(cols=2, shared_yaxes=True, subplot_titles=titles, horizontal_spacing=0.04)
+    hours = np.arange(homes.n_instants)
+    for column, rows, width in ((1, homes.values, 1), (2, published, 3)):
+        for row, group in zip(rows, groups.ravel(), strict=True):
+            line = {"color": COLOURS[group % len(COLOURS)], "width": width}
+            figure.add_scatter(x=hours, y=row, mode="lines", line=line, opacity=0.7, row=1, col=column)
+    figure.update_xaxes(title="hour of the day", tickvals=[0, 6, 12, 18, 23])
+    figure.update_yaxes(title="W", col=1)
+    figure.update_layout(template="plotly_white", showlegend=False, margin={"l": 60, "r": 20, "t": 40, "b": 50})
+    figure.write_image(DOCS / "images" / "before-after.png", width=1000, height=360)
 
 
 def photograph_report() -> None:
