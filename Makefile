@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 EXTRAS := deep,studio,spark,postgres,meters,lake,notebook,docs,dev
 
-.PHONY: demo setup system check test soak bench scale docs clean
+.PHONY: demo setup system check test soak bench scale docs wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -45,6 +45,7 @@ test: setup system
 
 # Long proofs: many kills, experiments at small size, properties on many more examples. A table in the end.
 soak: setup system
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[audit]'
 	$(BIN)/python tests/soak.py
 
 bench: setup
@@ -53,6 +54,16 @@ bench: setup
 # Minutes, 25 GB of disk, and root for the limit of memory.
 scale: setup system
 	$(BIN)/python benchmarks/scale.py
+
+# The wheel, the same bytes each time, and beside it a list of all that a fresh environment with it holds.
+wheel: $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check build cyclonedx-bom
+	rm -rf dist
+	$(BIN)/python -m build --wheel
+	$(PYTHON) -m venv dist/.fresh
+	dist/.fresh/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --output-file "$$(ls dist/*.whl | sed 's/-py3.*/.cdx.json/')" dist/.fresh/bin/python
+	rm -rf dist/.fresh
 
 docs: setup system
 	$(BIN)/python docs/build.py
