@@ -60,6 +60,8 @@ BAD_OPTIONS = {
     "k beyond all": (["good.csv", "--k", "1" + "0" * 30], "k must be a whole number of at most"),
     "unknown method": (["good.csv", "--method", "magic", "--k", "2"], "Unknown method 'magic'"),
     "unknown option": (["good.csv", "--k", "2", "--speed", "9"], "Unknown option --speed"),
+    "misspelt option": (["good.csv", "--k", "2", "--algoritm", "mdav"], "Did you mean --algorithm?"),
+    "misspelt option of the command": (["good.csv", "--k", "2", "--pseudonym", "x"], "Did you mean --pseudonyms?"),
     "unknown algorithm": (["good.csv", "--k", "2", "--algorithm", "magic"], "--algorithm"),
     "unknown missing": (["good.csv", "--k", "2", "--missing", "guess"], "missing"),
     "unknown align": (["good.csv", "--k", "2", "--align", "bend"], "align"),

@@ -1,5 +1,7 @@
 """What a person sees is what is there."""
 
+import shoal
+from shoal.cli.app import run
 from shoal.cli.output import print_table
 
 
@@ -9,3 +11,8 @@ def test_text_from_a_folder_does_not_steer_the_terminal(capsys):
     assert shown.count("\n") == 2
     assert "\x1b" not in shown
     assert "ü – 5 %" in shown
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"shoal {shoal.__version__}\n"

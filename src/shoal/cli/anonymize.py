@@ -94,7 +94,7 @@ def anonymize(
     from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
     from shoal.process import anonymize_source, find_method
 
-    chosen = build(find_method(method), method_options(ctx))
+    chosen = build(find_method(method), method_options(ctx), ctx)
     settings = read_options.settings_of(ctx)
     where = engines.engine_of(ctx)
     with steps() as progress:

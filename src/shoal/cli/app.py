@@ -8,8 +8,9 @@ import signal
 import sys
 import traceback
 import warnings
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -48,6 +49,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"shoal {version('shoal')}")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Publish time series without giving away the people behind them."""
+
+
 app.command()(look)
 app.command()(demo)
 app.command()(simulate)

@@ -58,7 +58,7 @@ def grow(
     with steps() as progress:
         summary = publish_growing(
             source,
-            build(Microaggregation, method_options(ctx)),
+            build(Microaggregation, method_options(ctx), ctx),
             out,
             settings,
             private=private,

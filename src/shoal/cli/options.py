@@ -15,6 +15,7 @@ from typer.core import TyperCommand
 from shoal.errors import ParameterError
 
 _ASIDE = "shoal.method_options"
+_KNOWN = "shoal.command_options"
 
 
 class MethodCommand(TyperCommand):
@@ -38,6 +39,7 @@ class MethodCommand(TyperCommand):
                 raise ParameterError(f"Option {name} needs a value. See: shoal methods")
             aside[name[2:].replace("-", "_")] = value
         ctx.meta[_ASIDE] = aside
+        ctx.meta[_KNOWN] = sorted(name for name in known if name.startswith("--"))
         parsed: list[str] = super().parse_args(ctx, rest)
         return parsed
 
@@ -48,11 +50,12 @@ def method_options(ctx: Any) -> dict[str, str]:
     return aside
 
 
-def build(cls: Any, options: dict[str, str]) -> Any:
-    """A method or guarantee from the text of its options."""
+def build(cls: Any, options: dict[str, str], ctx: Any = None) -> Any:
+    """A method or guarantee from the text of its options; with `ctx`, a misspelt option of the command is known too."""
     from shoal.process.factory import build as build_from
 
-    return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}")
+    beside = () if ctx is None else ctx.meta.get(_KNOWN, ())
+    return build_from(cls, options, called=lambda name: f"--{name.replace('_', '-')}", beside=beside)
 
 
 def is_given(ctx: Any, name: str) -> bool:

@@ -87,7 +87,7 @@ def stream(
     from shoal.release.suppression import check_suppression_limit
 
     check_suppression_limit(suppression_limit)
-    reposition = build(Reposition, method_options(ctx))
+    reposition = build(Reposition, method_options(ctx), ctx)
     columns = StreamColumns(time, sensitive, tuple(quasi or ()), id)
     if engine not in ("local", "spark"):
         raise ParameterError(f"--engine is local or spark, got {engine!r}.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -11,8 +12,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from shoal.errors import ParameterError
 
 
-def build(cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str) -> Any:
-    """One of them from its options; `called` says how this user writes the name of an option."""
+def build(
+    cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str, beside: Collection[str] = ()
+) -> Any:
+    """One of them from its options.
+
+    `called` says how this user writes the name of an option, `beside` which options there are besides.
+    """
     if not isinstance(options, Mapping):
         raise ParameterError(f"{cls.name} takes its parameters by name, such as {{name: value}}.")
     fields = {f.name: f for f in dataclasses.fields(cls)}
@@ -20,8 +26,11 @@ def build(cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] 
     parameters: dict[str, Any] = {}
     for name, given in options.items():
         if name not in fields:
-            takes = ", ".join(called(field) for field in fields) or "none"
-            raise ParameterError(f"Unknown option {called(name)} for {cls.name}. It takes: {takes}.")
+            names = [called(field) for field in fields]
+            near = difflib.get_close_matches(called(name), [*names, *beside], n=1)
+            meant = f"Did you mean {near[0]}? " if near else ""
+            takes = ", ".join(names) or "none"
+            raise ParameterError(f"Unknown option {called(name)} for {cls.name}. {meant}It takes: {takes}.")
         try:
             # Some types are for Python only, such as a slice.
             wanted = TypeAdapter(hints[name], config=ConfigDict(arbitrary_types_allowed=True))
