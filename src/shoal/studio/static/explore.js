@@ -378,6 +378,8 @@
       by("bar").value = found.done;
       by("count").textContent = words + " " + text + (found.step && found.state === "running" ? " · " + found.step : "");
       told = text + words;
+      const note = document.querySelector(".steps .here .about");
+      if (note && / so far$|^waiting$/.test(note.textContent)) note.textContent = text + (found.state === "running" ? " so far" : "");
     }
     by("bar").hidden = found.state === "complete";
     by("stop").hidden = found.state !== "running";
