@@ -15,8 +15,12 @@ from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.release.sentences import METRIC
 from shoal.release.suppression import NOTABLE
 from shoal.report import words
+from shoal.report.rooms import method_named
 
 Said = Sentence[Facts]
+
+MOST_ROWS_READ = 10**15
+"""A certificate is read from anywhere; a longer number is no count."""
 
 
 def _many(facts: Facts) -> bool:
@@ -104,10 +108,10 @@ COLUMNS = (
         "columns",
         lambda f: bool(f.columns),
         lambda f: (
-            ("No column" if not f.columns.get("withheld") else words.plural(f.columns["withheld"], "column"))
-            + f" of the input {'was' if f.columns.get('withheld') in (None, 0, 1) else 'were'} held back. Published: "
+            "Published columns: "
             + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
-            + "."
+            + f". Of those read, {words.number(f.columns.get('withheld') or 0)} "
+            + f"{'was' if f.columns.get('withheld') == 1 else 'were'} held back."
         ),
     ),
 )
@@ -568,13 +572,42 @@ DONE = (
         lambda f: f.promises("differential-privacy"),
         lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
     ),
+    Said("method in words", lambda f: bool(_method_in_words(f)), lambda f: _method_in_words(f)),
     Said(
         "method",
-        lambda f: bool(f.method.get("summary")),
-        lambda f: f"{words.clipped(f.method['summary'], 200)}{_named_in_summary(f)}",
+        lambda f: bool(f.method.get("summary")) and not _method_in_words(f),
+        lambda f: f"Method: {words.lower_case(words.clipped(f.method['summary'], 200))}{_named_in_summary(f)}",
+    ),
+    Said(
+        # Attributes are part of what is counted as alike.
+        "categories",
+        lambda f: f.promises("k-anonymity") and bool(mapping(f.columns.get("attributes"))),
+        lambda f: (
+            "Groups never mix different values of "
+            + words.together([words.clipped(name, 40) for name in list(mapping(f.columns["attributes"]))[:5]])
+            + "."
+        ),
     ),
     *CHANGED,
 )
+
+
+def _method_in_words(facts: Facts) -> str:
+    method = method_named(facts.method.get("name"))
+    # Methods of events have none.
+    account = getattr(method, "account", None)
+    return "" if account is None else str(account(mapping(facts.method.get("parameters"))))
+
+
+def reading_account(facts: Facts) -> list[str]:
+    """What reading did; how much it filled in also as a share, where a row of the input is one reading."""
+    reading, rows = facts.reading, mapping(facts.certificate.get("input")).get("rows")
+    counts = [reading.get(name, 0) for name in ("interpolated", "repeated", "merged")]
+    one_each = reading.get("layout") == "long" and reading.get("align") == "exact" and facts.counts.get("channels") == 1
+    if not one_each or not all(type(count) is int and 0 <= count < MOST_ROWS_READ for count in (rows, *counts)):
+        return account_of(reading)
+    interpolated, repeated, merged = counts
+    return account_of(reading, n_readings=max(interpolated, rows - repeated - merged + interpolated))
 
 
 def _named_in_summary(facts: Facts) -> str:
