@@ -6,23 +6,11 @@ from report.said import SAID_OF_PLAIN, THE_OTHERS
 from shoal.release.facts import Facts
 from shoal.report import render, words
 from shoal.report.conclusions import BY_GUARANTEE, BY_RELEASE
+from shoal.report.figure_sentences import AGGREGATES, ALIKE, CLOCK, LEFT_OUT, PROMISE, SUPPRESSION
 from shoal.report.lights import INFERRED, NO_FIGURE, PROVEN
 from shoal.report.page import facts_of
-from shoal.report.sentences import (
-    AGGREGATES,
-    ALIKE,
-    CHANGED,
-    CLOCK,
-    DONE,
-    HEAD,
-    LEFT_OUT,
-    NO_LOSS,
-    PROMISE,
-    READ,
-    STEPS,
-    SUPPRESSION,
-    TELL,
-)
+from shoal.report.sentences import CHANGED, STEPS
+from shoal.report.sheet_sentences import DONE, HEAD, NO_LOSS, READ, TELL
 
 OF_THE_RELEASE = {
     **STEPS,

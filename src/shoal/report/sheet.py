@@ -15,9 +15,11 @@ from shoal.model.sentence import said
 from shoal.release.facts import Facts, is_finite, listed, mapping
 from shoal.report import words
 from shoal.report.conclusions import conclusions
+from shoal.report.figure_sentences import LEFT_OUT
 from shoal.report.lights import lights
 from shoal.report.rooms import measure_named
-from shoal.report.sentences import COLUMNS, DONE, HEAD, IDENTIFIERS, LEFT_OUT, NO_LOSS, READ, TELL, reading_account
+from shoal.report.sentences import COLUMNS, IDENTIFIERS
+from shoal.report.sheet_sentences import DONE, HEAD, NO_LOSS, READ, TELL, reading_account
 from shoal.report.sketch import sketch
 from shoal.report.typical_errors import typical_error
 from shoal.report.units import IN_UNIT_OF_DATA, amount, data_unit, score_text
