@@ -53,7 +53,9 @@ GUESSES = {
     "panel.values = 1": (AttributeError, "A Panel is immutable; build a new one."),
     "list(panel)": (TypeError, "not iterable"),
     "released.measure('peak')": (ParameterError, "Did you mean 'peaks'?"),
-    "released.attack('points')": (ParameterError, "Unknown attack 'points'. Known: "),
+    "released.attack('points')": (ParameterError, "Unknown attack 'points'. Did you mean 'known-points'? Known: "),
+    "released.attack('another_period')": (ParameterError, "Did you mean 'relink'?"),
+    "shoal.search(df, k=[4, 8], knows={'known_totals': 'day'})": (ParameterError, "Did you mean 'known-totals'?"),
     "shoal.read_panel(df.reset_index(drop=True))": (InputError, "is an id or a time"),
     "shoal.KAnonymity()": (TypeError, "missing 1 required positional argument: 'k'"),
 }

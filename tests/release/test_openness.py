@@ -206,6 +206,21 @@ def test_of_a_small_release_what_was_tried_goes_first_then_the_last_scores_then_
         assert told(most) == ([], [], [], openness.LEFT_OUT)
 
 
+def test_categories_give_way_after_the_last_scores_and_before_the_first():
+    scores = {name: {"value": 0.5} for name in "abcdefgh"}
+    figures = {"categories": {"column": "tariff", "rows": [{"series": 10, "scores": {"a": {"value": 0.5}}}] * 2}}
+
+    def told(most):
+        some, _, shown = openness.tell_what_may_be_told(most, scores, {}, figures)
+        return len(some), "categories" in shown, shown.get("left_out")
+
+    assert told(12) == (8, True, None)
+    assert told(11) == (7, True, openness.FEWER)
+    assert told(8) == (4, True, openness.FEWER)
+    assert told(7) == (7, False, openness.FEWER)
+    assert told(0) == (0, False, openness.LEFT_OUT)
+
+
 def test_an_instant_of_fine_readings_does_not_stand_for_the_others(rng):
     coarse = rng.integers(0, 3, (100, 1)).astype(float)
     fine = rng.random((100, 1)).round(12) / 1000.0

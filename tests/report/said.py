@@ -13,7 +13,7 @@ SAID_OF_PLAIN = {
     "Published: series",
     "aggregates: crowd",
     "done: given",
-    "done: method",
+    "done: method in words",
     "groups: series",
     "head: not dated",
     "head: period",
@@ -41,6 +41,7 @@ def _differs(*others, more=(), less=()):
     return {*more}.union(*(o[0] for o in others)), {*less}.union(*(o[1] for o in others))
 
 
+SUMMARY = _differs(more=["done: method"], less=["done: method in words"])
 NO_CROWD = _differs(
     less=[
         *("may not: insiders", "may not: nothing learned", "may not: one subject's reading"),
@@ -52,7 +53,7 @@ SMALL = _differs(NO_CURVES, more=["figures: left out", "no figure: left out"], l
 OTHER_NAMES = _differs(less=["Identifiers: random", "may: who is who", "proven: equal series"])
 KEYED = _differs(OTHER_NAMES, more=["Identifiers: joined by key"], less=["reader may not: other releases"])
 PROFILES = _differs(
-    OTHER_NAMES,
+    *(OTHER_NAMES, SUMMARY),
     more=["Identifiers: profiles", "Published: profiles", "groups: profiles"],
     less=[
         *("Published: series", "groups: series", "may: crowd of subjects", "who can check: anyone"),
@@ -68,7 +69,7 @@ AGGREGATES = _differs(
     ],
 )
 ENVELOPES = _differs(
-    *(NO_CROWD, SMALL),
+    *(NO_CROWD, SMALL, SUMMARY),
     more=["groups: envelopes", "may not: common range", "may not: inside a range", "may: ranges"],
     less=["groups: series"],
 )
@@ -79,7 +80,7 @@ SENSITIVE = _differs(
     ]
 )
 ATTACKED = _differs(
-    NO_CROWD,
+    *(NO_CROWD, SUMMARY),
     more=[
         *("Check: attacks only", "may not: no promise", "may not: publisher's figures", "may: attacks"),
         *("who can check: attacks", "inferred: readings", "promise: nothing"),
@@ -101,7 +102,7 @@ BY_MECHANISM = _differs(
     ],
 )
 EVENTS = _differs(
-    *(NO_CROWD, SMALL, SENSITIVE, OTHER_NAMES),
+    *(NO_CROWD, SMALL, SENSITIVE, OTHER_NAMES, SUMMARY),
     more=["Identifiers: events", "Published: events", "groups: events", "head: events"],
     less=[
         *("Published: nothing missing", "Published: series", "groups: series", "done: given"),
@@ -133,12 +134,12 @@ THE_OTHERS = {
     "crowd of series": _differs(
         more=["may: crowd of series", "who can check: crowd of series"], less=["proven: equal series"]
     ),
-    "attributes": _differs(),
+    "attributes": _differs(more=["done: categories"]),
     "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles", "proven: profiles"]),
-    "trimmed": _differs(more=["read: rows", "done: nothing"], less=["done: given"]),
+    "trimmed": _differs(SUMMARY, more=["read: rows", "done: nothing"], less=["done: given"]),
     "labels of others": _differs(more=["Method: labels of others"]),
     "nlk": _differs(
-        NO_CROWD,
+        *(NO_CROWD, SUMMARY),
         more=[
             *("Method: alone", "Method: bound", "figures: left out", "groups: instants"),
             *("may not: as measured", "may not: more known readings", "may: known readings"),

@@ -39,8 +39,8 @@ def test_an_attack_feeds_the_lights_it_answers_and_the_others_say_how_to_get_a_f
         "2 % to 7 %",
         "0.2 %",
     )
-    assert one["control"] == "90 % of the targets have a series of somebody else that fits them just as well"
-    assert one["sentence"] == POINTS["sentence"]
+    assert one["control"] == "90 % of the targets have someone else's series that fits them just as well"
+    assert one["sentence"] == POINTS["sentence"]  # of another kind than ours, which is shortened
     assert found["Inference"]["figure"] == "1 %"
     assert found["Inference"]["guess_text"] == "0.8 %"
     assert found["Inference"]["interval_text"] == "0.43 % to 2.3 %"  # Wilson's, of 500 targets
@@ -72,11 +72,23 @@ def test_a_limit_that_was_not_meant_for_a_figure_is_said_to_be_none():
     assert "nothing was held" not in attacked(limit=0.01)["Singling out"]["sentence"]
 
 
+def test_a_sentence_of_an_attack_does_not_repeat_the_figures_beside_it():
+    told = "Somebody who holds 5 readings finds a target's own series with a chance of 4 % (95 % interval 2 to 7 %)."
+    found = attacked(sentence=told)["Singling out"]["sentence"]
+    assert found == (
+        "Someone who holds 5 readings finds a target's own series in this share of 500 attempts; where they look "
+        "surest, in 6 %."
+    )
+
+
 def test_of_several_attacks_the_one_that_may_achieve_most_is_shown():
     totals = POINTS | {"success": 0.05, "interval": {"low": 0.04, "high": 0.06}, "prosecutor": 0.05}
     near = POINTS | {"success": 0.03, "interval": {"low": 0.01, "high": 0.08}, "prosecutor": 0.03}
     found = three(risk={"known-totals": totals, "nearest-neighbour": near, "another": POINTS | {"success": 1.0}})
-    assert (found["Linkability"]["figure"], found["Linkability"]["others"]) == ("3 %", 1)
+    assert (found["Linkability"]["figure"], found["Linkability"]["others"]) == (
+        "3 %",
+        "totals of a subject, as on a bill 5 %",
+    )
     assert found["Singling out"]["figure"] == ""
 
 

@@ -96,7 +96,7 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "Replace every series by the mean of at least k similar ones.",
         "k = 10, algorithm = mdav",
         "1,001 groups of 12 to 14 members",
-        "2 columns of the input were held back. Published: id, time, value.",
+        "Published columns: id, time, value. Of those read, 2 were held back.",
         "fresh random pseudonyms",
         "Every published series equals those of at least 9 other subjects at all instants.",
         "Holds k-anonymity, k = 10, per subject",
@@ -401,8 +401,9 @@ def test_the_sheet_has_no_more_lines_than_a_page_has_room_for(certificate):
     others = ("nlk-anonymity", "kp-anonymity", "l-diversity", "aggregate-rule")
     certificate["guarantees"] += [certificate["guarantees"][0] | {"name": name} for name in others]
     page = render(certificate)
-    sheet = page[page.index('class="sheet"') : page.index('class="details"')]
-    assert max(part.count("<li>") for part in sheet.split("<ul>")) == 7
+    sheet = page[page.index('class="sheet') : page.index('class="details"')]
+    assert max(part.count("<li>") for part in sheet.split("<ul>")[2:]) == 7
+    assert sheet.split("<ul>")[1].count("<li>") <= 9
     assert "2 further guarantees below, under Details." in sheet
     lines = re.findall(r"(\d+) more below, under Details", sheet)
     assert lines
@@ -435,11 +436,30 @@ def test_the_mean_reading_of_a_window_that_was_kept_stands_on_the_sheet(certific
         "meaning": "distance",
         "unit": "data",
     }
+    # Over 21 readings of a week.
+    told = f"Typical error of a reading from 17:00 to 20:00 {1.04 / 21**0.5:.3g} in the unit of the data"
+    assert told in Reader(render(certificate)).text
+    certificate["time"]["step"] = None
     said = (
         "What was to be kept (window 17:00-20:00): Euclidean distance of a series from its original, on average 1.04 "
         "in the unit of the data"
     )
     assert said in Reader(render(certificate)).text
+
+
+def test_loss_by_category_stands_below_the_figure_of_everybody(certificate):
+    rows = [
+        {"category": name, "series": 60, "scores": {"information-loss": {"value": value, "unit": "share"}}}
+        for name, value in (("<b>day</b>", 0.25), ("night", 0.4))
+    ]
+    certificate["utility"]["information-loss"]["unit"] = "share"
+    certificate["figures"]["categories"] = {"column": "tariff", "rows": rows}
+    page = render(certificate)
+    assert "by tariff: <b>day</b> 25 %, night 40 %" in Reader(page).text
+    assert "<b>day</b>" not in page
+    for wrong in ({"rows": [{"category": "x"}]}, {"rows": 5}, [], {"rows": [{"scores": {"information-loss": 3}}]}):
+        certificate["figures"]["categories"] = wrong
+        assert "by tariff" not in Reader(render(certificate)).text
 
 
 def test_the_sheet_tells_the_zone_of_its_clock_and_that_nobody_dated_it(certificate):

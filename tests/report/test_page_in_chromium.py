@@ -1,5 +1,6 @@
 """The page in a real browser: everything drawn, nothing fetched, nothing wider than a phone, nothing cut on paper."""
 
+import importlib.resources
 import re
 import subprocess
 
@@ -10,6 +11,7 @@ import pytest
 from report.samples import certificate_of
 from shoal import look
 from shoal.report import render
+from shoal.report.page import render_sheet
 from studio.running import CHROMIUM, browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the path")
@@ -112,6 +114,33 @@ def test_the_sheet_is_one_page_of_paper(chromium, tmp_path, certificate):
     opened.set_viewport_size({"width": 390, "height": 800})
     lines = "[...document.querySelectorAll('.sheet .n, .big')].map(e => e.getClientRects().length)"
     assert set(opened.evaluate(lines)) == {1}
+
+
+def test_the_sheet_of_every_kind_of_release_and_of_every_length_is_one_page_of_paper(
+    chromium, tmp_path, kinds, certificate
+):
+    """One after the other on pages of their own, with lists from short to full."""
+    lengthened = []
+    for n in range(0, 60, 3):
+        sentence = "Who knows it finds it. " * n
+        risk = {"success": 0.04, "baseline": 0.002, "n_targets": 500, "control": 0.9, "sentence": sentence}
+        reading = {"interpolated": 14, "merged": 4, "repeated": 3, "dropped_series": 1, "dropped_instants": 2}
+        further = [certificate["guarantees"][0] | {"name": f"further-{place}"} for place in range(n // 20)]
+        lengthened.append(
+            certificate
+            | {"guarantees": [*certificate["guarantees"], *further]}
+            | {"title": "word " * n, "purpose": "aim " * n, "risk": {"known-points": risk, "known-totals": risk}}
+            | {"input": certificate["input"] | {"reading": dict(list(reading.items())[: n // 6])}}
+        )
+    every = [*kinds[1].values(), *lengthened]
+    style = (importlib.resources.files("shoal.report") / "templates/page.css").read_text(encoding="utf-8")
+    apart = "<style>.sheet { break-after: page !important } .sheet:last-child { break-after: avoid !important }</style>"
+    path = tmp_path / "sheets.html"
+    path.write_text(f"<style>{style}</style>{apart}<main>{''.join(map(render_sheet, every))}", encoding="utf-8")
+    opened = chromium.new_page()
+    opened.goto(path.as_uri())
+    assert len({section.get_attribute("class") for section in opened.locator(".sheet").all()}) == 3
+    assert n_pages(opened.pdf(prefer_css_page_size=True)) == len(every)
 
 
 @pytest.mark.parametrize(("which", "n_plots"), [("page", 4), ("largest", 25)])

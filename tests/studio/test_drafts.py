@@ -13,6 +13,7 @@ from shoal import verify
 from shoal.process.policy import parse_policy
 from shoal.process.policy_run import run_policy
 from studio.conftest import open_link, person
+from studio.test_security import OPEN, every_route
 
 METERS = "meter,at,kwh,tariff\n" + "".join(
     f"m{i},2024-01-01 {t:02d}:00,{i + t / 10},{'AB'[i % 2]}\n" for i in range(24) for t in range(24) if (i, t) != (3, 5)
@@ -44,6 +45,71 @@ def reviewed(publisher, draft):
         assert publisher.done(answer) == f"/drafts/{draft}/review"
         answer = publisher.get(f"/drafts/{draft}/review")
     return answer.text
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def test_names_and_words_of_others_stay_text_on_every_page(studio, publisher, project):
+    """Of columns, of categories, and whatever a policy file says of title, publisher and purpose."""
+    text = METERS.replace("meter,at,kwh,tariff", f"meter,at,kwh,{HOSTILE}").replace(",A\n", f",{HOSTILE}\n")
+    (project.folder / "data" / "meters.csv").write_text(text)
+    words = dict.fromkeys(("title", "publisher", "purpose"), HOSTILE)
+    policy = {
+        **words,
+        "data": {"path": "meters.csv", "missing": "interpolate:2h"},
+        "roles": {HOSTILE: "publish"},
+        "adversary": {"knows": {"points": 2}},
+        "method": {"name": "microaggregation", "k": 4},
+        "require": {"risk": {"at_most": 1.0}},
+    }
+    opened = publisher.post("/drafts/open", files={"policy": ("p.yaml", json.dumps(policy).encode())})
+    draft = opened.headers["location"].split("/")[2]
+    publisher.post(f"/drafts/{draft}/explore/search")
+    assert publisher.explore(draft)
+    publisher.post(f"/drafts/{draft}/explore/choice", {"number": "0"})
+    pages = {step: publisher.get(f"/drafts/{draft}/{step}").text for step in ("table", "purpose", "explore")}
+    pages |= {
+        "review": reviewed(publisher, draft),
+        "home": publisher.get("/").text,
+        "jobs": publisher.get("/jobs").text,
+    }
+    publisher.done(publisher.post(f"/drafts/{draft}/release"))
+    pages |= {"release": publisher.get(f"/releases/{draft}").text}
+    for where, page in pages.items():
+        assert "<img src=x" not in page, where
+    assert all("&lt;img src=x" in pages[where] for where in ("table", "purpose", "review", "release"))
+    report = (project.release(draft) / "report.html").read_text()
+    assert "<img src=x" not in report
+    assert "&lt;img src=x" in report
+
+
+def test_a_policy_file_does_not_say_where_anything_is_written(publisher, studio, meters, tmp_path):
+    elsewhere = {
+        "to": str(tmp_path / "x"),
+        "private": str(tmp_path / "p"),
+        "ledger": str(tmp_path / "l"),
+        "overwrite": True,
+    }
+    text = json.dumps(
+        {"data": {"path": "meters.csv"}, "release": elsewhere, "method": {"name": "microaggregation", "k": 4}}
+    )
+    opened = publisher.post("/drafts/open", files={"policy": ("p.yaml", text.encode())})
+    draft = studio.drafts.get(opened.headers["location"].split("/")[2])
+    assert str(tmp_path) not in str(draft.policy.release)
+    assert (draft.policy.release.private, draft.policy.release.ledger) == (None, "ledger.jsonl")
+    assert draft.policy.release.overwrite is False
+
+
+def test_a_number_that_is_none_is_said_beside_its_field_and_the_rest_is_kept(publisher, meters):
+    publisher.post(f"/tables/{meters}", {"id": "meter", "time": "at", "value": "kwh", "missing": "interpolate:2h"})
+    fields = {"title": "Kept", "risk": "few", "measure:0": "information-loss", "at_most:0": "a third"}
+    page = publisher.post("/drafts/meters/purpose", fields | {"method": "microaggregation", "microaggregation:k": "4"})
+    assert page.status_code == 400
+    assert 'value="Kept"' in page.text
+    risk = page.text[page.text.index('id="risk"') :]
+    assert "Write a number of per cent, such as 9." in risk[:800]
+    assert "Write limits as numbers, such as 0.3 for 30 %." in page.text
 
 
 class TestTable:
@@ -167,7 +233,7 @@ class TestPurpose:
             ({"method": ""}, "Tick a method to try."),
             ({"knows": ""}, "an adversary who knows nothing is no test"),
             ({"model": "agreement"}, "Model: agreement needs recipient, purpose and expires"),
-            ({"risk": "much"}, "not written as one"),
+            ({"risk": "much"}, "Write a number of per cent, such as 9."),
             ({"keep": "window", "window:from": "late"}, "keep"),
         ],
     )
@@ -205,7 +271,13 @@ class TestReview:
         assert someone.get(f"/drafts/{draft}/table").headers["location"] == "/login"
         assert someone.get("/label").status_code == 403
         no = someone.post("/review", {"decision": "refused", "name": "D. Officer", "digest": digest})
-        assert (no.status_code, "Say why you refuse it" in no.text) == (400, True)
+        assert no.status_code == 400
+        assert 'id="reason-wrong">Say why you refuse it' in no.text
+        assert 'value="D. Officer"' in no.text  # what was typed is kept
+        nobody = someone.post("/review", {"decision": "refused", "name": " ", "digest": digest})
+        assert all(f'id="{name}-wrong"' in nobody.text for name in ("name", "reason"))
+        # The days are few: some figures are for the officer alone, and the page says which.
+        assert "Figures of risk and loss are shown here alone." in page
         someone.post("/review", {"decision": "refused", "name": "D. Officer", "reason": "too few", "digest": digest})
         assert "too few" in publisher.get(f"/drafts/{draft}/review").text
         assert publisher.post(f"/drafts/{draft}/release").status_code == 409
@@ -259,6 +331,21 @@ class TestReview:
         clock.now += 15 * 86_400
         assert other.get("/review").status_code == 403
         assert someone.post("/review", {"decision": "approved", "name": "x", "digest": digest}).status_code == 403
+
+    def test_an_officer_reaches_the_sheet_and_nothing_else(self, studio, publisher):
+        draft = publisher.choose(review="yes")
+        reviewed(publisher, draft)
+        someone, _ = officer(studio, publisher, draft)
+        for route, path, method in every_route():
+            if route in OPEN or route == "/review":
+                continue
+            answer = someone.client.request(
+                method, path.replace("/d/", f"/{draft}/"), headers={"X-CSRF-Token": someone.csrf}
+            )
+            expected = 403 if route.startswith("/label") else 303 if method == "GET" else 401
+            assert (answer.status_code, answer.headers.get("location", "/login")) == (expected, "/login"), path
+        assert studio.drafts.get(draft).chosen is not None
+        assert not studio.drafts.get(draft).is_released
 
     def test_a_label_link_opens_no_review_and_the_other_way_round(self, studio, publisher, task):
         draft = publisher.choose(review="yes", k=4)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shoal.model import Score
 from shoal.process.policy import Limit, parse_policy
 from shoal.process.search.frontier import Frontier, Limits, Point
-from shoal.studio.explore import Bound, Screen
+from shoal.studio.explore_screen import Bound, Screen
 from studio.explored import REFUSED, InventedExploration, draft_of
 
 BASE = "/drafts/days/explore"

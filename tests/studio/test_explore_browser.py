@@ -13,7 +13,7 @@ import uvicorn
 from shoal.process.policy import parse_policy
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
-from shoal.studio.explore import Bound, Screen
+from shoal.studio.explore_screen import Bound, Screen
 from shoal.studio.project import Project
 from shoal.studio.server import configure
 from studio.explored import InventedExploration, draft_of

@@ -7,6 +7,8 @@ import anyio
 import polars as pl
 import pytest
 
+from shoal.read import archives
+from shoal.studio import looks
 from shoal.studio.app import build
 from shoal.studio.context import Settings, Studio
 from shoal.studio.limits import FORM_BYTES
@@ -100,6 +102,22 @@ class TestUploads:
             assert answer.headers["location"] == f"/tables/{name}"
             assert "2 meters" in publisher.get(f"/tables/{name}").text
             assert project.panel(name).n_series == 2
+
+    def test_what_unpacks_to_much_is_looked_at_by_a_job_and_a_bomb_is_refused(self, publisher, project, monkeypatch):
+        monkeypatch.setattr(looks, "QUICK", 1 << 20)
+        monkeypatch.setattr(archives, "FREE_UNPACKED", 1 << 20)
+        archive, table = io.BytesIO(), io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("readings.csv", bytes(4 << 20))
+        pl.DataFrame({"id": "a", "time": range(200_000), "value": 1.0}).write_parquet(table)
+        assert max(len(archive.getvalue()), len(table.getvalue())) < 1 << 20
+        for name, content in (("bomb.zip", archive), ("many.parquet", table)):
+            upload(publisher, content.getvalue(), file_name=name)
+            answer = publisher.get(f"/tables/{name}")
+            assert answer.status_code == 303
+            assert answer.headers["location"].startswith("/jobs/")
+            if name == "bomb.zip":
+                assert "unpacks to far more than tables do" in publisher.done(answer).text
 
     def test_a_table_is_never_replaced(self, publisher, project):
         before = (project.folder / "data" / "days.csv").read_bytes()

@@ -50,6 +50,7 @@ class Completion(SeriesAttack[Risk]):
 
     name: ClassVar[str] = "completion"
     meaning: ClassVar[str] = "share of unknown readings read off the published series most like the known ones"
+    called: ClassVar[str] = "every other reading"
     against: ClassVar[str] = "membership"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the readings of subjects outside are read off as well"

@@ -62,6 +62,7 @@ class Copies(SeriesAttack[CopiesRisk]):
 
     name: ClassVar[str] = "copies"
     meaning: ClassVar[str] = "share of the originals that a published series repeats"
+    called: ClassVar[str] = "whole series"
     against: ClassVar[str] = "membership"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
     control: ClassVar[str] = "of the subjects outside have a copy as well"

@@ -71,6 +71,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
 
     name: ClassVar[str] = "denoising"
     meaning: ClassVar[str] = "chance to find a target's published series by a few readings once noise is filtered out"
+    called: ClassVar[str] = "a few readings, and how to filter noise"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success"}
     control: ClassVar[str] = OTHERS_FIT

@@ -112,6 +112,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
 
     name: ClassVar[str] = "known-points"
     meaning: ClassVar[str] = "chance to find a target's published series by a few of its readings"
+    called: ClassVar[str] = "a few readings of a subject"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"singling out": "success", "inference": "inferred"}
     control: ClassVar[str] = OTHERS_FIT

@@ -61,6 +61,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
 
     name: ClassVar[str] = "known-totals"
     meaning: ClassVar[str] = "chance to find a target's published series by its totals per day or another step"
+    called: ClassVar[str] = "totals of a subject, as on a bill"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT

@@ -88,6 +88,7 @@ class Linkage(Attack[LinkageRisk]):
     meaning: ClassVar[str] = (
         "chance to learn a target's sensitive value by linking what is known to envelopes and words"
     )
+    called: ClassVar[str] = "readings to link with ranges and shapes"
     against: ClassVar[str] = "envelopes"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     draws_targets: ClassVar[bool] = False

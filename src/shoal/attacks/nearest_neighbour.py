@@ -66,6 +66,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
 
     name: ClassVar[str] = "nearest-neighbour"
     meaning: ClassVar[str] = "chance to find a target's published series by how it behaved at another time"
+    called: ClassVar[str] = "how a subject behaved at another time"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT

@@ -75,6 +75,7 @@ class Relink(SeriesAttack[LinkRisk]):
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT
+    called: ClassVar[str] = "series of another period, and what habits look like"
     short: ClassVar[tuple[str, str]] = ("another-period", "linker")
 
     linker: Linker | str | Path | None = None

@@ -68,6 +68,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
 
     name: ClassVar[str] = "reordering"
     meaning: ClassVar[str] = "chance to find another slice of the same subject"
+    called: ClassVar[str] = "which slices belong to one subject"
     against: ClassVar[str] = "slices"
     answers: ClassVar[Mapping[str, str]] = {"linkability": "success"}
     control: ClassVar[str] = OTHERS_FIT

@@ -12,7 +12,7 @@ from shoal.model import Interval
 from shoal.model.sentence import Sentence
 
 OWN, OF_SUBJECT = "a target's own published series", "a published series of a target's subject"
-OTHERS_FIT = "of the targets have a series of somebody else that fits them just as well"
+OTHERS_FIT = "of the targets have someone else's series that fits them just as well"
 OF_PROFILES = "a target among as many curves as the profiles count"
 
 

@@ -102,6 +102,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
 
     name: ClassVar[str] = "subset-sum"
     meaning: ClassVar[str] = "chance to tell the members of a published mean by their totals"
+    called: ClassVar[str] = "totals of all who may be in a group"
     against: ClassVar[str] = "values"
     usual: ClassVar[Mapping[str, Any]] = {"n_means": 4, "time_limit": 0.5}
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}

@@ -72,6 +72,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
 
     name: ClassVar[str] = "unmixing"
     meaning: ClassVar[str] = "share of a target's readings found piece by piece, by totals"
+    called: ClassVar[str] = "totals, used piece by piece"
     against: ClassVar[str] = "values"
     answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
     control: ClassVar[str] = "of the steps are fitted as well by another piece"

@@ -223,6 +223,15 @@ class Microaggregation(Method):
         found = (features.shown if isinstance(features, Learned) else None, *given)
         return tuple(shown for shown in found if isinstance(shown, ShownGroups))
 
+    @staticmethod
+    def account(parameters: Mapping[str, Any]) -> str:
+        """Of means and medians of values."""
+        k, aggregate = parameters.get("k"), parameters.get("aggregate")
+        if type(k) is not int or aggregate not in ("mean", "median") or parameters.get("form") != "values":
+            return ""
+        group = f"of its group of at least {k:,} subjects with similar ones"
+        return f"Every series was replaced by the {aggregate} {group}."
+
     @property
     def aims_at(self) -> KAnonymity:
         """The guarantee a candidate of this method is checked against."""

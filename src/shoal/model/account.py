@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.model.words import percent
+
 _DUPLICATES = {"first": "the first counts", "last": "the last counts", "mean": "their mean counts"}
 _SOURCES = {"name": "by the name of the column", "setting": "as the publisher says"}
 _MOST = 10**15  # a certificate is read from anywhere; a longer number is no count
 
 
-def account_of(reading: Mapping[str, Any], part: str | None = None) -> list[str]:
+def account_of(reading: Mapping[str, Any], part: str | None = None, n_readings: int | None = None) -> list[str]:
     """Sentences about a certificate's `input.reading`, each only where it is true; none where nothing was changed.
 
     `part` is "dropped" for what was left out, "changed" for what was filled, merged and gathered, or None for all.
+    `n_readings` is how many there are with those filled in, where that is known.
 
     Examples
     --------
@@ -34,7 +37,9 @@ def account_of(reading: Mapping[str, Any], part: str | None = None) -> list[str]
     what = "Weeks" if reading.get("split") == "week" else "Days"
     said += [("dropped", f"{what} {why}: {n[name]:,}.") for name, why in _SPLIT if name in n]
     if "interpolated" in n:
-        said.append(("changed", f"Readings interpolated inside short gaps: {n['interpolated']:,}."))
+        rounded = float(f"{n['interpolated'] / n_readings:.2g}") if n_readings else 0.0
+        share = f" ({percent(rounded)} of all)" if n_readings else ""
+        said.append(("changed", f"Readings interpolated inside short gaps: {n['interpolated']:,}{share}."))
     dropped = [f"{what.capitalize()} dropped because of gaps: {n[name]:,}." for name, what in _DROPPED if name in n]
     said += [("dropped", sentence) for sentence in dropped]
     return [sentence for kind, sentence in said if part in (None, kind)]

@@ -51,6 +51,8 @@ class Attack(Described, Generic[R_co]):
     answers: ClassVar[Mapping[str, str]]
     """Which of the three questions of the European authorities it answers (see `QUESTIONS`), each with the figure of
     its risk that does: `{"singling out": "success"}`."""
+    called: ClassVar[str] = ""
+    """What the adversary has, in a few words; its name does where there are none."""
     control: ClassVar[str] = ""
     """What the control of its risk says, to follow the figure: "of the subjects outside are taken to be in"."""
     draws_targets: ClassVar[bool] = True

@@ -1,7 +1,8 @@
 """Panels as frames: in the shape in which they were read, or else a row per series and instant.
 
-Types come back as they were where they can hold the result: means of whole numbers are floating, text that named an
-instant becomes a timestamp. Whole numbers that named series are numbered anew where names are fresh, and stay whole.
+Types come back as they were where they can hold the result: readings that came as whole numbers are floating unless all
+of them are whole, text that named an instant becomes a timestamp. Whole numbers that named series are numbered anew
+where names are fresh, and stay whole.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def to_polars(panel: Panel) -> pl.DataFrame:
             return _polars_times(pl, column.entries, panel.timezone, wanted)
         series = pl.Series(values=column.entries, nan_to_null=True, strict=False)
         if column.part == "value":
-            return series.cast(wanted) if wanted is not None and wanted.is_float() else series
+            whole = wanted is not None and wanted.is_integer() and _fit(column.entries, np.dtype(str(wanted).lower()))
+            return series.cast(wanted) if whole or (wanted is not None and wanted.is_float()) else series
         return _polars_names(pl, series, wanted) if column.part == "id" else series
 
     return pl.DataFrame([typed(column).alias(str(column.name)) for column in _columns(panel, shape)])
@@ -129,8 +131,11 @@ def to_arrow(panel: Panel) -> Any:
         if column.part == "time":
             return _arrow_times(pa, column.entries, panel.timezone, wanted)
         if column.part == "value":
-            floating = wanted is not None and pa.types.is_floating(wanted)
-            return pa.array(column.entries, pa.float64(), from_pandas=True).cast(wanted if floating else pa.float64())
+            readings = pa.array(column.entries, pa.float64(), from_pandas=True)
+            if wanted is None or not (pa.types.is_floating(wanted) or pa.types.is_integer(wanted)):
+                return readings
+            fit = pa.types.is_floating(wanted) or _fit(column.entries, wanted.to_pandas_dtype())
+            return readings.cast(wanted) if fit else readings
         array = pa.array(column.entries, from_pandas=True)
         if column.part != "id" or wanted is None:
             return array
@@ -147,9 +152,9 @@ def to_arrow(panel: Panel) -> Any:
 
 
 def to_numpy(panel: Panel) -> NDArray[Any]:
-    """The readings (series, instants) or (series, instants, channels); of the floating type that came as an array."""
+    """The readings (series, instants[, channels]); in the type of the array that came, where that holds them."""
     kind = shape_of(panel).type_of("value", "numpy")
-    return panel.values.astype(kind if kind is not None and kind.kind == "f" else np.float64)
+    return panel.values.astype(kind if kind is not None and _fit(panel.values, kind) else np.float64)
 
 
 def to_xarray(panel: Panel) -> Any:
@@ -171,7 +176,7 @@ def to_xarray(panel: Panel) -> Any:
         coords[names["channel"]] = list(panel.channels)
     values = panel.values
     wanted = shape.type_of("value", "xarray")
-    if wanted is not None and wanted.kind == "f":
+    if wanted is not None and _fit(values, wanted):
         values = values.astype(wanted)
     usual = ("id", "time", "channel")
     array = np.transpose(values, [usual.index(part) for part in dims])
@@ -239,6 +244,16 @@ def _labels(panel: Panel, shape: FrameShape) -> list[Any]:
     return [str(time) for time in panel.times]
 
 
+def _fit(values: NDArray[np.float64], kind: Any) -> bool:
+    """Whether a type holds these readings: a floating one always, one of whole numbers where all of them are such."""
+    kind = np.dtype(kind)
+    if kind.kind not in "iu":
+        return bool(kind.kind == "f")
+    bounds = np.iinfo(kind)
+    low, high = max(bounds.min, -(2**53)), min(bounds.max, 2**53)
+    return bool(((values >= low) & (values <= high) & (values == np.rint(values))).all())
+
+
 def _or(name: Any, usual: str) -> Any:
     return usual if name is None else name
 
@@ -294,17 +309,16 @@ def _is_clock(kind: Any) -> bool:
 
 
 def _pandas_values(values: Any, shape: FrameShape, channel: int = 0) -> Any:
-    """Floating types, those with NA and those of Arrow among them, come back as they were."""
+    """Types of numbers, those with NA and those of Arrow among them, come back as they were where they hold them."""
     kind = shape.type_of("value", "pandas", channel)
     if kind is None or getattr(kind, "kind", "") not in "fiu" or str(kind) == "float64":
         return values
-    return values.astype(_floating(kind))
+    own = f"{kind.kind}{kind.itemsize}"
+    return values.astype(kind if _fit(values.to_numpy(), own) else _floating(kind))
 
 
 def _floating(kind: Any) -> Any:
-    """The type itself where it is floating; else the floating one of the same family."""
-    if kind.kind == "f":
-        return kind
+    """The floating type of the same family as one of whole numbers."""
     text = str(kind)
     return "double[pyarrow]" if text.endswith("[pyarrow]") else "Float64" if text[:1] in "IU" else "float64"
 

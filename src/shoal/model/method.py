@@ -43,6 +43,12 @@ class Method(Described):
     same_in_all_shards: ClassVar[frozenset[str]] = frozenset()
     """Figures of the recipe that follow from the instants and not from the series: they are not added up."""
 
+    @staticmethod
+    def account(parameters: Mapping[str, Any]) -> str:
+        """What was done to the series, as a sentence for people who do not know the method; empty where its summary
+        must do. From the parameters of a recipe, which may be anybody's."""
+        return ""
+
     @property
     def aims_at(self) -> Guarantee | None:
         """The guarantee a candidate of this method is checked against; None where that follows from the data."""

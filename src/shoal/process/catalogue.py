@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,11 @@ def find_in(kind: str, room: Any, name: str) -> Any:
     """The class of a room by its name."""
     known = {found.name: found for found in named_in(room)}
     if name not in known:
-        raise ParameterError(f"Unknown {kind} {name!r}. Known: {', '.join(sorted(known))}. See: shoal methods")
+        # An attack may also be known by what its adversary has, as a policy says it.
+        words = {found.short[0]: found.name for found in known.values() if getattr(found, "short", None)}
+        near = difflib.get_close_matches(name.lower().replace("_", "-"), [*known, *words], n=1)
+        hint = f"Did you mean {words.get(near[0], near[0])!r}? " if near else ""
+        raise ParameterError(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(sorted(known))}. See: shoal methods")
     return known[name]
 
 

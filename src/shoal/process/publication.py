@@ -14,6 +14,7 @@ from shoal.ledger.file import recording
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Score
 from shoal.model.reduction import Answer, Reduction
 from shoal.process.catalogue import find_method, summary_of
+from shoal.process.categories import loss_by_category
 from shoal.release import ReleaseOptions, release_candidate, verify
 from shoal.release.certificate import read_certificate
 from shoal.release.gate import Figures
@@ -144,6 +145,8 @@ def _figures(
         found = [answer() for answer in answers[1:]]
     else:
         figures = shown_figures(candidate)[0]
+        if (categories := loss_by_category(candidate)) is not None:
+            figures |= {"categories": categories}
         found = [candidate.measure(measure) for measure in wanted.values()]
     meanings = [candidate.meaning_of(measure) for measure in wanted.values()]
     return Figures(dict(zip(wanted, zip(found, meanings, strict=True), strict=True)), {}, figures)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -63,6 +65,25 @@ def choose(
     raise error or InputError(
         "No columns of the table can be recognised as times and readings. Name id=, time= and value=."
     )
+
+
+def named_columns(table: Table, found: Recognised, request: Request) -> Request | None:
+    """The columns that were recognised in a long frame, by name, where their types leave nothing to understand.
+
+    Read by name, its instants keep their zone, and the frame goes back in its own shape.
+    """
+    guess, time = found.guess, found.guess.time
+    if table.kind != "frame" or guess.shape is not Shape.LONG or guess.channel or not guess.values:
+        return None
+    beside_stamp = any(one is not None for one in (time.clock, time.slot, time.day_code, time.end, time.offset))
+    if guess.id is None or time.stamp is None or beside_stamp or time.parts or time.interval == "end":
+        return None
+    names = [table.names[position] for position in (guess.id, time.stamp, *guess.values)]
+    if any(not name or table.names.count(name) > 1 for name in names):
+        return None
+    stamps, *values = next(iter(table.batches([time.stamp, *guess.values])))
+    typed = pa.types.is_timestamp(stamps.type) and not any(is_text(array) for array in values)
+    return replace(request, id=names[0], time=names[1], value=tuple(names[2:])) if typed else None
 
 
 def _has_layout(found: Recognised, layout: Layout) -> bool:

@@ -14,7 +14,7 @@ from shoal.model import Origin, Panel, PanelReader, PanelShards, Roles
 from shoal.model.frame_shape import FrameShape
 from shoal.read.align import parse_rules
 from shoal.read.calendar import parse_split, split_draft
-from shoal.read.choice import choose
+from shoal.read.choice import choose, named_columns
 from shoal.read.columns import Layout, Request, parse_layout, parse_request
 from shoal.read.containers import open_any, stem_of
 from shoal.read.draft import Draft, gathered
@@ -216,6 +216,11 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         if request.value is None and table.values:
             request = replace(request, value=table.values)
         way = choose(table, request, shape, writing, timezone, stem_of(source))
+        understood: tuple[str, ...] = ()
+        if isinstance(way, Recognised) and (named := named_columns(table, way, request)) is not None:
+            by_name = choose(table, named, shape, writing, timezone, "")
+            if not isinstance(by_name, Recognised):
+                understood, way = way.told(), by_name
         if isinstance(way, Recognised):
             plan, draft = read_recognised(way, request, rules)
             found = unknown_shape(source)
@@ -226,6 +231,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             read = read_long if plan.layout is Layout.LONG else read_wide
             draft = read(table, plan, rules, timezone)
             found = find_shape(source, table, plan, timezone)
+            draft.told = (*understood, *draft.told)
     # What Arrow held for the tables is free again, and would otherwise count beside the panel.
     pa.default_memory_pool().release_unused()
     if draft.troubles:

@@ -35,7 +35,6 @@ from shoal.model import (
     Suppression,
     Verdict,
 )
-from shoal.model.joined import draw_from
 from shoal.model.keyed_names import JOINABLE_COPIES
 from shoal.model.reduction import Answer, Reduction, Reductions, Together
 from shoal.release import certificate as cert
@@ -48,7 +47,7 @@ from shoal.release.forms import form_of
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, odd_dates
 from shoal.release.opened import ShardedRelease
-from shoal.release.openness import EVENTS, affordable, open_bits, tell_what_may_be_told
+from shoal.release.openness import EVENTS, affordable, sampled_bits, tell_what_may_be_told
 from shoal.release.options import ReleaseOptions
 from shoal.release.private import (
     data_digest,
@@ -78,9 +77,6 @@ from shoal.release.written_parts import WritePart, WrittenPart, deal, merge_coun
 
 Proposed = Candidate | EventsCandidate | CandidateShards
 R = TypeVar("R")
-
-OPEN_SAMPLE = 2_000
-"""Series of which it is counted how much stays open: what is open in some groups is open in all."""
 
 
 def release_candidate(
@@ -274,11 +270,7 @@ def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate 
     if isinstance(candidate, EventsCandidate):
         why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
     verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
-    bits = 0.0
-    if number == 0 and isinstance(candidate, Candidate) and why is None:
-        drawn = draw_from(candidate, OPEN_SAMPLE / max(1, candidate.private.original.n_series), seed=2)
-        # Which may err: fewer series leave less open.
-        bits = open_bits(candidate if drawn is None or candidate.private.original.n_series <= OPEN_SAMPLE else drawn)
+    bits = sampled_bits(candidate) if number == 0 and isinstance(candidate, Candidate) and why is None else 0.0
     return _Looked(why, verdicts, suppression_of(candidate), bits)
 
 

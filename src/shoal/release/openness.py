@@ -18,12 +18,19 @@ from numpy.typing import NDArray
 
 from shoal.guarantees import NoGuarantee
 from shoal.model import Candidate, Envelopes, Guarantee
+from shoal.model.joined import draw_from
 
 ENOUGH_BITS = 128
 """So many, and nobody tries all possibilities."""
 
 BITS_OF_A_FIGURE = 14
 """Three digits and the place of the point: 900 numbers in each of 18 decades are fewer than 2^14."""
+
+OPEN_SAMPLE = 2_000
+"""Series of which it is counted how much stays open: what is open in some groups is open in all."""
+
+FIRST_SCORES = 4
+"""So many scores are told before those of categories."""
 
 MOST_BITS_OF_A_PAIR = 10
 """Finer readings than a thousandth of a difference do not show in three digits."""
@@ -46,8 +53,8 @@ EVENTS = (
 """What the certificate of events says instead of figures."""
 
 FEWER = (
-    "Some figures of utility are left out: the release is so small that somebody who had them all could find original "
-    "readings by trying which of them give these figures. The publisher has them."
+    "Some figures of utility are left out: of so small a release, all of them together would let someone find original "
+    "readings by trying. The publisher has them."
 )
 """What a certificate says beside some of the figures."""
 
@@ -67,24 +74,29 @@ def tell_what_may_be_told(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Of scores, risks and aggregates those that may be told, `most` figures in all; the rest gives way to a sentence.
 
-    First goes what was tried on the way, then scores from the last to the first, and then everything.
+    First goes what was tried on the way, then scores from the last to the fifth, categories, the other scores, and then
+    everything.
     """
     shown = dict(figures)
-    process = dict(shown.pop("process", {}))
+    process, categories = dict(shown.pop("process", {})), shown.pop("categories", None)
     without = {name: part for name, part in process.items() if name not in ("points", "curves", "sentence")}
-    n_risks = count_figures(risks)
+    by_category = {"categories": categories} if categories else {}
+    n_risks, n_categories = count_figures(risks), count_figures(categories)
     for one in (process, without):
         n_tried = count_figures([one.get("points"), one.get("curves")])
-        if len(scores) + n_risks + n_tried <= most:
-            return dict(scores), dict(risks), shown | ({"process": one} if one else {})
+        if len(scores) + n_risks + n_categories + n_tried <= most:
+            return dict(scores), dict(risks), shown | by_category | ({"process": one} if one else {})
     room = int(most) - n_risks
     if room < 1:
         # What a person did in the search says nothing about readings.
         persons = {name: process[name] for name in ("stopped", "explored") if name in process}
         told = {"process": persons} if persons else {}
         return {}, {}, without_originals(shown, LEFT_OUT) | {"left_out": LEFT_OUT} | told
-    some = dict(list(scores.items())[:room])
-    return some, dict(risks), shown | ({"process": without} if without else {}) | {"left_out": FEWER}
+    if room - n_categories < min(len(scores), FIRST_SCORES):
+        by_category, n_categories = {}, 0
+    some = dict(list(scores.items())[: room - n_categories])
+    further = by_category | ({"process": without} if without else {})
+    return some, dict(risks), shown | further | {"left_out": FEWER}
 
 
 def count_figures(part: Any) -> int:
@@ -94,6 +106,13 @@ def count_figures(part: Any) -> int:
     if isinstance(part, list | tuple):
         return sum(count_figures(one) for one in part)
     return int(isinstance(part, int | float) and not isinstance(part, bool))
+
+
+def sampled_bits(candidate: Candidate) -> float:
+    """`open_bits`, of a large candidate those of some whole groups. It may err: fewer series leave less open."""
+    n_series = candidate.private.original.n_series
+    drawn = draw_from(candidate, OPEN_SAMPLE / max(1, n_series), seed=2) if n_series > OPEN_SAMPLE else None
+    return open_bits(candidate if drawn is None else drawn)
 
 
 def open_bits(candidate: Candidate) -> float:

@@ -175,8 +175,8 @@ INFERRED = (
         "readings",
         lambda f: any(is_finite(mapping(r).get("inferred")) for r in mapping(f.certificate.get("risk")).values()),
         lambda f: (
-            "Somebody who knows some readings of a target, as under singling out, reads off this share of its other "
-            "readings, on average. Guessing takes the median of those known."
+            "Someone with the knowledge named under singling out reads off this share of a target's other readings, on "
+            "average. Guessing takes the median of those they know."
         ),
     ),
 )
@@ -206,12 +206,13 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
     cap = None if crowd is None else crowd["share"]
     found = [_measured(entry, facts, cap) for entry in _entries(question, facts)]
     if found:
-        light = max(found, key=lambda one: (one["upper"], one["share"])) | {"others": len(found) - 1}
+        found.sort(key=lambda one: (one["upper"], one["share"]), reverse=True)
+        light = found[0] | {"others": ", ".join(f"{one['name']} {_percent(one['share'])}" for one in found[1:])}
     elif proven is not None:
-        light = proven | {"others": 0}
+        light = proven | {"others": ""}
     else:
         lines = said(NO_FIGURE, facts)
-        none = {"state": "open", "figure": "", "others": 0, "none": "Not told" if _left_out(facts) else "Not measured"}
+        none = {"state": "open", "figure": "", "others": "", "none": "Not told" if _left_out(facts) else "Not measured"}
         return {"name": words.title(question), "sentence": " ".join(lines), **none}
     limit = light["limit"]
     state = "open" if limit is None else "within" if light["upper"] <= limit else "above"
@@ -293,6 +294,7 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
     if cap is not None and entry.attack.against == "values":
         upper = min(upper, max(cap, share))
     return {
+        "name": entry.attack.called or entry.attack.name.replace("-", " "),
         "kind": "measured" if own else "inferred",
         "share": share,
         "upper": upper,
@@ -300,8 +302,19 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
         "limit": limit,
         "guess": _share(risk.get("baseline" if own else f"{entry.figure}_baseline")),
         "control": _control(entry) if own else "",
-        "sentence": words.clipped(risk.get("sentence", ""), 320) if own else " ".join(said(INFERRED, facts)),
+        "sentence": _achieved(risk) if own else " ".join(said(INFERRED, facts)),
     }
+
+
+def _achieved(risk: Mapping[str, Any]) -> str:
+    """Who achieves the figure above it; intervals and guessing stand there too, and need no second telling."""
+    who, chance, _ = str(risk.get("sentence", "")).partition(" with a chance of ")
+    n, surest = risk.get("n_targets"), risk.get("prosecutor")
+    if not chance or not is_finite(n):
+        return words.clipped(risk.get("sentence", ""), 320)
+    more = f"; where they look surest, in {_percent(surest)}" if is_finite(surest) and 0 <= surest <= 1 else ""
+    tried = words.plural(int(n), "attempt")
+    return f"{words.clipped(who.replace('Somebody who', 'Someone who', 1), 240)} in this share of {tried}{more}."
 
 
 def _between(interval: Interval | None) -> str:

@@ -19,11 +19,12 @@ from shoal.model.sentence import said
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.report import words
 from shoal.report.conclusions import BY_GUARANTEE, conclusions
+from shoal.report.figure_sentences import AGGREGATES, ALIKE, CLOCK, PROMISE, SUPPRESSION
 from shoal.report.lights import questions_of
 from shoal.report.plots import channel_plots, checked_axis, group_bars
 from shoal.report.purposes import by_purpose
 from shoal.report.search import attack_curves, search_part
-from shoal.report.sentences import AGGREGATES, ALIKE, CLOCK, PROMISE, STEPS, SUPPRESSION, pairs, settings
+from shoal.report.sentences import STEPS, pairs, settings
 from shoal.report.sheet import sheet
 from shoal.report.units import score_text
 

@@ -1,4 +1,4 @@
-"""Attacks and measures by the name that a certificate gives them."""
+"""Methods, attacks and measures by the name that a certificate gives them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,15 @@ def measure_named(name: Any) -> Any | None:
     return _named("utility").get(str(name).partition(":")[0])
 
 
+def method_named(name: Any) -> Any | None:
+    """The class of a method; None where there is none of this name."""
+    return _named("methods").get(str(name))
+
+
 @cache
 def _named(room: str) -> dict[str, Any]:
-    # Late, because both load kernels.
-    from shoal import attacks, utility
+    # Late, because they load kernels.
+    from shoal import attacks, methods, utility
 
-    found = {"attacks": attacks, "utility": utility}[room]
+    found = {"attacks": attacks, "methods": methods, "utility": utility}[room]
     return {cls.name: cls for cls in (getattr(found, name) for name in found.__all__) if hasattr(cls, "name")}

@@ -1,11 +1,11 @@
-"""Every sentence the report says about a release, beside the condition under which it is true.
+"""What the report tells of each step of a release, each sentence beside the condition under which it is true.
 
-Sentences about one guarantee, what it lets a reader conclude, are in `conclusions`.
+What the decision sheet says is in `sheet_sentences`, what stands beside curves and figures in `figure_sentences`, and
+what a guarantee lets a reader conclude in `conclusions`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from shoal.model import account_of
@@ -13,13 +13,12 @@ from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES
 from shoal.model.sentence import Sentence
 from shoal.release.facts import MOST_ROWS, Facts, is_finite, listed, mapping
 from shoal.release.sentences import METRIC
-from shoal.release.suppression import NOTABLE
 from shoal.report import words
 
 Said = Sentence[Facts]
 
 
-def _many(facts: Facts) -> bool:
+def has_pseudonyms(facts: Facts) -> bool:
     """A row per series, under a pseudonym."""
     return facts.form not in ("profiles", "events")
 
@@ -62,7 +61,7 @@ PUBLISHED = (
         lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
         lambda f: (
             f"From {words.moment(f.time['first'])} to {words.moment(f.time['last'])}"
-            + (f", time zone {_zone(f)}." if f.time.get("timezone") else ".")
+            + (f", time zone {zone_of(f)}." if f.time.get("timezone") else ".")
         ),
     ),
     Said(
@@ -86,7 +85,8 @@ PUBLISHED = (
 )
 
 
-def _zone(facts: Facts) -> str:
+def zone_of(facts: Facts) -> str:
+    """The zone of the first and the last instant."""
     # Releases of before gave the first and the last instant in UTC, and without an offset.
     return words.clipped(facts.time["timezone"], 60) if words.has_offset(facts.time["first"]) else "UTC"
 
@@ -104,10 +104,10 @@ COLUMNS = (
         "columns",
         lambda f: bool(f.columns),
         lambda f: (
-            ("No column" if not f.columns.get("withheld") else words.plural(f.columns["withheld"], "column"))
-            + f" of the input {'was' if f.columns.get('withheld') in (None, 0, 1) else 'were'} held back. Published: "
+            "Published columns: "
             + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
-            + "."
+            + f". Of those read, {words.number(f.columns.get('withheld') or 0)} "
+            + f"{'was' if f.columns.get('withheld') == 1 else 'were'} held back."
         ),
     ),
 )
@@ -116,17 +116,17 @@ COLUMNS = (
 IDENTIFIERS = (
     Said(
         "random",
-        lambda f: _many(f) and f.pseudonyms == "random" and not f.is_copy,
+        lambda f: has_pseudonyms(f) and f.pseudonyms == "random" and not f.is_copy,
         lambda f: "They were replaced by fresh random pseudonyms, and the rows were shuffled.",
     ),
     Said(
         "recipient's own",
-        lambda f: _many(f) and f.pseudonyms in ("random", "keyed") and f.is_copy,
+        lambda f: has_pseudonyms(f) and f.pseudonyms in ("random", "keyed") and f.is_copy,
         lambda f: "They were replaced by pseudonyms that no other recipient's copy has.",
     ),
     Said(
         "keyed",
-        lambda f: _many(f) and f.pseudonyms == "keyed" and not f.is_copy,
+        lambda f: has_pseudonyms(f) and f.pseudonyms == "keyed" and not f.is_copy,
         lambda f: (
             "They were replaced by pseudonyms made with a secret key. Whoever has the key and a list of identifiers "
             "can tell whose series is whose."
@@ -134,7 +134,7 @@ IDENTIFIERS = (
     ),
     Said(
         "joined by key",
-        lambda f: _many(f) and f.pseudonyms == "keyed",
+        lambda f: has_pseudonyms(f) and f.pseudonyms == "keyed",
         lambda f: JOINABLE_COPIES if f.is_copy else JOINABLE,
     ),
     Said(
@@ -350,301 +350,6 @@ def _named(facts: Facts, who: str) -> list[str]:
     names = [words.clipped(g.get("name", ""), 80) for g in facts.guarantees if g.get("checked_by") == who]
     return list(dict.fromkeys(names))
 
-
-# What being in a group means.
-ALIKE = (
-    Said("profiles", lambda f: f.form == "profiles", lambda f: "A group is published as one row."),
-    Said(
-        "events",
-        lambda f: f.form == "events",
-        lambda f: "Groups are formed in each snapshot, and counted over all of them.",
-    ),
-    Said(
-        "instants",
-        lambda f: f.form == "values" and f.counts.get("grouped") == "instants",
-        lambda f: "Groups are formed at each instant, and counted over all of them: members are published alike there.",
-    ),
-    Said(
-        "series",
-        lambda f: f.form == "values" and f.counts.get("grouped") != "instants",
-        lambda f: "Series of one group are published alike.",
-    ),
-    Said(
-        "envelopes",
-        lambda f: f.form == "envelopes",
-        lambda f: "Series of one group have the same published ranges; their patterns may differ.",
-    ),
-)
-
-CLOCK = (
-    Said(
-        "zone",
-        lambda f: bool(_axis(f).get("timezone")) and (_axis(f).get("kind") == "clock" or _has_local_times(f)),
-        lambda f: f"Clock times in {words.clipped(_axis(f)['timezone'], 60)}.",
-    ),
-    Said(
-        "put back",
-        lambda f: _has_local_times(f) and len(set(listed(_axis(f).get("at")))) < len(listed(_axis(f).get("at"))),
-        lambda f: "Where the clock was put back, the same times come twice.",
-    ),
-    Said(
-        "universal",
-        lambda f: bool(_axis(f).get("timezone")) and _axis(f).get("kind") == "time" and not _has_local_times(f),
-        lambda f: "Times in UTC.",
-    ),
-)
-
-
-def _has_local_times(facts: Facts) -> bool:
-    return _axis(facts).get("kind") == "time" and words.has_offset(facts.time.get("first"))
-
-
-def _axis(facts: Facts) -> Any:
-    return mapping(facts.figures.get("axis"))
-
-
-# What readers must know of suppressed events before they compare how frequent values are.
-SUPPRESSION = (
-    Said(
-        "notable",
-        lambda f: bool(_values(f)) and _suppression(f)["share"] > NOTABLE,
-        lambda f: "Do not compare how frequent values are: too many events are missing for that.",
-    ),
-    Said(
-        "share",
-        lambda f: bool(_values(f)),
-        lambda f: (
-            f"{words.percent(_suppression(f)['share'])} of the events were suppressed, so the shares of sensitive "
-            "values in this release need not be those of the originals. Counts of the suppressed by value stay with "
-            "the publisher, because they would tell the values of people seen to be missing. What follows from the "
-            "release alone:"
-        ),
-    ),
-    Said(
-        "by value",
-        lambda f: bool(_values(f)),
-        lambda f: " ".join(
-            f"Number {place} by frequency has {words.percent(value['published'])} of the published events, and had "
-            f"between {words.percent(value['least'])} and {words.percent(value['most'])} of the originals."
-            for place, value in enumerate(_values(f), 1)
-        ),
-    ),
-    Said(
-        "order",
-        lambda f: bool(_values(f)) and _suppression(f).get("order_open") is True,
-        lambda f: "Which value was the most frequent among the originals cannot be told from this release.",
-    ),
-)
-
-
-def _suppression(facts: Facts) -> Any:
-    return mapping(facts.figures.get("suppression"))
-
-
-def _values(facts: Facts) -> list[Any]:
-    told = _suppression(facts)
-    found = [mapping(value) for value in listed(told.get("values"))[:10]]
-    shares = ("published", "least", "most")
-    known = [value for value in found if all(is_finite(value.get(name)) for name in shares)]
-    return known if is_finite(told.get("share")) else []
-
-
-AGGREGATES = (
-    Said(
-        "crowd",
-        lambda f: bool(f.shown) and is_finite(f.figures.get("crowd")) and is_finite(f.figures.get("largest_share")),
-        lambda f: (
-            "Aggregates only: every point drawn of the originals is taken over at least "
-            f"{words.number(f.figures['crowd'])} subjects, none of whom makes up more than "
-            f"{words.percent(f.figures['largest_share'])} of it. Other points are left out."
-        ),
-    ),
-    Said("nothing of the originals", lambda f: not f.shown, lambda f: "Nothing of the originals is drawn here."),
-)
-
-# Instead of figures that would let somebody find the originals of a small release.
-LEFT_OUT = (
-    Said(
-        "left out",
-        lambda f: bool(f.figures.get("left_out")),
-        lambda f: words.clipped(f.figures["left_out"], 400),
-    ),
-)
-
-# A guarantee in one sentence.
-PROMISE = (
-    Said(
-        "statement",
-        lambda f: f.name != "none",
-        lambda f: words.clipped(f.guarantee.get("statement", ""), 400),
-    ),
-    Said(
-        "nothing",
-        lambda f: f.name == "none",
-        lambda f: "No guarantee is promised: this release is judged by attacks alone.",
-    ),
-)
-
-# The head of the sheet: how much, when, and since when it is public.
-HEAD = (
-    Said(
-        "subjects",
-        lambda f: is_finite(f.counts.get("subjects")) and f.form != "events" and not f.counted("series_fictive"),
-        lambda f: (
-            f"{words.plural(f.counts['subjects'], 'subject')}, "
-            + (f"{words.number(f.counts.get('series'))} series" if f.has_several_series else "one series each")
-        ),
-    ),
-    Said(
-        "fictive series",
-        lambda f: f.counted("series_fictive") > 0 and "series" in f.counts,
-        lambda f: f"{words.plural(f.counts['series'], 'series')}, some of them fictive",
-    ),
-    Said("events", lambda f: "events" in f.counts, lambda f: words.plural(f.counts["events"], "event")),
-    Said(
-        "period",
-        lambda f: f.time.get("first") is not None and f.time.get("last") is not None,
-        lambda f: (
-            f"{'instants ' * _is_counted(f)}{words.day(f.time['first'])} to {words.day(f.time['last'])}"
-            + (f", time zone {_zone(f)}" if f.time.get("timezone") else "")
-        ),
-    ),
-    Said(
-        "step",
-        lambda f: bool(f.time.get("step")) and f.form != "events" and not str(f.time["step"]).isdecimal(),
-        lambda f: f"a reading {words.every(f.time['step'])}",
-    ),
-    Said("dated", lambda f: bool(f.certificate.get("date")), lambda f: f"published {words.day(f.certificate['date'])}"),
-    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "day of publication not stated"),
-)
-
-# Why nothing is said of what is lost.
-NO_LOSS = (
-    Said(
-        "noise",
-        lambda f: f.promises("differential-privacy"),
-        lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
-    ),
-    Said(
-        "not measured",
-        lambda f: (
-            not f.certificate.get("utility")
-            and not f.figures.get("left_out")
-            and not f.promises("differential-privacy")
-        ),
-        lambda f: "Not measured. The publisher, who has the originals, can tell with `shoal utility`.",
-    ),
-)
-
-
-def _is_counted(facts: Facts) -> bool:
-    """Whether instants are numbers, not times."""
-    return str(facts.time["first"]).lstrip("-").isdecimal()
-
-
-# What was read.
-READ = (
-    Said(
-        "rows",
-        lambda f: is_finite(mapping(f.certificate.get("input")).get("rows")),
-        lambda f: f"Rows read from the input: {words.number(f.certificate['input']['rows'])}.",
-    ),
-)
-
-# What was done to the data, beyond what reading says it did.
-DONE = (
-    Said(
-        "nothing",
-        lambda f: bool(f.reading) and not account_of(f.reading) and not f.promises("differential-privacy"),
-        lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
-    ),
-    Said(
-        "given",
-        lambda f: not f.reading and f.form != "events" and not f.promises("differential-privacy"),
-        lambda f: "The readings were given as they are; what was done to them before is not known here.",
-    ),
-    Said(
-        "not told",
-        lambda f: f.promises("differential-privacy"),
-        lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
-    ),
-    Said(
-        "method",
-        lambda f: bool(f.method.get("summary")),
-        lambda f: f"{words.clipped(f.method['summary'], 200)}{_named_in_summary(f)}",
-    ),
-    *CHANGED,
-)
-
-
-def _named_in_summary(facts: Facts) -> str:
-    """The values of those parameters that the summary names."""
-    given, held = mapping(facts.method.get("parameters")), set(re.findall(r"\w+", str(facts.method["summary"])))
-    named = {name: value for name, value in given.items() if name in held}
-    return f" Here {settings(named)}." if named else ""
-
-
-# Who must be told what before this is passed on.
-TELL = (
-    Said(
-        "tests only",
-        lambda f: f.pseudonyms == "insecure",
-        lambda f: "Nobody may get it: its names come from a fixed seed that can be guessed, as tests use it.",
-    ),
-    Said(
-        "recipient",
-        lambda f: f.is_copy,
-        lambda f: (
-            "The recipient: this copy is theirs alone, until "
-            f"{words.day(mapping(f.certificate['agreement']).get('expires'))}; then it must be deleted."
-        ),
-    ),
-    Said(
-        "joined",
-        lambda f: _many(f) and f.pseudonyms == "keyed" and not f.is_copy,
-        lambda f: "Everyone who gets it: releases made with the same key can be joined, series by series.",
-    ),
-    Said(
-        "filled in",
-        lambda f: f.reading.get("interpolated", 0) not in (0, None),
-        lambda f: "Analysts: some readings were interpolated, and are estimates; nothing marks them.",
-    ),
-    Said(
-        "missing people",
-        lambda f: f.counted("series_suppressed") > 0,
-        lambda f: "Analysts: some subjects are missing, so totals and extremes are not those of everybody.",
-    ),
-    Said(
-        "missing events",
-        lambda f: f.counted("suppressed") > 0 and f.counted("events") > 0,
-        lambda f: "Analysts: suppressed events change how frequent values are.",
-    ),
-    Said(
-        "fictive series",
-        lambda f: f.counted("series_fictive") > 0,
-        lambda f: "Analysts: some series are fictive, and it is not said which.",
-    ),
-    Said(
-        "noise",
-        lambda f: f.promises("differential-privacy"),
-        lambda f: "Analysts: every figure carries noise; small groups may be far off.",
-    ),
-    Said(
-        "groups",
-        lambda f: f.promises("k-anonymity", "sequence-anonymity") and f.form == "values",
-        lambda f: "Analysts: a published series stands for its group; read no peaks or habits of one subject from it.",
-    ),
-    Said(
-        "verify",
-        lambda f: any(f.about(g).anyone for g in f.guarantees),
-        lambda f: "Recipients: `shoal verify FOLDER` tells whether files and guarantee are those of this page.",
-    ),
-    Said(
-        "private folder",
-        lambda f: _many(f) and f.pseudonyms in ("random", "keyed"),
-        lambda f: "Whoever keeps a private folder: it undoes the pseudonyms, and must not travel with the release.",
-    ),
-)
 
 STEPS = {
     "Published": PUBLISHED,

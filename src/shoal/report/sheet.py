@@ -7,26 +7,30 @@ follows from the certificate.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from shoal.model import account_of
 from shoal.model.sentence import said
 from shoal.release.facts import Facts, is_finite, listed, mapping
 from shoal.report import words
 from shoal.report.conclusions import conclusions
+from shoal.report.figure_sentences import LEFT_OUT
 from shoal.report.lights import lights
 from shoal.report.rooms import measure_named
-from shoal.report.sentences import COLUMNS, DONE, HEAD, IDENTIFIERS, LEFT_OUT, NO_LOSS, READ, TELL
+from shoal.report.sentences import COLUMNS, IDENTIFIERS
+from shoal.report.sheet_sentences import DONE, HEAD, NO_LOSS, READ, TELL, reading_account
 from shoal.report.sketch import sketch
+from shoal.report.typical_errors import typical_error
 from shoal.report.units import IN_UNIT_OF_DATA, amount, data_unit, score_text
 
 MOST_GUARANTEES = 3
-MOST_LINES = 7
+MOST_LINES, MOST_DONE = 7, 9
 MOST_WINDOWS = 2
-MUCH = 3_900
-"""Characters that fill a page of paper in the usual size; for more, print is smaller."""
+FULL, DENSE = 3_400, 4_050
+"""Characters that fill a page of paper in the usual size, and in the next smaller one."""
 MOST_MEASURES = 4
+MOST_CATEGORIES = 6
 _WINDOW = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
 USUAL = ("information-loss", "normalized-divergence", "value-loss", "pattern-loss", "window-error")
 """What is told of a release for which nobody said what must be kept."""
@@ -42,7 +46,7 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
     unit = data_unit(facts)
     rows = _before_and_after(facts, channels, unit)
     measures = _measures(facts)
-    found = {
+    found: dict[str, Any] = {
         "title": _line(facts, "title") or _neutral_title(facts),
         "publisher": _line(facts, "publisher"),
         "purpose": _line(facts, "purpose"),
@@ -59,7 +63,7 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
         "sketch": sketch(channels, unit),
         "left_out": " ".join(said(LEFT_OUT, facts)),
         "no_loss": "" if rows or measures else " ".join(said(NO_LOSS, facts)),
-        "done": _first(_done(facts)),
+        "done": _first(_done(facts), MOST_DONE),
         "may": _first(conclusions("may", facts)),
         "may_not": _first(conclusions("may not", facts)),
         "tell": _first(said(TELL, facts)),
@@ -67,7 +71,8 @@ def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
         "certificate": words.clipped(facts.certificate.get("seal") or "", 16),
         "shoal": words.clipped(facts.certificate.get("shoal") or "", 20),
     }
-    return found | {"is_dense": _length(found) > MUCH}
+    length = _length(found) + 2 * len(found["title"])  # in large letters
+    return found | {"density": "dense" if length > DENSE else "full" if length > FULL else ""}
 
 
 def _length(part: Any) -> int:
@@ -83,7 +88,7 @@ def _done(facts: Facts) -> list[str]:
     """What became of rows, readings, columns and names, in this order."""
     names = " ".join(said(IDENTIFIERS, facts))
     named = [f"Identifiers: {names[:1].lower()}{names[1:]}"] if names else []
-    return [*said(READ, facts), *account_of(facts.reading), *said((*DONE, *COLUMNS), facts), *named]
+    return [*said(READ, facts), *reading_account(facts), *said((*DONE, *COLUMNS), facts), *named]
 
 
 def _line(facts: Facts, name: str) -> str:
@@ -106,11 +111,11 @@ def _neutral_title(facts: Facts) -> str:
     return "Anonymized time series"
 
 
-def _first(lines: Sequence[str]) -> list[str]:
+def _first(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
     """As many lines as the page has room for; the details have all."""
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= most:
         return list(lines)
-    return [*lines[: MOST_LINES - 1], f"{len(lines) - MOST_LINES + 1} more below, under Details."]
+    return [*lines[: most - 1], f"{len(lines) - most + 1} more below, under Details."]
 
 
 def _state(facts: Facts, holds: bool, three: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -173,13 +178,36 @@ def _measures(facts: Facts) -> list[dict[str, str]]:
     for name in found[:MOST_MEASURES]:
         score = mapping(utility[name])
         limit = mapping(limits.get(name))
+        typical = typical_error(name, facts)
+        tell = partial(_told, score, 1.0 if typical is None else typical.divisor, facts)
         bounds = [
-            f"{text} {score_text({**score, 'value': limit[key]}, facts)}"
+            f"{text} {tell(limit[key])}"
             for key, text in (("at_most", "limit"), ("at_least", "at least"))
             if is_finite(limit.get(key))
         ]
-        rows.append({"what": _plainly(name, score), "figure": score_text(score, facts), "limit": ", ".join(bounds)})
+        what = _plainly(name, score) if typical is None else typical.what
+        by_category = _by_category(name, facts, tell)
+        rows.append(
+            {"what": what, "figure": tell(score.get("value")), "limit": ", ".join(bounds), "by_category": by_category}
+        )
     return rows
+
+
+def _told(score: Mapping[str, Any], divisor: float, facts: Facts, value: Any) -> str:
+    """A value of a score with its unit."""
+    return score_text({**score, "value": value / divisor if is_finite(value) else value}, facts)
+
+
+def _by_category(name: str, facts: Facts, tell: Callable[[Any], str]) -> str:
+    """The same figure in each category of a published column; empty where it was not measured so."""
+    found = mapping(facts.figures.get("categories"))
+    told = []
+    for row in [mapping(one) for one in listed(found.get("rows"))[:MOST_CATEGORIES]]:
+        value = mapping(mapping(row.get("scores")).get(name)).get("value")
+        if not is_finite(value):
+            return ""
+        told.append(f"{words.clipped(row.get('category', ''), 30)} {tell(value)}")
+    return f"by {words.clipped(found.get('column', ''), 40)}: {', '.join(told)}" if told else ""
 
 
 def _plainly(name: str, score: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "every",
     "file_size",
     "has_offset",
+    "lower_case",
     "marked",
     "measure_name",
     "moment",
@@ -107,6 +108,11 @@ def sentence_case(text: Any) -> str:
     """The text with a capital letter."""
     line = clipped(text)
     return line[:1].upper() + line[1:]
+
+
+def lower_case(text: str) -> str:
+    """The text without a capital letter in the beginning."""
+    return text[:1].lower() + text[1:]
 
 
 def entry(value: Any) -> str:

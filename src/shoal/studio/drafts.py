@@ -21,7 +21,7 @@ from shoal.process.policy import Policy
 from shoal.process.policy.parser import parse_policy
 from shoal.read.options import OPTIONS
 from shoal.studio.names import is_slug
-from shoal.studio.project import Project
+from shoal.studio.project import LEDGER, Project
 from shoal.studio.tokens import Clock
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 TRIED = ("data", "roles", "keep", "adversary", "require", "method", "search", "engine", "seed")
 """Fields of a policy on which its points depend."""
+USUAL = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": LEDGER}}
+"""What a policy says before anybody has said anything."""
 STEPS = ("table", "purpose", "explore", "review", "release")
 
 
@@ -200,7 +202,12 @@ class Drafts:
         settings = {name: policy.settings[name] for name, one in OPTIONS.items() if not one.is_role}
         self.project.set_reading(table, settings)
         fields = policy.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"data"})
-        fields.get("release", {}).pop("to", None)
+        release = fields.get("release", {})
+        # Where anything is written is the project's choice: a file may come from anybody.
+        for name in ("to", "private", "overwrite"):
+            release.pop(name, None)
+        if release.get("ledger"):
+            release["ledger"] = LEDGER
         return self.add(table, fields)
 
     def save(self, name: str, fields: Mapping[str, Any]) -> None:

@@ -6,7 +6,12 @@ No reading and no identifier is in a look, and no curve of fewer than ten meters
 from __future__ import annotations
 
 import json
+import zipfile
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from shoal.process.look import look
 from shoal.studio.project import Project
@@ -43,8 +48,21 @@ def look_at(project: Project, table: str) -> dict[str, Any]:
 
 
 def is_quick(project: Project, table: str) -> bool:
-    """Whether nobody would have to wait for a look."""
-    return project.table(table).stat().st_size <= QUICK
+    """Whether nobody would have to wait for a look: by what a table holds, not by what it is packed into."""
+    path = project.table(table)
+    return max(path.stat().st_size, _unpacked_bytes(path)) <= QUICK
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """What a packed file says it holds; 0 where it is not packed, or says nothing that can be read."""
+    try:
+        if path.suffix == ".parquet":
+            found = pq.read_metadata(path)
+            return int(8 * found.num_rows * found.num_columns)
+        with zipfile.ZipFile(path) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, pa.ArrowException, OSError, ValueError):
+        return 0
 
 
 def _said(reading: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,9 @@ _COLUMNS = ("id", "time", "value", "subject")
 _NAMES = ("id", "subject", "layout")
 _BY_TASK = ("tasks", "identities", "links", "questions", "labels", "results")
 
+LEDGER = "ledger.jsonl"
+"""The file of earlier releases, in the project."""
+
 
 def identity(task: LabelTask) -> str:
     """SHA-256 of what a task shows, promises and asks: the same wherever and whenever it is loaded."""
@@ -270,7 +273,7 @@ class Project:
     @property
     def ledger(self) -> Path:
         """The file of earlier releases of this project."""
-        return self.folder / "ledger.jsonl"
+        return self.folder / LEDGER
 
     def releases(self) -> list[str]:
         """Names of the release folders."""

@@ -15,7 +15,9 @@ from shoal import attacks, utility
 from shoal.features.kept import KeptInterest
 from shoal.process.catalogue import find_method, named_in, summary_of
 from shoal.process.policy import Policy
+from shoal.report.words import sentence_case
 from shoal.studio.form_fields import Given, one
+from shoal.studio.project import LEDGER
 
 INTERESTS: Mapping[str, tuple[str, str]] = {
     "peaks": ("Peaks", "How high the peak of each day is, and when the mean day has its own."),
@@ -108,10 +110,13 @@ def facts_of(policy: Policy) -> dict[str, Any]:
     }
 
 
-def policy_fields(given: Given, before: Mapping[str, Any], policy: Policy, shown: str = "") -> dict[str, Any]:
+def policy_fields(
+    given: Given, before: Mapping[str, Any], policy: Policy, wrong: dict[str, str], shown: str = ""
+) -> dict[str, Any]:
     """The fields of a policy after a form was sent; fields the form does not have stay.
 
-    `shown` are files of groups that analysts were shown, which groups of a release have to lie within.
+    A number that is written as none stays as it was, and `wrong` gets what is to be said beside its field. `shown` are
+    files of groups that analysts were shown, which groups of a release have to lie within.
     """
     fields = dict(before)
     for name in ("title", "publisher", "purpose", "date"):
@@ -122,9 +127,9 @@ def policy_fields(given: Given, before: Mapping[str, Any], policy: Policy, shown
         "scenario": one(given, "scenario", "prosecutor"),
     }
     fields["require"] = dict(before.get("require", {})) | {
-        "risk": {"at_most": _share(one(given, "risk", "9"))},
-        "suppression": {"at_most": _share(one(given, "suppression", "25"))},
-        "utility": _limits(given, policy),
+        "risk": {"at_most": _share(given, "risk", policy.require.risk.at_most, wrong)},
+        "suppression": {"at_most": _share(given, "suppression", policy.require.suppression.at_most, wrong)},
+        "utility": _limits(given, policy, wrong),
     }
     fields["method"] = _method(given, policy, shown)
     fields["release"] = _release(given, dict(before.get("release", {})))
@@ -212,10 +217,11 @@ def _attacks(policy: Policy) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": cls.name,
-                "label": _ATTACKS.get(cls.name, cls.name.replace("-", " ").capitalize()),
+                "label": sentence_case(cls.called or cls.name.replace("-", " ")),
                 "about": cls.meaning,
                 "is_on": key in knows,
-                "word": cls.short[0] if cls.short else "",
+                "key": word,
+                "word": word if word in _HELD else "",
                 "value": str(value)
                 if value is not None and not isinstance(value, Mapping | bool)
                 else _HELD.get(word, ""),
@@ -227,16 +233,6 @@ def _attacks(policy: Policy) -> list[dict[str, Any]]:
     return found
 
 
-_ATTACKS = {
-    "known-points": "A few readings of a subject",
-    "known-totals": "Totals of a subject, as on a bill",
-    "nearest-neighbour": "How a subject behaved at another time",
-    "linkage": "Readings to link with ranges and shapes",
-    "denoising": "A few readings, and how to filter noise",
-    "reordering": "Which slices belong to one subject",
-    "subset-sum": "Totals of all who may be in a group",
-    "unmixing": "Totals, used piece by piece",
-}
 _HELD = {"points": "5", "totals": "day"}
 
 
@@ -245,25 +241,31 @@ def _knows(given: Given, policy: Policy) -> dict[str, Any]:
     before = policy.adversary.knows
     for attack in _attacks(policy):
         name, word = attack["name"], attack["word"]
+        key = attack["key"] if attack["key"] in before else name
         if name not in given.get("knows", []):
             continue
         if attack["kept"]:
-            key = word if word in before else name
             found[key] = before[key]
         elif word:
-            text = one(given, f"held:{name}", _HELD.get(word, ""))
+            text = one(given, f"held:{name}", _HELD[word])
             found[word] = int(text) if text.isdecimal() else text
         else:
-            found[name] = True
+            found[attack["key"]] = before.get(key, True)
     return found
 
 
-def _limits(given: Given, policy: Policy) -> dict[str, Any]:
+def _limits(given: Given, policy: Policy, wrong: dict[str, str]) -> dict[str, Any]:
     """A limit for each measure that was picked; what else the policy tells a measure stays."""
     found: dict[str, Any] = {}
     for row in range(20):
         measure = one(given, f"measure:{row}")
-        bounds = {name: float(text) for name in ("at_most", "at_least") if (text := one(given, f"{name}:{row}"))}
+        bounds = {}
+        for name in ("at_most", "at_least"):
+            if text := one(given, f"{name}:{row}"):
+                try:
+                    bounds[name] = float(text.replace(",", "."))
+                except ValueError:
+                    wrong["utility"] = "Write limits as numbers, such as 0.3 for 30 %."
         if measure and bounds:
             before = policy.require.utility.get(measure)
             found[measure] = (before.parameters if before is not None else {}) | bounds
@@ -309,14 +311,19 @@ def _release(given: Given, before: dict[str, Any]) -> dict[str, Any]:
         "format": one(given, "format", "parquet"),
         "shape": one(given, "shape", "long"),
         "review": "required" if "review" in given else "none",
-        "ledger": "ledger.jsonl" if "ledger" in given else None,
+        "ledger": LEDGER if "ledger" in given else None,
         "accept": one(given, "accept").replace(",", " ").split(),
     }
     return {name: value for name, value in (before | chosen | texts).items() if value not in (None, [])}
 
 
-def _share(text: str) -> float:
-    return round(float(text.replace(",", ".").removesuffix("%")) / 100, 10)
+def _share(given: Given, name: str, usual: float, wrong: dict[str, str]) -> float:
+    text = one(given, name)
+    try:
+        return round(float(text.replace(",", ".").removesuffix("%")) / 100, 10) if text else usual
+    except ValueError:
+        wrong[name] = "Write a number of per cent, such as 9."
+        return usual
 
 
 def _figure(value: float | None) -> str:

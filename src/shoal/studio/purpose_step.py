@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, get_args
@@ -17,7 +18,7 @@ from shoal.process.policy import Policy, policy_text
 from shoal.process.search.task import task_of
 from shoal.release.shapes import AsShape
 from shoal.studio.context import InStudio, OfDraft, Publisher, Studio
-from shoal.studio.drafts import Draft
+from shoal.studio.drafts import USUAL, Draft
 from shoal.studio.form_fields import Given, read_form
 from shoal.studio.purpose_form import facts_of, policy_fields
 from shoal.studio.sessions import Session
@@ -89,7 +90,7 @@ def _save(given: Given, studio: Studio, session: Session, draft: Draft) -> Respo
     policy = before
     try:
         shown = ",".join(str(path.resolve()) for path in studio.project.shown_files(draft.table))
-        fields = policy_fields(given, studio.drafts.fields(draft.name), before, shown)
+        fields = policy_fields(given, studio.drafts.fields(draft.name), before, errors, shown)
         if not fields.get("method"):
             errors["method"] = "Tick a method to try."
         else:
@@ -97,11 +98,9 @@ def _save(given: Given, studio: Studio, session: Session, draft: Draft) -> Respo
             task_of(policy)
     except ValidationError as error:
         mistakes = error.errors(include_url=False)
-        errors = {_field(one["loc"]): _sentence(one["msg"]) for one in reversed(mistakes)}
+        errors |= {_field(one["loc"]): _sentence(one["msg"]) for one in reversed(mistakes)}
     except ShoalError as error:
-        errors = {_named_field(str(error)): str(error)}
-    except ValueError:
-        errors = {"": "A limit, a weight or a number is not written as one."}
+        errors |= {_named_field(str(error)): str(error)}
     if errors:
         return _purpose_page(studio, session, draft, policy, errors)
     studio.drafts.save(draft.name, fields)
@@ -114,12 +113,11 @@ def _save(given: Given, studio: Studio, session: Session, draft: Draft) -> Respo
 
 
 def _proposed(studio: Studio, draft: Draft) -> Policy:
-    """The draft's policy; before anything was said, with a limit on what may be lost, and the ledger."""
+    """The draft's policy; before anything was said, with today's date, a limit on what may be lost, and the ledger."""
     if draft.policy.model_fields_set - {"data", "roles"}:
         return draft.policy
-    usual = {
-        "require": {"utility": {"information-loss": {"at_most": 0.3}}},
-        "release": {"ledger": "ledger.jsonl"},
+    usual = USUAL | {
+        "date": dt.datetime.fromtimestamp(studio.clock(), dt.UTC).date().isoformat(),
         "roles": draft.policy.roles,
     }
     return Policy.model_validate({**usual, "data": draft.policy.data.model_dump(by_alias=True)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, HTTPException, Path, Request
@@ -31,6 +32,9 @@ from shoal.studio.tokens import REVIEW
 
 router = APIRouter()
 
+SOME, ALL = "Some figures", "Figures of risk and loss"
+"""What an officer is shown beyond what a small release tells."""
+
 
 class NewReview(BaseModel):
     """For whom a link is, and for how long."""
@@ -43,7 +47,7 @@ class Verdict(BaseModel):
     """What an officer says of the sheet they saw."""
 
     decision: Literal["approved", "refused"]
-    name: str = Field(min_length=1, max_length=100)
+    name: str = Field("", max_length=100)
     reason: str = Field("", max_length=500)
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
 
@@ -93,14 +97,22 @@ def revoke_link(
 @router.get("/review")
 def show_sheet(studio: InStudio, session: Officer) -> Response:
     """What the officer sees: the sheet, what was decided, and the form."""
+    return _officers_page(studio, session)
+
+
+def _officers_page(
+    studio: Studio, session: Session, name: str = "", reason: str = "", errors: Mapping[str, str] | None = None
+) -> Response:
     draft = _of(studio, session)
     found = standing(studio.project.store, draft)
     return page(
         "officer.html.j2",
+        400 if errors else 200,
+        typed={"name": name, "reason": reason, "errors": {"name": "", "reason": ""} | dict(errors or {})},
         title=draft.title,
         sheet=_sheet(draft) if found.is_shown else None,
         found=found,
-        left_out=bool((draft.sheet or {}).get("left_out")),
+        left_out=_left_out(draft),
         is_released=draft.is_released,
         until=session.link.expires if session.link else None,
         csrf=session.csrf,
@@ -116,12 +128,13 @@ def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Fo
         raise HTTPException(409, "The publisher has changed the draft since you saw it. Reload the page.")
     if draft.is_released:
         raise HTTPException(409, "The release has been made. Nothing can be decided about it here any more.")
-    if form.decision == "refused" and not form.reason.strip():
-        raise ParameterError("Say why you refuse it, so that the publisher can change it.")
     assert session.link is not None
     name, reason = " ".join(form.name.split()), " ".join(form.reason.split())
-    if not name:
-        raise ParameterError("Give your name: it stands in the certificate.")
+    errors = {} if name else {"name": "Give your name: it stands in the certificate."}
+    if form.decision == "refused" and not reason:
+        errors["reason"] = "Say why you refuse it, so that the publisher can change it."
+    if errors:
+        return _officers_page(studio, session, name, reason, errors)
     said = Decision(form.decision, name, reason, studio.clock())
     decide(studio.project.store, draft.name, session.link.link, form.digest, said)
     return RedirectResponse("/review", 303)
@@ -155,7 +168,8 @@ def make_sheet(studio: Studio, arguments: dict[str, Any], progress: Progress) ->
     key = sheet_key(draft)
     assert key is not None
     digest = decision_digest(studio, draft)
-    studio.drafts.set_sheet(draft.name, key | {"digest": digest, "left_out": bool(left_out)})
+    told = "" if not left_out else SOME if made.certificate["risk"] else ALL
+    studio.drafts.set_sheet(draft.name, key | {"digest": digest, "left_out": told})
     return f"/drafts/{draft.name}/review"
 
 
@@ -177,7 +191,7 @@ def _facts(studio: Studio, draft: Draft) -> dict[str, Any]:
     return {
         "found": found,
         "sheet": _sheet(draft) if found.is_shown else None,
-        "left_out": bool((draft.sheet or {}).get("left_out")),
+        "left_out": _left_out(draft),
         "needed": draft.policy.release.review == "required",
         "links": studio.links.of_task(f"{REVIEW}{draft.name}"),
         "now": studio.clock(),
@@ -185,6 +199,12 @@ def _facts(studio: Studio, draft: Draft) -> dict[str, Any]:
         "link_for": "",
         "loopback": studio.settings.loopback and studio.settings.public_url is None,
     }
+
+
+def _left_out(draft: Draft) -> str:
+    """What the sheet shows and the release does not, to begin a sentence; empty where that is nothing."""
+    found = (draft.sheet or {}).get("left_out") or ""
+    return found if isinstance(found, str) else SOME  # earlier studios said only that there was something
 
 
 def _sheet(draft: Draft) -> Any:

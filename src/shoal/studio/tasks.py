@@ -22,6 +22,7 @@ from shoal.labels import (
 from shoal.model.sentence import said
 from shoal.studio.charts import draw_lines
 from shoal.studio.context import InStudio, Publisher, Studio
+from shoal.studio.drafts import USUAL
 from shoal.studio.hidden import hidden_panels, protecting, refuse_closed, refuse_hidden, refuse_renamed
 from shoal.studio.jobs import Progress, job_kind
 from shoal.studio.names import SLUG, Slug, TableName
@@ -159,8 +160,7 @@ def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotate
     if table is None or not path.is_file():
         raise ParameterError("The project has no such metric, or not the table it was learned for.")
     method = {"name": "microaggregation", "k": {"search": [4, 8, 12, 16]}, "features": str(path.resolve())}
-    usual = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": "ledger.jsonl"}}
-    draft = studio.drafts.add(table, {"method": method, **usual})
+    draft = studio.drafts.add(table, {"method": method, **USUAL})
     return RedirectResponse(f"/drafts/{draft}/purpose", 303)
 
 

@@ -242,7 +242,7 @@
     if (found.day) parts.push(drawn((found.day.axis === "clock" ? "Mean day" : "Mean over time") + unit, "", LEGEND(), dayOf(found)));
     if (found.duration) {
       const share = found.duration.share, last = share[share.length - 1];
-      parts.push(drawn("Load duration" + unit, "For which share of the time a reading is at least so high.", explore.curves.draw({ about: "Load duration before and as published", at: share, ticks: [0, 0.25, 0.5, 0.75, 1].filter((at) => at <= last + 1e-9).map((at) => [at, amount(at, "share")]), zero: true, lines: [{ name: "before", values: found.duration.before }, { name: "published", values: found.duration.published }] })));
+      parts.push(drawn("Load duration" + unit, "For which share of the time all series together are at least so high.", explore.curves.draw({ about: "Load duration before and as published", at: share, ticks: [0, 0.25, 0.5, 0.75, 1].filter((at) => at <= last + 1e-9).map((at) => [at, amount(at, "share")]), zero: true, lines: [{ name: "before", values: found.duration.before }, { name: "published", values: found.duration.published }] })));
     }
     if (found.peaks) parts.push(drawn("When daily peaks happen", "Share of all daily peaks by hour" + (found.peaks.before.includes(null) ? "; hours with too few subjects are left out." : "."), explore.curves.bars(found.peaks)));
     if (found.groups && found.groups.length) parts.push(drawn("Published curves of " + found.groups.length + " groups", "From low to high. Each is shared by all subjects of its group.", groups(found.groups)));
@@ -378,6 +378,8 @@
       by("bar").value = found.done;
       by("count").textContent = words + " " + text + (found.step && found.state === "running" ? " · " + found.step : "");
       told = text + words;
+      const note = document.querySelector(".steps .here .about");
+      if (note && / so far$|^waiting$/.test(note.textContent)) note.textContent = text + (found.state === "running" ? " so far" : "");
     }
     by("bar").hidden = found.state === "complete";
     by("stop").hidden = found.state !== "running";
