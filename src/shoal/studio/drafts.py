@@ -204,7 +204,7 @@ class Drafts:
         fields = policy.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"data"})
         release = fields.get("release", {})
         # Where anything is written is the project's choice: a file may come from anybody.
-        for name in ("to", "private", "overwrite"):
+        for name in ("to", "private", "overwrite", "sign"):
             release.pop(name, None)
         if release.get("ledger"):
             release["ledger"] = LEDGER
