@@ -12,7 +12,7 @@ PRELOAD = ["scipy.optimize", "shoal.process", "numba.np.arraymath", "numba.cpyth
 
 
 SOAK = os.environ.get("SHOAL_SOAK") == "1"  # as `make soak` sets it
-KILL_EVERY = 1 if SOAK else 3
+KILL_EVERY = 1 if SOAK else 5
 """Of the steps at which a process can be killed, the tests take one in so many."""
 
 PATIENCE = 120
