@@ -7,12 +7,17 @@ import random
 import sys
 from pathlib import Path
 
-# Only imports: a fork of a process whose libraries have started threads would not be sound.
-PRELOAD = ["scipy.optimize", "shoal.process", "numba.np.arraymath", "numba.cpython.unicode"]
+# Only imports, which take a child six times as long as its work. They start no threads but those of allocators, which
+# outlive a fork; what computes or reads would start others, and a fork after it would not be sound.
+PRELOAD = [
+    *("scipy.optimize", "numba.np.arraymath", "numba.cpython.unicode", "pandas"),
+    *("shoal.cli.app", "shoal.methods", "shoal.attacks", "shoal.utility", "shoal.report", "shoal.ledger.file"),
+    *("shoal.process.anonymization", "shoal.process.event_stream", "shoal.process.growth", "shoal.read.panel"),
+]
 
 
 SOAK = os.environ.get("SHOAL_SOAK") == "1"  # as `make soak` sets it
-KILL_EVERY = 1 if SOAK else 3
+KILL_EVERY = 1 if SOAK else 5
 """Of the steps at which a process can be killed, the tests take one in so many."""
 
 PATIENCE = 120

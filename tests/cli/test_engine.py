@@ -209,6 +209,7 @@ assert session.range(3).count() == 3, "a session of somebody else's stays open"
 """
 
 
+@pytest.mark.soak
 def test_a_script_runs_where_spark_submit_said(tmp_path):
     submit = Path(sys.executable).with_name("spark-submit")
     skip_without_java()

@@ -122,7 +122,7 @@ def check_books(summary, files, lines):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", [pytest.param("csv", marks=pytest.mark.soak), "parquet"])
 def test_a_stream_from_a_folder_survives_kills_as_well(tmp_path, kind):
     source = tmp_path / "source"
     source.mkdir()

@@ -26,7 +26,7 @@ from shoal.closed.cells import (
     cells_of_release,
 )
 from shoal.closed.questions import Refused
-from shoal.closed.table import Table
+from shoal.closed.table import ClosedTable
 from shoal.errors import InputError, ParameterError
 from shoal.methods import KP, NLK, NoiseAddition, SamplingWithFictives, ScopeAggregation, TimeSlicing
 from shoal.model import Candidate, Profiles
@@ -99,7 +99,7 @@ class TestRandomQuestions:
         """The same questions against the readings themselves."""
         values = raw_panel().values
         ones = np.ones(len(values), dtype=np.int64)
-        naked = Table(
+        naked = ClosedTable(
             values[:, :, None], ones, ones, np.ones((*values.shape, 1), dtype=int), np.arange(INSTANTS), ("value",)
         )
         rng = np.random.default_rng(2)
@@ -162,7 +162,7 @@ class TestDifferencing:
     def test_the_attack_works_where_there_are_no_cells(self):
         values = raw_panel().values
         ones = np.ones(len(values), dtype=np.int64)
-        naked = Table(
+        naked = ClosedTable(
             values[:, :, None], ones, ones, np.ones((*values.shape, 1), dtype=int), np.arange(INSTANTS), ("value",)
         )
         with_it, without = next(self.pairs(values, 17))

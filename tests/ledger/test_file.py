@@ -19,7 +19,7 @@ from shoal.ledger import file as ledger_room
 from shoal.ledger import groups as ledger_groups
 from shoal.ledger.conflicts import judge_entries
 from shoal.ledger.file import read_ledger, recording, unfinished
-from shoal.ledger.groups import Membership
+from shoal.ledger.groups import GroupMembership
 from shoal.ledger.subjects import hash_text
 
 
@@ -228,7 +228,7 @@ class TestTheFile:
 
     def test_two_spellings_on_record_stay_two_subjects(self):
         groups = np.array([0, 1, 2])
-        members = Membership(np.array([3, 5, 8], dtype=np.uint64), groups, groups + 3, k=1, p=1)
+        members = GroupMembership(np.array([3, 5, 8], dtype=np.uint64), groups, groups + 3, k=1, p=1)
         renamed = members.renamed({3: 9, 5: 8, 8: 8, 7: 1})
         assert renamed.subjects.tolist() == [5, 8, 9]
         assert renamed.groups.tolist() == [1, 2, 0]

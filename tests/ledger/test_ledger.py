@@ -20,7 +20,7 @@ from shoal.guarantees import AggregateRule, NoGuarantee
 from shoal.ledger import intersection
 from shoal.ledger.conflicts import judge_entries, refuse_together
 from shoal.ledger.file import read_ledger, unfinished
-from shoal.ledger.groups import Membership
+from shoal.ledger.groups import GroupMembership
 from shoal.ledger.intersection import Layer, TooManyTrailsError, cells_of, made_small
 from shoal.model import Candidate, Interval, Private, Recipe, Risk
 from shoal.model.names import text_of
@@ -232,7 +232,7 @@ class TestRefusing:
         one = np.zeros(12, dtype=np.int64)
 
         def with_words(words):
-            return Membership(people, one, np.asarray(words), k=6, p=3, positions=np.arange(12))
+            return GroupMembership(people, one, np.asarray(words), k=6, p=3, positions=np.arange(12))
 
         refuse_together([with_words(JANUARY)], with_words(JANUARY))
         refuse_together([with_words(JANUARY)], with_words(FEBRUARY))

@@ -33,6 +33,7 @@ from shoal import (
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.methods.first_panel import working_panel
+from shoal.model import Method
 from strategies import small_panels
 
 rng = np.random.default_rng(9)
@@ -106,13 +107,13 @@ def test_a_guarantee_that_a_later_step_breaks_is_not_claimed():
 
 
 def test_what_a_step_says_of_itself_is_not_believed():
-    class Careless:
+    class Careless(Method):
         name = "careless"
         keeps_equal = True
         each_alone = True
         parameters = {}  # noqa: RUF012
 
-        def anonymize(self, panel, *, progress=None):
+        def _anonymize(self, panel, progress):
             values = panel.values.copy()
             values[3, 2] = np.nextafter(values[3, 2], np.inf)
             return NOISE.anonymize(Panel(values, times=panel.times, subjects=panel.subject_codes))
@@ -203,6 +204,7 @@ def test_an_order_of_mean_days_needs_less_noise_than_the_whole_time():
         ((), "steps needs a list of methods"),
         ("noise-addition", "steps needs a list of methods"),
         ((NOISE, "microaggregation"), "steps needs methods, such as NoiseAddition(snr=10)"),
+        ((NOISE, KAnonymity(3)), "steps needs methods, such as NoiseAddition(snr=10)"),
         ([{"name": "magic"}], "steps names an unknown method. Known: kp, microaggregation"),
         ([{"name": "permutation", "snr": 3}], "steps: permutation does not take these parameters: snr"),
         ((NOISE, KP(k=4, p=2)), "kp cannot be one of several steps: its envelopes must contain the readings"),

@@ -51,9 +51,9 @@ def folder(tmp_path_factory):
     ("name", "settings", "panels"),
     [
         ("x.parquet", {}, 1.25),
-        ("x.csv", {}, 1.25),
-        ("x.parquet", {"align": "resample:15min"}, 2.0),
-        (None, {"sql": "select * from '{folder}/x.parquet'"}, 1.25),
+        pytest.param("x.csv", {}, 1.25, marks=pytest.mark.soak),
+        pytest.param("x.parquet", {"align": "resample:15min"}, 2.0, marks=pytest.mark.soak),
+        pytest.param(None, {"sql": "select * from '{folder}/x.parquet'"}, 1.25, marks=pytest.mark.soak),
     ],
 )
 def test_memory_of_reading_five_million_rows(folder, name, settings, panels):

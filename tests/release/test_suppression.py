@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal import Events, Panel, Reposition, ScopeAggregation, publish, verify
 from shoal.errors import GuaranteeNotMetError, ParameterError
-from shoal.model import Suppression, ValueLoss
+from shoal.model import Suppression, ValueSuppression
 from shoal.release.suppression import least_suppressed, warning_of
 
 DAYS = {"heart": (71, 6), "cancer": (10, 30), "lung": (5, 20), "fall": (0, 15)}
@@ -150,7 +150,7 @@ def test_the_private_folder_names_the_values(tmp_path):
 
 @given(counts=st.lists(st.integers(0, 5), min_size=1, max_size=4).filter(any), l=st.integers(2, 4))
 def test_the_least_that_must_be_suppressed_equals_enumeration(counts, l):
-    found = Suppression(0, sum(counts), values=tuple(ValueLoss(i, n, 0) for i, n in enumerate(counts)))
+    found = Suppression(0, sum(counts), values=tuple(ValueSuppression(i, n, 0) for i, n in enumerate(counts)))
     most = max(sum(kept) for kept in itertools.product(*(range(n + 1) for n in counts)) if max(kept) * l <= sum(kept))
     assert least_suppressed(found, l) == sum(counts) - most
 
@@ -158,13 +158,17 @@ def test_the_least_that_must_be_suppressed_equals_enumeration(counts, l):
 @given(counts=st.lists(st.integers(1, 50), min_size=2, max_size=6), l=st.integers(2, 4))
 def test_coarser_values_never_suppress_less(counts, l):
     def least(of):
-        return least_suppressed(Suppression(0, sum(of), values=tuple(ValueLoss(i, n, 0) for i, n in enumerate(of))), l)
+        return least_suppressed(
+            Suppression(0, sum(of), values=tuple(ValueSuppression(i, n, 0) for i, n in enumerate(of))), l
+        )
 
     assert least([counts[0] + counts[1], *counts[2:]]) >= least(counts)
 
 
 def test_what_would_help_is_said_only_where_it_would():
-    hopeless = Suppression(30, 70, values=(ValueLoss("x", 80, 10), ValueLoss("y", 10, 10), ValueLoss("z", 10, 10)))
+    hopeless = Suppression(
+        30, 70, values=(ValueSuppression("x", 80, 10), ValueSuppression("y", 10, 10), ValueSuppression("z", 10, 10))
+    )
     told = warning_of(hopeless, CANDIDATE.recipe)
     assert "No window suppresses less at l = 3: one value is that frequent. At l = 2 at least 60 % are" in told
     assert "The most frequent value" not in told

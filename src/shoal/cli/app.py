@@ -8,11 +8,13 @@ import signal
 import sys
 import traceback
 import warnings
+from functools import cache
 from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
@@ -104,11 +106,16 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@cache
+def _commands() -> TyperGroup:
+    """All commands; to build them takes as long as a small release."""
+    return typer.main.get_group(app)
+
+
 def run(arguments: list[str]) -> int:
     """Run the command line; return its exit code."""
     try:
-        command = typer.main.get_command(app)
-        code = command.main(args=arguments or ["--help"], prog_name="shoal", standalone_mode=False)
+        code = _commands().main(args=arguments or ["--help"], prog_name="shoal", standalone_mode=False)
         if code == INTERRUPTED:  # typer has caught the key itself
             raise KeyboardInterrupt
         return code if isinstance(code, int) else 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.closed.questions import Count, Mean, Quantile, Refused
-from shoal.closed.table import Table
+from shoal.closed.table import ClosedTable
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees import KAnonymity
 from shoal.guarantees.crowds import published_classes
@@ -25,7 +25,7 @@ from shoal.methods import Microaggregation
 from shoal.model import Candidate, Envelopes, EventTables, Panel, Profiles, Release
 
 
-def cells_of_candidate(candidate: Candidate, minimum_group: int) -> Table:
+def cells_of_candidate(candidate: Candidate, minimum_group: int) -> ClosedTable:
     """The cells of what a method proposes, in subjects; fictive series are nobody's and are left out."""
     published, original = candidate.published, candidate.private.original
     if isinstance(published, Profiles):
@@ -101,7 +101,7 @@ def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = Fa
     return np.asarray(seen)
 
 
-def cells_of_release(release: Release, minimum_group: int) -> Table:
+def cells_of_release(release: Release, minimum_group: int) -> ClosedTable:
     """The cells of a release folder, which tells subjects apart only where every series has its own."""
     published, certificate = release.published, release.certificate
     if isinstance(published, EventTables):
@@ -143,7 +143,7 @@ def _panel(published: Panel | Envelopes) -> Panel:
     )
 
 
-def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> Table:
+def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> ClosedTable:
     """Series published alike are a cell; where some are alike with too few, all are grouped anew.
 
     Checked on the values of the cells themselves, as every release is. `observed` says for each series where it has a
@@ -164,7 +164,7 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
     first, own, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     members = Members(own.reshape(-1), panel.subject_codes, published if observed is None else published & observed)
     counts = members.n_observed()
-    return Table(
+    return ClosedTable(
         values=_withheld(panel.values.reshape(panel.n_series, panel.n_instants, -1)[first], counts, minimum_group),
         weights=sizes.astype(np.int64),
         subjects=members.n_subjects(),
@@ -180,7 +180,7 @@ def _withheld(values: Any, observed: NDArray[np.int64], minimum_group: int) -> A
     return np.where(observed >= minimum_group, values, np.nan)
 
 
-def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members | None = None) -> Table:
+def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members | None = None) -> ClosedTable:
     """Each profile is a cell; one with too few subjects is merged with the one most like it, again and again.
 
     A cell is missing where one of its profiles is: the others alone may be too few. Without `members` each profile's
@@ -196,7 +196,7 @@ def cells_of_profiles(profiles: Profiles, minimum_group: int, members: Members |
         values, counts, cells = _merge(values, counts, int(subjects.argmin()))
         members = None if members is None else members.merged(cells)
     observed = np.where(np.isnan(values), 0, counts[:, None, None]) if members is None else members.n_observed()
-    return Table(
+    return ClosedTable(
         values=_withheld(values, observed, minimum_group),
         weights=counts,
         subjects=subjects,
@@ -223,7 +223,7 @@ def _merge(values: Any, counts: NDArray[np.int64], small: int) -> tuple[Any, NDA
     return np.delete(values, small, axis=0), np.delete(counts, small), cells
 
 
-def answer_from_cells(cells: Table, question: Count | Mean | Quantile) -> float:
+def answer_from_cells(cells: ClosedTable, question: Count | Mean | Quantile) -> float:
     """The answer, each series taken to be like its cell. Raises Refused where no cell is left to answer about.
 
     Examples
@@ -246,7 +246,7 @@ def answer_from_cells(cells: Table, question: Count | Mean | Quantile) -> float:
     return float(found[order[min(place, len(order) - 1)]])
 
 
-def _weights(cells: Table, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _weights(cells: ClosedTable, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How many series each selected cell has."""
     if not kept.any():
         raise Refused("below-minimum")

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from shoal.closed.cells import cells_of_candidate, cells_of_release
 from shoal.closed.noisy import curves_of_subjects
 from shoal.closed.settings import ClosedPart
-from shoal.closed.table import Table
+from shoal.closed.table import ClosedTable
 from shoal.errors import InputError, ReleaseError
 from shoal.files.durable import sync, write_aside
 from shoal.model import Candidate
@@ -66,7 +66,7 @@ def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
     return beside
 
 
-def _write(folder: Path, table: Table, settings: ClosedPart) -> None:
+def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
     content = io.BytesIO()
     np.savez_compressed(
         content,
@@ -99,7 +99,7 @@ def load_settings(folder: Path) -> ClosedPart:
         raise InputError(f"{SETTINGS} of the closed folder cannot be read as settings.") from None
 
 
-def load_table(folder: Path) -> Table:
+def load_table(folder: Path) -> ClosedTable:
     """What a closed folder answers from."""
     try:
         with np.load(folder / TABLE, allow_pickle=False) as kept:
@@ -108,7 +108,7 @@ def load_table(folder: Path) -> Table:
                     f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
                     "earlier version of Shoal wrote it. Make the folder again."
                 )
-            return Table(
+            return ClosedTable(
                 values=kept["values"],
                 weights=kept["weights"],
                 subjects=kept["subjects"],

@@ -23,7 +23,7 @@ import numpy as np
 
 from shoal.closed.questions import Count, Mean, Quantile, Refused
 from shoal.closed.settings import ClosedPart
-from shoal.closed.table import Table
+from shoal.closed.table import ClosedTable
 from shoal.errors import ParameterError
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.noisy_aggregates import STEPS, missing_setting
@@ -33,7 +33,7 @@ PASSES_BY_CHANCE = 1e-6
 BINS = 64
 
 
-def curves_of_subjects(panel: Panel, lower: float, upper: float) -> Table:
+def curves_of_subjects(panel: Panel, lower: float, upper: float) -> ClosedTable:
     """The mean curve of each subject, cut off at the bounds."""
     if "drop-" in (read_with := missing_setting(panel)):
         raise ParameterError(
@@ -51,7 +51,7 @@ def curves_of_subjects(panel: Panel, lower: float, upper: float) -> Table:
     np.add.at(curves, panel.subject_codes, clipped)
     sizes = np.bincount(panel.subject_codes)
     ones = np.ones(panel.n_subjects, dtype=np.int64)
-    return Table(
+    return ClosedTable(
         values=np.clip(curves / sizes[:, None, None], lower, upper),
         weights=ones,
         subjects=ones,
@@ -75,7 +75,7 @@ class NoisyAnswers:
         Noise that can be drawn again, for tests only.
     """
 
-    def __init__(self, table: Table, settings: ClosedPart, *, insecure_seed: int | None = None) -> None:
+    def __init__(self, table: ClosedTable, settings: ClosedPart, *, insecure_seed: int | None = None) -> None:
         assert settings.epsilon is not None
         assert settings.lower is not None
         assert settings.upper is not None

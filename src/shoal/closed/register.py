@@ -66,7 +66,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogLine:
     """A line of the log."""
 
     number: int
@@ -135,17 +135,17 @@ class Register:
                 "update tokens set revoked = ? where token = ? and revoked is null", (self._clock(), token)
             )
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LogLine]:
         """The log, the oldest first."""
         with self.database.reading() as connection:
-            return [Entry(*row[:-1]) for row in _rows(connection)]
+            return [LogLine(*row[:-1]) for row in _rows(connection)]
 
     def first_odd(self) -> int | None:
         """The first line of the log that is not what was written, or that follows a gap; None where all is well."""
         before = ""
         with self.database.reading() as connection:
             for expected, (*parts, digest) in enumerate(_rows(connection), start=1):
-                entry = Entry(*parts)
+                entry = LogLine(*parts)
                 if entry.number != expected or entry.digest(before) != digest:
                     return expected
                 before = digest
@@ -187,7 +187,7 @@ def note(connection: sqlite3.Connection, **facts: Any) -> None:
     """Add a line to the log, inside a transaction."""
     last = connection.execute("select number, digest from log order by number desc limit 1").fetchone()
     number, before = (1, "") if last is None else (last[0] + 1, last[1])
-    entry = Entry(number=number, **facts)
+    entry = LogLine(number=number, **facts)
     connection.execute(
         "insert into log values (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*asdict(entry).values(), entry.digest(before))
     )

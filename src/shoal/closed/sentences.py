@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shoal.closed.settings import ClosedPart
-from shoal.closed.table import Table
+from shoal.closed.table import ClosedTable
 from shoal.model.sentence import Sentence
 
 
@@ -19,7 +19,7 @@ class Answering:
     """What a service answers from, and by which rules."""
 
     settings: ClosedPart
-    table: Table
+    table: ClosedTable
 
     @property
     def noisy(self) -> bool:

@@ -19,7 +19,7 @@ _STATISTICS: dict[str, Any] = {"mean": np.mean, "least": np.min, "greatest": np.
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ClosedTable:
     """Rows over common instants and channels.
 
     Parameters

@@ -17,12 +17,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
-from shoal.engines.contract import MOST_COLLECTED, Reading, Shared, Table, Work, refuse_large
+from shoal.engines.contract import MOST_COLLECTED, PanelReader, Shared, Table, Work, refuse_large
 from shoal.engines.parts import (
-    FilePart,
+    FilePartition,
     MappedPart,
     ParquetPart,
-    Part,
+    Partition,
     RowsPart,
     Scratch,
     SortedPart,
@@ -53,11 +53,11 @@ _TASKS = 4  # for each process, so that none waits long for the slowest
 class LocalTable:
     """Parts and what is done with each of them when it is asked for."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Partition, ...]
     schema: pa.Schema
 
 
-class Local(Reading):
+class Local(PanelReader):
     """Runs on this machine, with scratch files for what is not being worked on.
 
     Parameters
@@ -158,7 +158,7 @@ class Local(Reading):
         mine = _mine(table)
         scratch = self._new_scratch()
         numbered = [_Numbered(i, part, scratch.path) for i, part in enumerate(mine.parts)]
-        files = [FilePart(Path(file), mine.schema, scratch) for file in self._run(_write, numbered)]
+        files = [FilePartition(Path(file), mine.schema, scratch) for file in self._run(_write, numbered)]
         return LocalTable(tuple(files), mine.schema)
 
     def collect(self, table: Table, *, most: int = MOST_COLLECTED) -> pa.Table:
@@ -203,12 +203,12 @@ class Local(Reading):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _distribute(self, parts: Sequence[Part], keys: tuple[str, ...], schema: pa.Schema) -> list[_Bucket]:
+    def _distribute(self, parts: Sequence[Partition], keys: tuple[str, ...], schema: pa.Schema) -> list[_Bucket]:
         """Rows by their keys in buckets, each small enough or of one key only."""
         found: list[_Bucket] = []
         # Work may make much of a little: what was taken for small and is not is written once more.
         n_buckets = N_BUCKETS if sum(part.size for part in parts) > _SMALL else 1
-        waiting: list[tuple[Sequence[Part], int, int]] = [(parts, 0, n_buckets)]
+        waiting: list[tuple[Sequence[Partition], int, int]] = [(parts, 0, n_buckets)]
         again: set[Path] = set()
         while waiting:
             some, depth, n_buckets = waiting.pop()
@@ -218,10 +218,10 @@ class Local(Reading):
                 for file in files:
                     written[file.bucket].append(file)
             for part in some:
-                if isinstance(part, FilePart) and part.path in again:
+                if isinstance(part, FilePartition) and part.path in again:
                     part.path.unlink()  # its rows are written anew
             for own in (written[number] for number in sorted(written)):
-                mapped = tuple(FilePart(file.path, schema, scratch) for file in own)
+                mapped = tuple(FilePartition(file.path, schema, scratch) for file in own)
                 bucket = _Bucket(mapped, sum(file.size for file in mapped))
                 one_key = min(file.low for file in own) == max(file.high for file in own)
                 if bucket.size <= _LARGEST * self.block_bytes or one_key or depth == _DEEPEST:
@@ -231,7 +231,7 @@ class Local(Reading):
                     waiting.append((mapped, depth + (n_buckets > 1), N_BUCKETS))
         return found
 
-    def _shares(self, parts: Sequence[Part]) -> list[Sequence[Part]]:
+    def _shares(self, parts: Sequence[Partition]) -> list[Sequence[Partition]]:
         """The parts in as many runs as there are to be tasks: each writes files of its own."""
         n = min(len(parts), 1 if self.processes == 1 else _TASKS * self.processes)
         bounds = [i * len(parts) // max(1, n) for i in range(n + 1)]
@@ -306,14 +306,14 @@ class Local(Reading):
 
 @dataclass(frozen=True)
 class _Bucket:
-    files: tuple[FilePart, ...]
+    files: tuple[FilePartition, ...]
     size: int
 
 
 @dataclass(frozen=True)
 class _Numbered:
     number: int
-    part: Part
+    part: Partition
     folder: Path
 
 
@@ -327,7 +327,7 @@ def _write(item: _Numbered) -> str:
 class _Gather:
     most: int
 
-    def __call__(self, part: Part) -> pa.Table:
+    def __call__(self, part: Partition) -> pa.Table:
         found: list[pa.RecordBatch] = []
         size = 0
         for block in part.blocks():

@@ -35,7 +35,7 @@ class Scratch:
         self._end = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
 
 
-class Part(Protocol):
+class Partition(Protocol):
     """Rows that fit into memory block by block."""
 
     @property
@@ -121,7 +121,7 @@ class ParquetPart:
 
 
 @dataclass(frozen=True)
-class FilePart:
+class FilePartition:
     """A scratch file, mapped into memory for as long as its blocks are used."""
 
     path: Path
@@ -142,14 +142,14 @@ class FilePart:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The folder stays with the process that made it: a worker that is done with a part must not remove it.
-        return (FilePart, (self.path, self.schema))
+        return (FilePartition, (self.path, self.schema))
 
 
 @dataclass(frozen=True)
 class MappedPart:
     """A part and the work done on it."""
 
-    part: Part
+    part: Partition
     work: Work
     schema: pa.Schema
 
@@ -169,7 +169,7 @@ class MappedPart:
 class SortedPart:
     """Scratch files of some buckets, sorted by their keys when they are read."""
 
-    files: tuple[FilePart, ...]
+    files: tuple[FilePartition, ...]
     order: tuple[str, ...]
     schema: pa.Schema
     size: int
@@ -207,7 +207,7 @@ def _picked(pieces: list[pa.RecordBatch], starts: NDArray[np.int64], rows: NDArr
     return picked.take(pa.array(back))
 
 
-def write_part(part: Part, path: Path) -> None:
+def write_part(part: Partition, path: Path) -> None:
     """Write the blocks of a part to a scratch file."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, part.schema) as writer:
         for block in part.blocks():

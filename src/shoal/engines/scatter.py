@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks
-from shoal.engines.parts import Part
+from shoal.engines.parts import Partition
 from shoal.errors import ParameterError
 
 N_BUCKETS = 64
@@ -45,7 +45,7 @@ class Distribute:
     depth: int
     buckets: int
 
-    def __call__(self, parts: Sequence[Part]) -> list[BucketFile]:
+    def __call__(self, parts: Sequence[Partition]) -> list[BucketFile]:
         """A bucket without rows has no file."""
         name = uuid4().hex
         sinks: dict[int, pa.ipc.RecordBatchFileWriter] = {}

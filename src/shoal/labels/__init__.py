@@ -3,9 +3,9 @@
 The publisher is trusted, the analyst is not: nothing in a `LabelTask` comes from unprotected data.
 """
 
-from shoal.labels.advice import Advice, advice
-from shoal.labels.agreement import Agreement, Share, agreement, consistency
-from shoal.labels.comparison import Compared, compare
+from shoal.labels.advice import StopAdvice, advice
+from shoal.labels.agreement import LabelAgreement, Share, agreement, consistency
+from shoal.labels.comparison import MetricLoss, compare
 from shoal.labels.files import (
     export_pairs,
     load_asked,
@@ -30,18 +30,18 @@ __all__ = [
     "MULTIPLE",
     "NEXT_RELEASE",
     "PAIRS",
-    "Advice",
-    "Agreement",
     "Answer",
     "Choice",
-    "Compared",
     "CurvePoint",
     "HandedOut",
     "Label",
+    "LabelAgreement",
     "LabelTask",
     "Labels",
+    "MetricLoss",
     "Question",
     "Share",
+    "StopAdvice",
     "TakenIn",
     "advice",
     "agreement",

@@ -30,14 +30,14 @@ FEWEST_REPEATED = 5
 
 
 @dataclass(frozen=True)
-class Advice:
+class StopAdvice:
     """Whether to stop labelling, and why, in one sentence."""
 
     stop: bool
     reason: str
 
 
-def advice(points: Sequence[CurvePoint], labels: Labels) -> Advice:
+def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
     """Stop when the last doubling of the labels brought nothing, or when answers contradict each other.
 
     In this order: answers to repeated questions are surely alike less often than STEADY: stop, and ask again in other
@@ -54,7 +54,7 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> Advice:
     """
     repeated = consistency(labels)
     if repeated is not None and repeated.n >= FEWEST_REPEATED and repeated.high < STEADY:
-        return Advice(
+        return StopAdvice(
             True,
             f"Answers are inconsistent: of {repeated.n} questions asked twice {repeated.value:.0%} were answered "
             "alike; say more clearly what matters before anyone labels on.",
@@ -62,7 +62,7 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> Advice:
     last = points[-1] if points else None
     half = next((point for point in reversed(points) if last and point.n_labels <= last.n_labels // 2), None)
     if last is None or half is None or labels.n_decided < FEWEST:
-        return Advice(
+        return StopAdvice(
             False,
             f"Too few labels to judge: {labels.n_decided} decided answers; at least {FEWEST} are needed, with enough "
             "of both kinds in every part that is held out.",
@@ -72,11 +72,11 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> Advice:
         f"{last.n_labels}, Euclidean distance has {last.euclidean:.3f}"
     )
     if last.learned - half.learned >= FLAT:
-        return Advice(False, f"Labels still help: {change}.")
+        return StopAdvice(False, f"Labels still help: {change}.")
     if last.learned - last.euclidean > SURE * last.error:
-        return Advice(True, f"The last doubling of labels brought nothing: {change}.")
+        return StopAdvice(True, f"The last doubling of labels brought nothing: {change}.")
     if last.n_labels >= PATIENCE:
-        return Advice(
+        return StopAdvice(
             True, f"Labels do not teach this metric anything: {change}; try the other metric or another question."
         )
-    return Advice(False, f"Not surely better than Euclidean distance yet: {change}.")
+    return StopAdvice(False, f"Not surely better than Euclidean distance yet: {change}.")

@@ -22,7 +22,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LabelAgreement:
     """How far analysts agree about the pairs that at least two of them decided.
 
     Parameters
@@ -69,7 +69,7 @@ def consistency(labels: Labels) -> Share | None:
     return wilson(sum(alike), len(alike)) if alike else None
 
 
-def agreement(labels: Labels) -> Agreement | None:
+def agreement(labels: Labels) -> LabelAgreement | None:
     """How far analysts agree; None where no pair was decided by two of them.
 
     Undecided answers count as missing, and of a question that was repeated the first answer counts.
@@ -89,7 +89,7 @@ def agreement(labels: Labels) -> Agreement | None:
     for by in shared:
         for one, other in combinations(sorted(by), 2):
             pairwise[one, other].append(by[one] == by[other])
-    return Agreement(
+    return LabelAgreement(
         alpha=_alpha([Counter(by.values()) for by in shared]),
         n_pairs=len(shared),
         pairwise={pair: (sum(alike) / len(alike), len(alike)) for pair, alike in sorted(pairwise.items())},

@@ -18,7 +18,7 @@ GENERIC, WANTED = "generic", "wanted"
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricLoss:
     """Loss on the interest of microaggregation by one metric.
 
     Parameters
@@ -43,7 +43,7 @@ def compare(
     *,
     k: int,
     metrics: Mapping[str, Features | str],
-) -> list[Compared]:
+) -> list[MetricLoss]:
     """Publish a panel by each metric on trial, and measure what is lost of the interest. Nothing is written.
 
     The figures come from the originals: they are for the publisher.
@@ -84,4 +84,4 @@ def compare(
         for name, features in tried.items()
     }
     generic = losses[GENERIC]
-    return [Compared(name, loss, loss / generic if generic else None) for name, loss in losses.items()]
+    return [MetricLoss(name, loss, loss / generic if generic else None) for name, loss in losses.items()]

@@ -12,8 +12,8 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.features import Learned
-from shoal.labels.advice import Advice, advice
-from shoal.labels.agreement import Agreement, Share, agreement, consistency
+from shoal.labels.advice import StopAdvice, advice
+from shoal.labels.agreement import LabelAgreement, Share, agreement, consistency
 from shoal.labels.files import (
     export_pairs,
     handed_out_to,
@@ -57,9 +57,9 @@ class TakenIn:
     n_new: int
     consistency: Share | None
     """Of this analyst."""
-    agreement: Agreement | None
+    agreement: LabelAgreement | None
     points: tuple[CurvePoint, ...]
-    advice: Advice
+    advice: StopAdvice
 
 
 def is_task(folder: str | Path) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shoal.errors import GuaranteeNotMetError
 from shoal.ledger.entries import LedgerEntry
-from shoal.ledger.groups import Membership
+from shoal.ledger.groups import GroupMembership
 from shoal.ledger.intersection import MOST_TRAILS, Hashes, TooManyTrailsError, cells_of, made_small
 from shoal.model.verdict import Outcome
 
@@ -20,7 +20,7 @@ _GROWING = "as a growing panel from the first period on (shoal grow)"
 _TOO_MANY = f"subjects have several series in several groups, more than {MOST_TRAILS} combinations over all releases"
 
 
-def refuse_together(earlier: Sequence[Membership], added: Membership) -> None:
+def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) -> None:
     """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
 
     The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
@@ -50,12 +50,12 @@ def refuse_together(earlier: Sequence[Membership], added: Membership) -> None:
         )
 
 
-def _share(one: Membership, other: Membership) -> bool:
+def _share(one: GroupMembership, other: GroupMembership) -> bool:
     """Whether releases are of the same subjects, or of the same series under whatever subjects."""
     return bool(np.isin(one.names, other.names).any() or np.isin(one.subjects, other.subjects).any())
 
 
-def _exchanged(one: Membership, other: Membership) -> str:
+def _exchanged(one: GroupMembership, other: GroupMembership) -> str:
     """Why two releases cannot be judged by who is in them; empty where they can.
 
     Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
@@ -75,7 +75,7 @@ def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:
     )
 
 
-def _where(added: Membership, small: Hashes) -> str:
+def _where(added: GroupMembership, small: Hashes) -> str:
     """Positions of the series concerned; of subjects that this release lacks only how many they are."""
     assert added.positions is not None
     found = sorted(added.positions[np.isin(added.subjects, small)].tolist())
@@ -148,7 +148,7 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
     return LedgerVerdict(outcome, smallest, asked, tuple(findings), tuple(not_judged))
 
 
-def _unjudged(members: Sequence[Membership]) -> list[str]:
+def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
     """What cannot be judged, release by release, with the way on."""
     found = []
     for n, added in enumerate(members):

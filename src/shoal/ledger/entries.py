@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from shoal.ledger.groups import Membership
+from shoal.ledger.groups import GroupMembership
 
 Format = Literal[1, 2, 3, 4]
 FORMAT: Format = 4
@@ -23,7 +23,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Members(_Part):
+class PackedMembers(_Part):
     """Who is in which group: hashes and numbers drawn by chance, packed.
 
     Before format 3 each subject had one entry, and whether names were keyed was not written.
@@ -39,9 +39,9 @@ class Members(_Part):
     keyed: bool = False
 
     @staticmethod
-    def packed(membership: Membership) -> Members:
+    def packed(membership: GroupMembership) -> PackedMembers:
         """Eight bytes for each hash, four for each number."""
-        return Members(
+        return PackedMembers(
             subjects=_text(membership.subjects, "<u8"),
             groups=None if membership.groups is None else _text(membership.groups, "<u4"),
             subgroups=None if membership.subgroups is None else _text(membership.subgroups, "<u4"),
@@ -52,9 +52,9 @@ class Members(_Part):
             keyed=membership.keyed,
         )
 
-    def unpacked(self) -> Membership:
+    def unpacked(self) -> GroupMembership:
         """The arrays again."""
-        return Membership(
+        return GroupMembership(
             subjects=_array(self.subjects, "<u8").astype(np.uint64),
             groups=None if self.groups is None else _array(self.groups, "<u4").astype(np.int64),
             subgroups=None if self.subgroups is None else _array(self.subgroups, "<u4").astype(np.int64),
@@ -76,7 +76,7 @@ class Note(_Part):
     folder: str
     before: dict[str, Any] | None
     releases: int
-    members: Members
+    members: PackedMembers
 
     def as_line(self) -> bytes:
         """JSON that ends with the SHA-256 of what is before."""
@@ -116,7 +116,7 @@ class LedgerEntry(_Part):
     counts: dict[str, Any]
     time: dict[str, Any]
     key: str
-    members: Members
+    members: PackedMembers
     chain: str | None = None
 
     @staticmethod

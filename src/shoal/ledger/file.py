@@ -25,8 +25,8 @@ from typing import Any
 from shoal.errors import ReleaseError
 from shoal.files.durable import sync, write_aside
 from shoal.ledger.conflicts import refuse_together
-from shoal.ledger.entries import LedgerEntry, Members, Note, fingerprint
-from shoal.ledger.groups import Membership, membership_of, older_hashes
+from shoal.ledger.entries import LedgerEntry, Note, PackedMembers, fingerprint
+from shoal.ledger.groups import GroupMembership, membership_of, older_hashes
 from shoal.model import Candidate, EventsCandidate, Guarantee, Release
 from shoal.release.certificate import FILE_NAME, read_certificate
 from shoal.release.folder import refuse_inside_release
@@ -89,7 +89,7 @@ def recording(
             entries, key = _settled(path, descriptor)
             membership = membership_of(candidate, (*candidate.guarantees, *require), key, keyed=keyed)
             refuse_together(_members(entries, candidate, key), membership)
-            members = Members.packed(membership)
+            members = PackedMembers.packed(membership)
             note = Note(folder=str(folder), before=_state_of(folder), releases=len(entries), members=members)
             _announce(path, note)
             _keep_key(path, key)
@@ -140,7 +140,7 @@ def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str
             membership = membership_of(candidate, candidate.guarantees, key)
             refuse_together(_members(entries, candidate, key), membership)
             # No folder: should the process end before the line is written, there is nothing in place to be recorded.
-            note = Note(folder="", before=None, releases=len(entries), members=Members.packed(membership))
+            note = Note(folder="", before=None, releases=len(entries), members=PackedMembers.packed(membership))
             _announce(path, note)
             _keep_key(path, key)
             _write_line(path, descriptor, LedgerEntry.of(certificate, digest, note, key))
@@ -269,7 +269,9 @@ def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
     )
 
 
-def _members(entries: Sequence[LedgerEntry], candidate: Candidate | EventsCandidate, key: bytes) -> list[Membership]:
+def _members(
+    entries: Sequence[LedgerEntry], candidate: Candidate | EventsCandidate, key: bytes
+) -> list[GroupMembership]:
     """Who is in which group of earlier releases, under the hashes that the candidate's subjects have today."""
     older = older_hashes(candidate, key) if any(entry.format == 1 for entry in entries) else {}
     found = [(entry.format, entry.members.unpacked()) for entry in entries]

@@ -20,7 +20,7 @@ from shoal.model import Candidate, Envelopes, Events, EventsCandidate, Guarantee
 
 
 @dataclass(frozen=True, eq=False)
-class Membership:
+class GroupMembership:
     """Who is in which group of a release.
 
     Parameters
@@ -67,7 +67,7 @@ class Membership:
             Layer(self.subjects, self.subgroups, self.p, self.series, self.keyed),
         )
 
-    def renamed(self, names: Mapping[int, int]) -> Membership:
+    def renamed(self, names: Mapping[int, int]) -> GroupMembership:
         """The same under other hashes, where `names` has one that is nobody else's; of subjects with one series."""
         hashes, taken = self.subjects.tolist(), set(self.subjects.tolist())
         for place, old in enumerate(hashes):
@@ -82,7 +82,7 @@ class Membership:
 
 def membership_of(
     candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee], key: bytes, *, keyed: bool = False
-) -> Membership:
+) -> GroupMembership:
     """Who is in which group of a candidate, by what would be published, with names from a key or not."""
     original = candidate.private.original
     if isinstance(candidate, EventsCandidate):
@@ -106,7 +106,7 @@ def membership_of(
     names = None if names is None else names[order]
     drawn = None if why_not else _by_chance(groups[order])
     further = None if why_not else _by_chance(subgroups[order])
-    return Membership(hashed[order], drawn, further, k, p, why_not, names, keyed, series[order])
+    return GroupMembership(hashed[order], drawn, further, k, p, why_not, names, keyed, series[order])
 
 
 def older_hashes(candidate: Candidate | EventsCandidate, key: bytes) -> dict[int, int]:
@@ -163,10 +163,10 @@ def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
     return max(k for k, _ in crowds), max(p for _, p in crowds), ""
 
 
-def _of_events(original: Events, key: bytes) -> Membership:
+def _of_events(original: Events, key: bytes) -> GroupMembership:
     hashed = np.array([hash_subject(key, label) for label in _labels(original)], dtype=np.uint64)
     subjects, first = np.unique(hashed, return_index=True)
-    return Membership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", positions=first)
+    return GroupMembership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", positions=first)
 
 
 def _by_chance(groups: Numbers) -> Numbers:

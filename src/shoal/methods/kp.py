@@ -114,6 +114,7 @@ class KP(Method):
     """
 
     name: ClassVar[str] = "kp"
+    why_alone: ClassVar[str] = "its envelopes must contain the readings as they were measured"
 
     k: int
     p: int

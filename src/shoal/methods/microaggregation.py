@@ -238,6 +238,11 @@ class Microaggregation(Method):
         return KAnonymity(self.k)
 
     @property
+    def publishes_groups(self) -> bool:
+        """Profiles, or bands of thirds."""
+        return self.form != "values" or self.aggregate == "quantiles"
+
+    @property
     def shard_plan(self) -> ShardPlan:
         """At least 3k subjects, along the attribute that groups must not cross."""
         # Only features that each series has by itself are the same wherever they are computed.

@@ -69,8 +69,8 @@ class NoiseAddition(Method):
 
     name: ClassVar[str] = "noise-addition"
     keeps_equal: ClassVar[bool] = True
-    each_alone: ClassVar[bool] = False
     keeps_apart: ClassVar[bool] = True
+    takes_fictives: ClassVar[bool] = True
     _whole: ClassVar[_Spread | None] = None
 
     snr: float

@@ -88,7 +88,6 @@ class NoisyAggregates(Method):
 
     name: ClassVar[str] = "noisy-aggregates"
     keeps_equal: ClassVar[bool] = True
-    each_alone: ClassVar[bool] = False
 
     epsilon: float
     lower: float
@@ -127,6 +126,11 @@ class NoisyAggregates(Method):
     def aims_at(self) -> DifferentialPrivacy:
         """The guarantee of this method; the candidate's carries the accounting as well."""
         return DifferentialPrivacy(float(self.epsilon), self.unit)
+
+    @property
+    def publishes_groups(self) -> bool:
+        """One profile for each group."""
+        return True
 
     @property
     def why_whole(self) -> str:

@@ -51,8 +51,6 @@ class Permutation(Method):
 
     same_in_all_shards: ClassVar[frozenset[str]] = frozenset({"stretches"})
     name: ClassVar[str] = "permutation"
-    keeps_equal: ClassVar[bool] = False
-    each_alone: ClassVar[bool] = False
 
     length: Length
     share: float = 0.5

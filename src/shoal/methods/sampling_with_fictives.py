@@ -56,9 +56,8 @@ class SamplingWithFictives(Method):
     """
 
     name: ClassVar[str] = "sampling-with-fictives"
-    keeps_equal: ClassVar[bool] = False
-    each_alone: ClassVar[bool] = False
     keeps_apart: ClassVar[bool] = True
+    takes_fictives: ClassVar[bool] = True
 
     share: float = 0.5
     fictives: float = 0.2

@@ -70,7 +70,6 @@ class ScopeAggregation(Method):
 
     name: ClassVar[str] = "scope-aggregation"
     keeps_equal: ClassVar[bool] = True
-    each_alone: ClassVar[bool] = False
 
     size: int = 15
     share: float = 0.15
@@ -94,6 +93,11 @@ class ScopeAggregation(Method):
     def aims_at(self) -> AggregateRule:
         """The guarantee a candidate of this method is checked against."""
         return AggregateRule(int(self.size), float(self.share))
+
+    @property
+    def publishes_groups(self) -> bool:
+        """One profile for each group."""
+        return True
 
     @property
     def shard_plan(self) -> ShardPlan:

@@ -12,14 +12,14 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.methods.first_panel import curves_of_first, groups_of_first, row_of_first, working_panel
+from shoal.methods.microaggregation import Microaggregation
+from shoal.methods.noise_addition import NoiseAddition
+from shoal.methods.noisy_aggregates import NoisyAggregates
+from shoal.methods.sampling_with_fictives import SamplingWithFictives
+from shoal.methods.scope_aggregation import ScopeAggregation
+from shoal.methods.time_slicing import TimeSlicing
+from shoal.methods.transformation import Transformation
 from shoal.model import Candidate, Guarantee, Method, Panel, PanelShards, Private, Progress, Recipe, ShardPlan
-
-# Their output must be made of readings as they were measured, or nothing may come after it.
-_ALONE = {
-    "kp": "its envelopes must contain the readings as they were measured",
-    "steps": "put its steps into this list",
-    "reposition": "it is for events, not for series",
-}
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Steps(Method):
     """
 
     name: ClassVar[str] = "steps"
+    why_alone: ClassVar[str] = "put its steps into this list"
 
     steps: Sequence[Any]
 
@@ -67,7 +68,7 @@ class Steps(Method):
             )
         object.__setattr__(self, "steps", tuple(_method(entry) for entry in self.steps))
         _refuse_nonsense(self.steps)
-        if any(getattr(step, "shown_groups", ()) for step in self.steps):
+        if any(isinstance(step, Microaggregation) and step.shown_groups for step in self.steps):
             raise ParameterError(
                 "A step does not know the series again by their names, so it cannot stay within groups that analysts "
                 "were shown, which this metric or `within` asks for. Use microaggregation alone, or a metric learned "
@@ -158,7 +159,7 @@ class Steps(Method):
         claimed: list[Guarantee] = []
         broken: list[Guarantee] = []
         for at in reversed(range(len(made))):
-            kept = all(getattr(step, "keeps_equal", False) for step in self.steps[at + 1 :])
+            kept = all(step.keeps_equal for step in self.steps[at + 1 :])
             for guarantee in made[at].guarantees:
                 if guarantee.name == NoGuarantee.name or guarantee in claimed:
                     continue
@@ -178,12 +179,17 @@ def _apply(step: Method, number: int, panel: Panel) -> Panel:
     return working_panel(step.anonymize(panel))
 
 
-def _method(entry: Any) -> Any:
+def _method(entry: Any) -> Method:
     """A method, built from its name and parameters where these are given."""
-    if not isinstance(entry, Mapping):
-        if not hasattr(entry, "anonymize") or not hasattr(entry, "parameters"):
-            raise ParameterError("steps needs methods, such as NoiseAddition(snr=10); something else is among them.")
-        return entry
+    method = _built(entry) if isinstance(entry, Mapping) else entry
+    if isinstance(method, Method):
+        return method
+    if getattr(method, "reads", "") == "events":
+        raise ParameterError(f"{method.name} cannot be one of several steps: it is for events, not for series.")
+    raise ParameterError("steps needs methods, such as NoiseAddition(snr=10); something else is among them.")
+
+
+def _built(entry: Mapping[str, Any]) -> Any:
     # The room exports this file as well, so it is asked only now.
     from shoal import methods
 
@@ -198,43 +204,42 @@ def _method(entry: Any) -> Any:
         raise ParameterError(f"steps: {name} does not take these parameters: {given}. See: shoal methods") from None
 
 
-def _refuse_nonsense(steps: Sequence[Any]) -> None:
+def _refuse_nonsense(steps: Sequence[Method]) -> None:
     for at, step in enumerate(steps):
-        if step.name in _ALONE:
-            raise ParameterError(f"{step.name} cannot be one of several steps: {_ALONE[step.name]}.")
+        if step.why_alone:
+            raise ParameterError(f"{step.name} cannot be one of several steps: {step.why_alone}.")
         for other in steps[at + 1 :]:
             if why := _does_not_follow(other, step):
                 raise ParameterError(why)
 
 
-def _does_not_follow(step: Any, earlier: Any) -> str | None:
+def _does_not_follow(step: Method, earlier: Method) -> str | None:
     """Why a step makes no sense somewhere after another, with the way out."""
-    counts_subjects = not hasattr(step, "each_alone") or step.name in ("scope-aggregation", "noisy-aggregates")
-    if _publishes_groups(earlier):
+    if earlier.publishes_groups:
         return (
             f"{earlier.name} publishes groups or bands, so {step.name} after it has no series to work on. "
             f"Put {earlier.name} last."
         )
-    if getattr(earlier, "fictives", 0) and (counts_subjects or step.name == "permutation"):
+    if _has_fictives(earlier) and not step.takes_fictives:
         return (
             f"{step.name} after {earlier.name} would count fictive series in its crowds, or mix them with real ones. "
             "Set fictives=0, or put it before."
         )
-    if earlier.name == "time-slicing" and step.name == "scope-aggregation":
+    if isinstance(earlier, TimeSlicing) and isinstance(step, ScopeAggregation):
         return "scope-aggregation after time-slicing would count slices of a subject apart. Leave time-slicing out."
-    by_itself = getattr(step, "each_alone", False) or step.name == "noise-addition"
-    if getattr(earlier, "dates", "") == "kept" and not by_itself:
+    by_itself = step.each_alone or isinstance(step, NoiseAddition)
+    if isinstance(earlier, TimeSlicing) and earlier.dates == "kept" and not by_itself:
         return (
             f"{step.name} after {earlier.name} with dates='kept' has slices that share no instant. Use dates='dropped'."
         )
-    if step.name != "noisy-aggregates":
+    if not isinstance(step, NoisyAggregates):
         return None
-    if not getattr(earlier, "each_alone", False):
+    if not earlier.each_alone:
         return (
             f"noisy-aggregates after {earlier.name} keeps no differential privacy: one subject changes the series of "
             "others there. Only transformation, time-aggregation and time-slicing may come before."
         )
-    if step.unit == "reading" and getattr(earlier, "kind", "coarsen") != "coarsen":
+    if step.unit == "reading" and isinstance(earlier, Transformation) and earlier.kind != "coarsen":
         return (
             f"noisy-aggregates with unit='reading' after {earlier.name} {earlier.kind!r}: one reading changes several "
             "numbers there, so more noise would be needed than for one. Use unit='subject'."
@@ -242,11 +247,10 @@ def _does_not_follow(step: Any, earlier: Any) -> str | None:
     return None
 
 
-def _keeps_apart(step: Any) -> bool:
+def _has_fictives(step: Method) -> bool:
+    return isinstance(step, SamplingWithFictives) and step.fictives > 0
+
+
+def _keeps_apart(step: Method) -> bool:
     """Whether every series it gives holds readings of the one subject it stands for, and none is fictive."""
-    return getattr(step, "keeps_apart", False) and not getattr(step, "fictives", 0)
-
-
-def _publishes_groups(step: Any) -> bool:
-    of_groups = getattr(step, "form", "values") != "values" or getattr(step, "aggregate", "mean") == "quantiles"
-    return of_groups or step.name in ("scope-aggregation", "noisy-aggregates")
+    return step.keeps_apart and not _has_fictives(step)

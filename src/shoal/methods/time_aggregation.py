@@ -56,6 +56,7 @@ class TimeAggregation(Method):
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
     keeps_apart: ClassVar[bool] = True
+    takes_fictives: ClassVar[bool] = True
 
     step: Length
     by: By = "mean"

@@ -52,6 +52,7 @@ class TimeSlicing(Method):
     keeps_equal: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
     keeps_apart: ClassVar[bool] = True
+    takes_fictives: ClassVar[bool] = True
 
     length: Length
     dates: Dates = "dropped"

@@ -19,7 +19,7 @@ from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
 from shoal.model.shards import CandidateShards, PanelReader, PanelShards, ShardPlan, Shards, Store, Whole
-from shoal.model.suppression import Suppression, ValueLoss
+from shoal.model.suppression import Suppression, ValueSuppression
 from shoal.model.tally import Moments, Tally
 from shoal.model.verdict import Verdict, Witness
 
@@ -59,7 +59,7 @@ __all__ = [
     "Store",
     "Suppression",
     "Tally",
-    "ValueLoss",
+    "ValueSuppression",
     "Verdict",
     "Whole",
     "Witness",

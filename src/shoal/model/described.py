@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from shoal.errors import ParameterError
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Described:
     """Base of frozen dataclasses that are asked for by name.
 
@@ -28,11 +29,11 @@ class Described:
     @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same again, in plain types."""
-        return {field.name: _plain(getattr(self, field.name), str(field.type)) for field in _fields(self)}
+        return {field.name: _plain(getattr(self, field.name), str(field.type)) for field in fields(self)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The fields by name, as tools of the scikit-learn family ask for them."""
-        return {field.name: getattr(self, field.name) for field in _fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **parameters: Any) -> Self:
         """Another with these fields changed: this one is frozen."""
@@ -40,15 +41,11 @@ class Described:
         if unknown := sorted(set(parameters) - set(known)):
             takes = ", ".join(known) or "none"
             raise ParameterError(f"{self.name} has no parameter {unknown[0]!r}. It takes: {takes}.")
-        return dataclasses.replace(self, **parameters)  # type: ignore[type-var]
+        return replace(self, **parameters)
 
     def __sklearn_clone__(self) -> Self:
         """For `sklearn.base.clone`: another with the same fields."""
-        return dataclasses.replace(self)  # type: ignore[type-var]
-
-
-def _fields(described: Any) -> tuple[dataclasses.Field[Any], ...]:
-    return dataclasses.fields(described)
+        return replace(self)
 
 
 def _plain(value: Any, kind: str) -> Any:

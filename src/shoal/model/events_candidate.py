@@ -12,7 +12,7 @@ from shoal.model.candidate import Recipe
 from shoal.model.event_tables import EventTables
 from shoal.model.events import Events
 from shoal.model.guarantee import Guarantee
-from shoal.model.suppression import Suppression, ValueLoss
+from shoal.model.suppression import Suppression, ValueSuppression
 from shoal.model.verdict import Verdict
 
 
@@ -62,7 +62,7 @@ class EventsCandidate:
             .agg(pl.len().alias("before"), pl.col("after").sum())
             .sort("before", "value", descending=[True, False])
         )
-        losses = tuple(ValueLoss(*row) for row in counts.select("value", "before", "after").iter_rows())
+        losses = tuple(ValueSuppression(*row) for row in counts.select("value", "before", "after").iter_rows())
         return Suppression(int(published.sum()), int((~published).sum()), "events", losses)
 
     def check(self) -> Verdict:

@@ -34,8 +34,6 @@ class Measure(Described):
     """Whether it says nothing about published values."""
     takes_rows: ClassVar[bool] = False
     """Whether `measure` takes `rows`: which original each published series is, where some were suppressed."""
-    whole_groups: ClassVar[bool] = False
-    """Whether series published alike must be drawn together; else series are drawn one by one, which varies less."""
 
     @property
     def unit(self) -> Unit:

@@ -42,6 +42,16 @@ class Method(Described):
     reads: ClassVar[str] = "series"
     same_in_all_shards: ClassVar[frozenset[str]] = frozenset()
     """Figures of the recipe that follow from the instants and not from the series: they are not added up."""
+    why_alone: ClassVar[str] = ""
+    """Why it cannot be one of several steps; empty where it can."""
+    keeps_equal: ClassVar[bool] = False
+    """Whether series that are equal before it are equal after it."""
+    each_alone: ClassVar[bool] = False
+    """Whether it changes every series by its own readings only."""
+    keeps_apart: ClassVar[bool] = False
+    """Whether no series gets readings of another subject."""
+    takes_fictives: ClassVar[bool] = False
+    """Whether fictive series may be among those it is given: it counts no crowds, and mixes them with no real ones."""
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
@@ -58,6 +68,11 @@ class Method(Described):
     def shard_plan(self) -> ShardPlan:
         """How a panel must be split for it."""
         return ShardPlan()
+
+    @property
+    def publishes_groups(self) -> bool:
+        """Whether it gives groups or bands, after which no step has series to work on."""
+        return False
 
     @property
     def why_whole(self) -> str:

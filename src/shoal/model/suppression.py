@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class ValueLoss:
+class ValueSuppression:
     """How often a sensitive value occurs among the originals, and how often in the release."""
 
     value: Any
@@ -35,7 +35,7 @@ class Suppression:
     kept: int
     lost: int
     what: Literal["events", "series"] = "events"
-    values: tuple[ValueLoss, ...] = ()
+    values: tuple[ValueSuppression, ...] = ()
 
     @property
     def n_originals(self) -> int:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from shoal.process.policy import load_policy, parse_policy
     from shoal.process.policy_run import run_policy
     from shoal.process.publication import publish, render_report
-    from shoal.process.question import Answer, ask
+    from shoal.process.question import QueryAnswer, ask
     from shoal.process.result import Result, anonymize
     from shoal.process.search import Frontier
     from shoal.process.simulation import simulate_table
 
 # Each name is loaded when it is first used: a look at a table needs no kernels.
 _HOMES = {
-    "Answer": "shoal.process.question",
+    "QueryAnswer": "shoal.process.question",
     "Entry": "shoal.process.catalogue",
     "Frontier": "shoal.process.search",
     "Result": "shoal.process.result",
@@ -41,9 +41,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Answer",
     "Entry",
     "Frontier",
+    "QueryAnswer",
     "Result",
     "StreamColumns",
     "anonymize",

@@ -16,7 +16,7 @@ from shoal.model.watcher import Watcher, silent
 from shoal.model.watcher import tell as tell_subjects
 from shoal.process.publication import publish
 from shoal.process.remembered import remember
-from shoal.process.stretches import Arrived, name_of, stretches
+from shoal.process.stretches import Stretch, name_of, stretches
 from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.certificate import FILE_NAME, read_certificate
@@ -149,7 +149,7 @@ class _Place:
             growth.take_back()
         growth.save(self.private)
 
-    def add(self, growth: Growth, arrived: Arrived, publishing: Mapping[str, Any]) -> bool:
+    def add(self, growth: Growth, arrived: Stretch, publishing: Mapping[str, Any]) -> bool:
         """Publish a stretch, if it is not published already; whether a release was written."""
         if growth.operator.knows(arrived.panel):
             return False

@@ -22,7 +22,7 @@ Range = tuple[str, float, float]
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryAnswer:
     """How many series or events of a release meet some conditions, and of how many."""
 
     count: float
@@ -48,7 +48,7 @@ def ask(
     start: str | None = None,
     end: str | None = None,
     where: Sequence[str] = (),
-) -> Answer:
+) -> QueryAnswer:
     """Count the series of a release whose values lie in `ranges` and whose shape is as asked.
 
     Of a release of events, count those from `start` to `end` that meet the conditions `where`.
@@ -64,7 +64,7 @@ def ask(
                 "This release has events, which have no ranges or shapes: ask with --from, --to, --where."
             )
         found = window_query(release.published, start, end, where).count(release.published)
-        return Answer(found, int(counts["events"]), form, "memory")
+        return QueryAnswer(found, int(counts["events"]), form, "memory")
     if where or start is not None or end is not None:
         raise ParameterError("--from, --to and --where are for releases of events; this one has series.")
     query = _query(ranges, differences, like, within)
@@ -72,8 +72,8 @@ def ask(
     table = Path(folder) / "data.parquet"
     estimated = isinstance(release.published, Envelopes) and _estimated(query, release.published)
     if isinstance(query, RangeCount) and table.is_file() and counts["channels"] == 1 and not estimated:
-        return Answer(count_in_table(table, query), of, form, "duckdb")
-    return Answer(query.count(release.published), of, form, "memory", estimated)
+        return QueryAnswer(count_in_table(table, query), of, form, "duckdb")
+    return QueryAnswer(query.count(release.published), of, form, "memory", estimated)
 
 
 def _estimated(query: Query, published: Envelopes) -> bool:

@@ -20,7 +20,7 @@ from shoal.read.zones import find_zone
 
 
 @dataclass(frozen=True, eq=False)
-class Arrived:
+class Stretch:
     """A stretch of instants with its readings.
 
     Parameters
@@ -42,7 +42,7 @@ def stretches(
     every: str | None,
     known: Callable[[str], bool],
     tell: Callable[[str], None],
-) -> Iterator[Arrived]:
+) -> Iterator[Stretch]:
     """What is there to be published, in order; a file that is `known` by its SHA-256 is not read again.
 
     A folder has one table for each stretch, in the order of their names. One table is cut at multiples of `every`, by
@@ -59,7 +59,7 @@ def stretches(
         for path in files:
             sha256 = digest(path)
             if not known(sha256):
-                yield Arrived(_read(path, settings, tell), sha256)
+                yield Stretch(_read(path, settings, tell), sha256)
         return
     if not source.is_file():
         raise InputError(f"No such file or folder: {source}.")
@@ -78,7 +78,7 @@ def _length(every: str | None) -> Duration:
     return Duration(DAY, on_clock=True) if every is None else parse_duration(every, "every")
 
 
-def _cut(panel: Panel, length: Duration, tell: Callable[[str], None]) -> Iterator[Arrived]:
+def _cut(panel: Panel, length: Duration, tell: Callable[[str], None]) -> Iterator[Stretch]:
     on_clock = panel.times.dtype.kind == "M"
     if not on_clock and length.on_clock:
         raise ParameterError("The times are whole numbers: say with --every how many of them are a stretch.")
@@ -94,7 +94,7 @@ def _cut(panel: Panel, length: Duration, tell: Callable[[str], None]) -> Iterato
         values = panel.values[:, start:stop]
         rows = np.flatnonzero(~np.isnan(values.reshape(panel.n_series, -1)).all(axis=1))
         if len(rows):
-            yield Arrived(_part(panel, rows, start, stop), None)
+            yield Stretch(_part(panel, rows, start, stop), None)
 
 
 def _whole(times: Any, timezone: str | None, size: int) -> bool:

@@ -39,7 +39,7 @@ class Asked:
     @property
     def label(self) -> str:
         """Its name, and the parameters that are not the usual ones: as it is asked for."""
-        usual = {field.name: field.default for field in fields(self.measure)}  # type: ignore[arg-type]
+        usual = {field.name: field.default for field in fields(self.measure)}
         changed = {name: value for name, value in self.measure.parameters.items() if value != usual[name]}
         listed = ",".join(f"{name}={value}" for name, value in changed.items())
         return f"{self.measure.name}:{listed}" if listed else self.measure.name

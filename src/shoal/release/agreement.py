@@ -51,10 +51,8 @@ class Agreement:
 
     Examples
     --------
-    >>> Agreement(recipient="Institute", purpose="load forecasts", expires=date(2027, 6, 30)).has_expired(
-    ...     date(2027, 7, 1)
-    ... )
-    True
+    >>> Agreement(recipient="Institute", purpose="load forecasts", expires=date(2027, 6, 30)).recipient
+    'Institute'
     """
 
     recipient: str
@@ -71,10 +69,6 @@ class Agreement:
                 raise ParameterError(f"{name} of an agreement must be a line of text, at most {_LONGEST} characters.")
         if not isinstance(self.expires, date):
             raise ParameterError("expires of an agreement must be a date, such as 2027-06-30.")
-
-    def has_expired(self, today: date) -> bool:
-        """Whether its last day is over."""
-        return today > self.expires
 
 
 def recipient_key(key: bytes, recipient: str, salt: bytes = b"") -> bytes:

@@ -8,6 +8,7 @@ import importlib.metadata
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,8 +80,14 @@ def certify(
         utility=told["utility"],
         risk=told["risk"],
         figures=dict(figures),
-        versions={"python": platform.python_version()} | {n: importlib.metadata.version(n) for n in _VERSIONS},
+        versions=dict(_versions()),
     )
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """What the release was made with; each is looked up in the files of its package."""
+    return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in _VERSIONS}
 
 
 def _certified(guarantee: Guarantee, verdict: Verdict) -> float | int | None:

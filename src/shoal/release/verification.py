@@ -172,7 +172,7 @@ class Seen:
     """What one part of a release shows: findings in it, counts, and a verdict on each promise that anyone can check."""
 
     findings: tuple[str, ...]
-    totals: Totals | None = None
+    totals: PublishedCounts | None = None
     verdicts: tuple[Verdict | None, ...] = ()
     sizes: Mapping[str, int] | None = None
     times: tuple[Any, ...] = ()
@@ -180,7 +180,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Totals:
+class PublishedCounts:
     """Counts of what is published, of one part or of all."""
 
     n_series: int
@@ -198,8 +198,8 @@ class Totals:
         """Of profiles, how many subjects they have in all."""
         return np.array([self.n_members])
 
-    def __add__(self, other: Totals) -> Totals:
-        return Totals(
+    def __add__(self, other: PublishedCounts) -> PublishedCounts:
+        return PublishedCounts(
             self.n_series + other.n_series,
             self.n_instants,
             self.n_missing + other.n_missing,
@@ -250,11 +250,11 @@ def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[
     return Seen(tuple(findings), _totals(published), tuple(verdicts), sizes, _frame_of(published)), published
 
 
-def _totals(published: Published | EventTables) -> Totals | None:
+def _totals(published: Published | EventTables) -> PublishedCounts | None:
     if isinstance(published, EventTables):
         return None
     members = int(published.counts.sum()) if isinstance(published, Profiles) else 0
-    return Totals(len(published), published.n_instants, getattr(published, "n_missing", 0), members)
+    return PublishedCounts(len(published), published.n_instants, getattr(published, "n_missing", 0), members)
 
 
 def _frame_of(published: Published | EventTables) -> tuple[Any, ...]:
@@ -304,7 +304,7 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
     if readable:
         form, counts = form_named(certificate.form), certificate.counts
         if looked[0].totals is not None:
-            whole: Any = reduce(Totals.__add__, [seen.totals for seen in looked if seen.totals is not None])
+            whole: Any = reduce(PublishedCounts.__add__, [seen.totals for seen in looked if seen.totals is not None])
             findings += form.findings(whole, certificate)
         resting = False
         for at, part in enumerate(certificate.guarantees):

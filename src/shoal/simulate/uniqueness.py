@@ -29,7 +29,6 @@ class Signatures:
     def __init__(self, steps_per_day: int) -> None:
         self._steps_per_day = steps_per_day
         self._taken: set[bytes] = set()
-        self.n_redrawn = 0
 
     def settle(
         self, energy: NDArray[np.float64], first: int, redraw: Callable[[int, int], NDArray[np.float64]]
@@ -47,7 +46,6 @@ class Signatures:
                     self._give_up()
                 energy[row] = redraw(first + row, attempt)[0]
                 signature = self._of(energy[row : row + 1]).tobytes()
-            self.n_redrawn += attempt > 0
             self._taken.add(signature)
 
     def _of(self, energy: NDArray[np.float64]) -> NDArray[np.int64]:

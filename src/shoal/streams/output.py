@@ -13,7 +13,7 @@ import polars as pl
 
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, write_aside
-from shoal.model import EventTables, Suppression, ValueLoss
+from shoal.model import EventTables, Suppression, ValueSuppression
 from shoal.model.event_kinds import as_text, from_text
 from shoal.model.event_tables import COUNT
 
@@ -62,7 +62,7 @@ class Totals:
         """What was suppressed of all events that have left the window."""
         # A stream begun before values were counted has figures of a part only.
         counted = sum(kept + lost for kept, lost in self.values.values()) == self.events + self.suppressed
-        losses = [ValueLoss(value, kept + lost, kept) for value, (kept, lost) in self.values.items() if counted]
+        losses = [ValueSuppression(value, kept + lost, kept) for value, (kept, lost) in self.values.items() if counted]
         losses.sort(key=lambda loss: (-loss.before, str(loss.value)))
         return Suppression(self.events, self.suppressed, "events", tuple(losses))
 

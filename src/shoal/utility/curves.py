@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -62,7 +61,7 @@ class CurveMeasure(Measure):
         if self.of == "series":
             return tally
         sides = (_mean_curve(tally[side], tally) for side in ("before", "after"))
-        return replace(self, of="series").tally(*sides)  # type: ignore[type-var]
+        return self.set_params(of="series").tally(*sides)
 
 
 def mean_change(tally: Tally) -> float:

@@ -91,7 +91,6 @@ class Prediction(Measure):
     goal: ClassVar[Goal] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     why_whole: ClassVar[str] = "learns from some series and asks about others"
-    whole_groups: ClassVar[bool] = True
     # Somebody must say from what value on somebody is there.
     usual = ()
 

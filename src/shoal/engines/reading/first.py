@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine, Table
-from shoal.engines.reading.tally import Counts, Tally, count_distinct, tally
+from shoal.engines.reading.key_counts import Counts, KeyCounts, count_distinct, count_keys
 from shoal.errors import InputError
 from shoal.read.numbers import NumberColumn
 from shoal.read.series import n_respelt, read_ids
@@ -48,7 +48,7 @@ class _Look:
     distinct: bool
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = Tally()
+        found = KeyCounts()
         clock = None if self.time is None else TimeReader(self.time, self.timezone)
         times: list[NDArray[np.int64]] = []
         n_held = 0
@@ -87,7 +87,7 @@ class _Look:
 
 def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str | None, *, distinct: bool) -> First:
     """Count, and refuse what cannot be a panel: no rows, rows without identifier or time, mixed kinds."""
-    counts = tally(engine, table, _Look(id_, time, timezone, distinct))
+    counts = count_keys(engine, table, _Look(id_, time, timezone, distinct))
     for problem in sorted(what for what in counts if what.startswith(_PROBLEM)):
         raise InputError(problem.removeprefix(f"{_PROBLEM} "))
     n_rows = _one(counts, _ROWS)
@@ -122,7 +122,7 @@ class _Spellings:
     column: str
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = Tally()
+        found = KeyCounts()
         for block in blocks:
             found.add(_RESPELT, n_respelt(plain([block.column(self.column)])[0], self.column))
         yield from found.blocks()
@@ -133,7 +133,7 @@ def refuse_respelt(engine: Engine, table: Table, column: str) -> None:
     kind = table.schema.field(column).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or "view" in str(kind):
-        _refuse_respelt(column, _one(tally(engine, table, _Spellings(column)), _RESPELT))
+        _refuse_respelt(column, _one(count_keys(engine, table, _Spellings(column)), _RESPELT))
 
 
 def _refuse_respelt(column: str, n_rows: int) -> None:
@@ -174,7 +174,7 @@ def count_series(engine: Engine, table: Table, id_: str) -> int:
 
 def refuse_numbers(engine: Engine, table: Table, columns: tuple[str, ...], labels: tuple[str, ...]) -> None:
     """Look at every value column once more, and say which holds text or something infinite."""
-    counts = tally(engine, table, _Numbers(columns))
+    counts = count_keys(engine, table, _Numbers(columns))
     for place, label in enumerate(labels):
         column = NumberColumn(label)
         column.take_counts({what: n.get(place, 0) for what, n in counts.items()})
@@ -190,7 +190,7 @@ class _Numbers:
         for block in blocks:
             for reader in readers:
                 reader.read(plain([block.column(reader.label)])[0])
-        found = Tally()
+        found = KeyCounts()
         for place, reader in enumerate(readers):
             for what, n in reader.counts().items():
                 found.add(what, n, place)

@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine, Table
+from shoal.engines.reading.key_counts import KeyCounts, count_keys
 from shoal.engines.reading.summary import ACCOUNT, COUNTED, counted, helper
-from shoal.engines.reading.tally import Tally, tally
 from shoal.engines.rows import ROW, pack, unpack
 from shoal.engines.work import Columns
 from shoal.errors import InputError
@@ -44,7 +44,7 @@ class Instants:
 
 
 @dataclass(frozen=True)
-class Totals:
+class SeriesCounts:
     """Counts over all series."""
 
     n_series: int
@@ -67,7 +67,7 @@ class _Count:
     subject: str | None
 
     def __call__(self, blocks: Blocks) -> Blocks:
-        found = Tally()
+        found = KeyCounts()
         for block in blocks:
             found.add("n_series", block.num_rows)
             for name in COUNTED:
@@ -84,23 +84,23 @@ class _Count:
         yield from found.blocks()
 
 
-def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> Totals:
+def totals(engine: Engine, table: Table, n_static: int, subject: str | None = None) -> SeriesCounts:
     """Add up the counts of all series."""
     names = [helper(name) for name in COUNTED] + ([] if subject is None else [subject])
     some = engine.map(table, Columns(tuple(names)), pa.schema([table.schema.field(name) for name in names]))
-    found = tally(engine, some, _Count(subject))
+    found = count_keys(engine, some, _Count(subject))
     one = {
         name: found.get(name, {}).get(0, 0)
         for name in ("n_series", "n_gappy", "infinite", "missing", "large", "long", "growing", "no_subject")
     }
     conflicts = found.get("conflicts", {})
     account = {name: found.get(name, {}).get(0, 0) for name in ACCOUNT}
-    return Totals(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
+    return SeriesCounts(**one, account=account, conflicts=tuple(conflicts.get(bit, 0) for bit in range(n_static)))
 
 
 def handle_gaps(
-    engine: Engine, table: Table, instants: Instants, policies: Sequence[Policy], start: Totals
-) -> tuple[Table, Instants, Totals, dict[str, int]]:
+    engine: Engine, table: Table, instants: Instants, policies: Sequence[Policy], start: SeriesCounts
+) -> tuple[Table, Instants, SeriesCounts, dict[str, int]]:
     """Apply the policies in order to a table that is kept; what they leave is kept as well where they do something.
 
     Also gives the account of all that was done to readings, without what never was.
@@ -121,7 +121,7 @@ def handle_gaps(
                 )
             table = engine.map(table, _Whole(), table.schema)
         elif isinstance(policy, DropInstants):
-            gaps = tally(engine, table, _GapsAt(instants)).get("gaps", {})
+            gaps = count_keys(engine, table, _GapsAt(instants)).get("gaps", {})
             which = np.ones(instants.n_instants, dtype=np.bool_)
             which[list(gaps)] = False
             if not which.any():
@@ -167,7 +167,7 @@ class _GapsAt:
         for block in blocks:
             rows = unpack(block.column(ROW)).reshape(block.num_rows, self.instants.n_instants, -1)
             gaps += np.isnan(rows).any(axis=2).sum(axis=0)
-        found = Tally()
+        found = KeyCounts()
         at = np.flatnonzero(gaps)
         found.add_keys("gaps", at, gaps[at])
         yield from found.blocks()

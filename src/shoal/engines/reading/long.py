@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.local import parquet_files
 from shoal.engines.reading.first import First, count_series, look, refuse_numbers
-from shoal.engines.reading.gaps import Instants, Totals, totals
+from shoal.engines.reading.gaps import Instants, SeriesCounts, totals
 from shoal.engines.reading.segments import (
     Assemble,
     Grid,
@@ -47,7 +47,7 @@ class Read:
 
     table: Table
     instants: Instants
-    totals: Totals
+    totals: SeriesCounts
     n_rows: int
     channels: tuple[str, ...] | None = None
     zone: Zone | None = None
@@ -182,7 +182,7 @@ class NameStatic:
             yield pa.record_batch(columns, schema=self.schema)
 
 
-def refuse_static(static: tuple[str, ...], found: Totals) -> None:
+def refuse_static(static: tuple[str, ...], found: SeriesCounts) -> None:
     """Refuse static columns that change within a series."""
     for name, n_conflicts in zip(static, found.conflicts, strict=True):
         if n_conflicts:
@@ -192,7 +192,7 @@ def refuse_static(static: tuple[str, ...], found: Totals) -> None:
             )
 
 
-def refuse_without_subject(plan: Placement, found: Totals) -> None:
+def refuse_without_subject(plan: Placement, found: SeriesCounts) -> None:
     """Refuse series of nobody."""
     if found.no_subject and plan.subject is not None:
         raise InputError(

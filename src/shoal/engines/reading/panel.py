@@ -26,10 +26,10 @@ from shoal.engines.contract import Blocks, Engine
 from shoal.engines.local import parquet_files, refuse_other_columns
 from shoal.engines.reading.first import refuse_respelt
 from shoal.engines.reading.gaps import handle_gaps
+from shoal.engines.reading.key_counts import count_distinct
 from shoal.engines.reading.long import Read, read_long
 from shoal.engines.reading.segments import LongColumns, count_steps
 from shoal.engines.reading.summary import LARGEST
-from shoal.engines.reading.tally import count_distinct
 from shoal.engines.reading.wide import read_wide
 from shoal.engines.rows import SERIES, SUBJECT
 from shoal.engines.series import RESERVED, SeriesTable, in_shards

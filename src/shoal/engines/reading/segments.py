@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Engine, Shared, Table
+from shoal.engines.reading.key_counts import KEY_COUNTS, KeyCounts, add_up
 from shoal.engines.reading.static import Entries, one_entry_each
 from shoal.engines.reading.summary import counted
-from shoal.engines.reading.tally import TALLY, Tally, add_up
 from shoal.engines.rows import ID, pack
 from shoal.engines.work import starts_of_keys, whole_keys
 from shoal.read.align import Buckets
@@ -275,7 +275,7 @@ class CountSteps:
             series, instants = series[order], instants[order]
             new = (np.diff(series, prepend=-1) != 0) | (np.diff(instants, prepend=-1) != 0)
             steps.add(series[new], instants[new], int(numbers[-1]) + 1)
-        found = Tally()
+        found = KeyCounts()
         for name, counts in steps.counts.items():
             lengths, n = list(counts), list(counts.values())
             found.add_keys(name, np.array(lengths, dtype=np.int64), np.array(n, dtype=np.int64))
@@ -287,4 +287,4 @@ def count_steps(engine: Engine, keys: Table, columns: LongColumns, bucket: int) 
     bare = replace(columns, values=(), static=())
     schema = segment_schema(0, ())
     parts = engine.map(keys, Segments(bare, schema), schema)
-    return StepCount.of(add_up(engine, engine.together(parts, [ID], CountSteps(bucket), TALLY)))
+    return StepCount.of(add_up(engine, engine.together(parts, [ID], CountSteps(bucket), KEY_COUNTS)))

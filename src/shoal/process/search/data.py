@@ -144,7 +144,7 @@ def _choices(k: Any, method: Any, over: Any) -> Choices:
 def _alternative(given: Any) -> Alternative:
     if not isinstance(given, Method):
         return choices_of({"search": [given]}).alternatives[0]
-    usual = {field.name: field.default for field in fields(given)}  # type: ignore[arg-type]
+    usual = {field.name: field.default for field in fields(given)}
     told = {name: value for name, value in given.get_params().items() if value != usual.get(name)}
     return Alternative(((given.name, told),), {}, {}, given)
 

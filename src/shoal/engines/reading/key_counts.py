@@ -1,8 +1,8 @@
 """Counts of everything that must be known of a table before it is read: added up on the engine.
 
-A tally is rows of `what` is counted, a `key` within it (an instant, the number of a column) and how often. Equal keys
-are brought together and added up where they lie, so that ten thousand parts that all saw the same instants send them to
-the driver once. Sums of whole numbers do not depend on the order of parts.
+Counts are rows: `what` is counted, a `key` within it (an instant, the number of a column) and how often. Equal keys are
+brought together and added up where they lie, so that ten thousand parts that all saw the same instants send them to the
+driver once. Sums of whole numbers do not depend on the order of parts.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Engine, Table, Work
 from shoal.engines.work import Columns, starts_of_keys, whole_keys
 
-TALLY = pa.schema([("what", pa.string()), ("key", pa.int64()), ("n", pa.int64())])
+KEY_COUNTS = pa.schema([("what", pa.string()), ("key", pa.int64()), ("n", pa.int64())])
 
 _ROWS = 1 << 16
 
 
 @dataclass
-class Tally:
+class KeyCounts:
     """Counts in the making."""
 
     single: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -39,12 +39,12 @@ class Tally:
     def add_keys(self, what: str, keys: NDArray[np.int64], n: NDArray[np.int64]) -> None:
         """Count so many more of each key."""
         words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(keys), dtype=np.int32)), [what])
-        self.many.append(pa.record_batch([words.cast(pa.string()), pa.array(keys), pa.array(n)], schema=TALLY))
+        self.many.append(pa.record_batch([words.cast(pa.string()), pa.array(keys), pa.array(n)], schema=KEY_COUNTS))
 
     def blocks(self) -> Iterable[pa.RecordBatch]:
         """As rows."""
         names, keys = [what for what, _ in self.single], [key for _, key in self.single]
-        yield pa.record_batch([names, keys, list(self.single.values())], schema=TALLY)
+        yield pa.record_batch([names, keys, list(self.single.values())], schema=KEY_COUNTS)
         yield from self.many
 
 
@@ -52,14 +52,14 @@ Counts = Mapping[str, Mapping[int, int]]
 """How often, by what and key; what was never counted is not there."""
 
 
-def tally(engine: Engine, table: Table, work: Work) -> Counts:
+def count_keys(engine: Engine, table: Table, work: Work) -> Counts:
     """Let the work count, and add up what it found in all parts."""
-    return add_up(engine, engine.map(table, work, TALLY))
+    return add_up(engine, engine.map(table, work, KEY_COUNTS))
 
 
 def add_up(engine: Engine, counted: Table) -> Counts:
-    """Add up tallies of all parts."""
-    rows = engine.collect(engine.together(counted, ["what", "key"], _AddUp(), TALLY))
+    """Add up the counts of all parts."""
+    rows = engine.collect(engine.together(counted, ["what", "key"], _AddUp(), KEY_COUNTS))
     found: dict[str, dict[int, int]] = defaultdict(dict)
     for what in rows["what"].unique().to_pylist():
         some = rows.filter(pa.compute.equal(rows["what"], what))
@@ -81,7 +81,7 @@ def count_distinct(engine: Engine, table: Table, column: str) -> int:
     """How many different entries a column has; missing ones are not counted."""
     schema = pa.schema([pa.field("entry", table.schema.field(column).type)])
     some = engine.map(engine.map(table, Columns((column,)), pa.schema([table.schema.field(column)])), _Once(), schema)
-    found = engine.collect(engine.together(some, ["entry"], _CountStarts(), TALLY))
+    found = engine.collect(engine.together(some, ["entry"], _CountStarts(), KEY_COUNTS))
     return int(sum(found["n"].to_pylist()))
 
 
@@ -100,4 +100,4 @@ class _CountStarts:
         n = 0
         for rows in whole_keys(blocks, ["entry"], rows=_ROWS):
             n += int(np.count_nonzero(starts_of_keys(rows, ["entry"])))
-        yield pa.record_batch([["entries"], [0], [n]], schema=TALLY)
+        yield pa.record_batch([["entries"], [0], [n]], schema=KEY_COUNTS)
