@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.model.names import text_of
-from shoal.read.durations import DAY, HOUR
+from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
-from shoal.read.stamps import MINUTE, StampForm, Stamps, read_offsets
+from shoal.read.stamps import StampForm, read_offsets
 from shoal.read.tables import Table, is_text, rows_per_batch
+from shoal.read.time_numbers import Stamps
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
 
@@ -88,7 +89,7 @@ class Canonical(Table):
 
     def _is_aware(self) -> bool:
         time = self.guess.time
-        if time.form is not None and time.form.name in ("epoch", "epoch_ms"):
+        if time.form is not None and time.form.is_counted:
             return True
         by_slot = time.slot is not None and time.slot_from == "midnight"
         counted = by_slot or time.day_code is not None or any(b.elapsed for b in self.guess.blocks)
@@ -231,19 +232,18 @@ class Canonical(Table):
         time = self.guess.time
         if time.day_code is not None:
             return _day_codes(texts_of(held[time.day_code]))
-        if time.parts:
-            parts = {part: texts_of(held[p]) for part, p in time.parts.items()}
-            if time.stamp is None:
-                return _parts_of_time(parts)
+        parts = {part: texts_of(held[p]) for part, p in time.parts.items()}
+        if time.stamp is None:
+            stamps = _parts_of_time(parts)
+        else:
             assert time.form is not None
-            dates = self._read_stamps(held, time.stamp, time.form)
-            hour, minute = (NumberForm().read(parts[part]) for part in ("hour", "minute"))
-            valid = dates.valid & ~np.isnan(hour + minute)
-            past = np.where(valid, hour * HOUR + minute * MINUTE, 0).astype(np.int64)
-            return replace(dates, printed=dates.printed + past, valid=valid)
-        assert time.stamp is not None
-        assert time.form is not None
-        stamps = self._read_stamps(held, time.stamp, time.form)
+            stamps = self._read_stamps(held, time.stamp, time.form)
+        if parts and time.stamp is not None:
+            past = NumberForm().read(parts["hour"]) * HOUR
+            if "minute" in parts:
+                past += NumberForm().read(parts["minute"]) * MINUTE
+            valid = stamps.valid & ~np.isnan(past)
+            stamps = replace(stamps, printed=stamps.printed + np.where(valid, past, 0).astype(np.int64), valid=valid)
         if time.clock is None:
             return stamps
         assert time.clock_form is not None
@@ -276,7 +276,7 @@ class Canonical(Table):
         if counted is not None and time.slot_from == "midnight":
             return self._counted(stamps.printed // DAY * DAY, past), valid, self._zone is not None
         if time.offset is not None:
-            minutes, known = read_offsets(texts_of(held[time.offset]))
+            minutes, known = read_offsets(texts_of(held[time.offset]), time.offset_unit)
             stamps = replace(stamps, offset=minutes, has_offset=known, valid=stamps.valid & known)
         if stamps.has_offset.any():
             naive = stamps.valid & ~stamps.has_offset
@@ -474,13 +474,14 @@ def _day_codes(texts: pl.Series) -> Stamps:
 
 
 def _parts_of_time(texts: dict[str, pl.Series]) -> Stamps:
-    """Times whose year, month, day, hour and minute stand in columns of their own."""
+    """Times whose year, month, day or day of the year, hour and minute stand in columns of their own."""
     numbers = {part: NumberForm().read(column) for part, column in texts.items()}
     valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)
     whole = {part: np.where(valid, column, 1).astype(np.int64) for part, column in numbers.items()}
-    month = ((whole["year"] - 1970) * 12 + whole["month"] - 1).astype("datetime64[M]")
-    none = np.zeros(len(month), dtype=np.int64)
-    days = month.astype("datetime64[D]").astype(np.int64) + whole.get("day", none + 1) - 1
+    none = np.zeros(len(valid), dtype=np.int64)
+    month = ((whole["year"] - 1970) * 12 + whole.get("month", none + 1) - 1).astype("datetime64[M]")
+    day = whole.get("day_of_year", whole.get("day", none + 1))
+    days = month.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = whole.get("hour", none) * HOUR + whole.get("minute", none) * MINUTE
     return Stamps(days * DAY + clock, none, np.zeros(len(days), dtype=bool), valid, np.full(len(days), "hour" in whole))
 

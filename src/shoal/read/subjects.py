@@ -170,6 +170,8 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     """What speaks against one quantity, in words; empty where nothing does."""
     patterns = {_pattern(name) for name in names}
     words = {word for name in names for word in _words(name)} & SENSOR_WORDS
+    if not all(names):
+        return "some have no names"
     if words:
         return f"some are called like sensors or measured quantities ({', '.join(sorted(words))})"
     if len(patterns) > 1:

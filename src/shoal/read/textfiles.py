@@ -21,6 +21,7 @@ from shoal.errors import InputError
 from shoal.read.source_files import SourceFile
 from shoal.read.tables import Table, plain, rows_per_batch
 from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
+from shoal.read.text_spellings import respelt
 
 SMALL = 16 << 20
 """Bytes up to which a file is looked at as a whole."""
@@ -98,8 +99,11 @@ def clean(cell: str) -> str:
 def split_rows(text: str, separator: str) -> Iterator[list[str]]:
     """The cells of each line, cleaned; a line without any is empty."""
     if separator == " ":
-        for line in text.splitlines():
-            yield line.split()
+        if '"' not in text:
+            yield from (line.split() for line in text.splitlines())
+            return
+        for row in csv.reader(text.splitlines(), delimiter=" ", skipinitialspace=True):
+            yield [clean(cell) for cell in row if cell]
         return
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True):
         yield [clean(cell) for cell in row]
@@ -144,6 +148,8 @@ def is_plain_file(file: SourceFile) -> bool:
     if encoding not in ("utf-8", "utf-8-sig"):
         return False
     text = (head if whole else head.rpartition(b"\n")[0]).decode(encoding, "ignore")
+    if respelt(text) is not text:
+        return False
     first = text.splitlines()[0] if text else ""
     separator = separator_of(text)
     if not first.strip() or separator not in _SEPARATORS:
@@ -167,7 +173,13 @@ def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[l
     encoding = encoding_of(head, whole=whole)
     if not whole:
         head = head[:_HEAD].rpartition(b"\n\0" if encoding == "utf-16-le" else b"\n")[0]
-    text = decode(head, encoding, shown)
+    written = decode(head, encoding, shown)
+    text = respelt(written)
+    if text is not written and not whole:
+        raise InputError(
+            f"{shown} has more than {SMALL >> 20} MiB, and its lines are no rows of cells: they are quoted as a whole, "
+            "name each entry, or end in a carriage return alone. Write it as CSV."
+        )
     separator = separator_of(text)
     try:
         lines = list(split_rows(text, separator))
