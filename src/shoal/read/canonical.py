@@ -23,9 +23,9 @@ from shoal.model.names import text_of
 from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
-from shoal.read.stamps import StampForm, read_offsets
+from shoal.read.stamps import StampForm, month_numbers, read_offsets
 from shoal.read.tables import Table, is_text, rows_per_batch
-from shoal.read.time_numbers import Stamps
+from shoal.read.time_numbers import Stamps, read_slots
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
 
@@ -265,7 +265,7 @@ class Canonical(Table):
         time = self.guess.time
         counted = time.slot if time.slot is not None else time.day_code
         if counted is not None:
-            numbers = NumberForm().read(texts_of(held[counted]))
+            numbers = read_slots(texts_of(held[counted]))
             valid = stamps.valid & ~np.isnan(numbers)
             slots = np.where(valid, numbers, 0).astype(np.int64)
             past = (slots % 100 - 1 if time.slot is None else slots - time.slot_base) * time.slot_step
@@ -475,6 +475,7 @@ def _day_codes(texts: pl.Series) -> Stamps:
 
 def _parts_of_time(texts: dict[str, pl.Series]) -> Stamps:
     """Times whose year, month, day or day of the year, hour and minute stand in columns of their own."""
+    texts = texts | {"month": month_numbers(texts["month"])} if "month" in texts else texts
     numbers = {part: NumberForm().read(column) for part, column in texts.items()}
     valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)
     whole = {part: np.where(valid, column, 1).astype(np.int64) for part, column in numbers.items()}

@@ -11,13 +11,21 @@ import numpy as np
 import polars as pl
 
 from shoal.read.blocks import per_day
-from shoal.read.stamps import StampForm, find_form
+from shoal.read.headings import groups_of, words_of
+from shoal.read.stamps import StampForm, find_form, month_of
 from shoal.read.text_rows import Rows, kind_of_cell
 
 
 def unfold(rows: Rows) -> Rows:
     """Rows in which each thing has a column of its own; as they are where they need none."""
-    return _dates_across(rows) or _times_across(rows) or _groups_across(rows) or _rows_of_days(rows) or rows
+    return (
+        _dates_across(rows)
+        or _times_across(rows)
+        or _groups_across(rows)
+        or _months_across(rows)
+        or _rows_of_days(rows)
+        or rows
+    )
 
 
 def _times_across(rows: Rows) -> Rows | None:
@@ -47,6 +55,19 @@ def _times_across(rows: Rows) -> Rows | None:
         ]
         return replace(rows, cells=cells, names=["meter", *quantities], section=[0] * len(cells), context=[{}])
     return None
+
+
+def _months_across(rows: Rows) -> Rows | None:
+    """A row for each year, or year and meter, and a column for each month by its name."""
+    names = rows.names or []
+    months = [place for place, name in enumerate(names) if name.isalpha() and month_of(name)]
+    years = [name for name in names if set(words_of(name)) & {"year", "jahr", "annee", "ano", "anno", "jaar", "rok"}]
+    if [month_of(names[place]) for place in months] != list(range(1, 13)) or len(years) != 1:
+        return None
+    beside = [place for place, name in enumerate(names) if place not in months and "total" not in groups_of(name)]
+    cells = [[*(row[p] for p in beside), names[month], row[month]] for row in rows.cells for month in months]
+    section = [place for place in rows.section for _ in months]
+    return replace(rows, cells=cells, names=[*(names[p] for p in beside), "month", "value"], section=section)
 
 
 def _are_times(cells: list[str]) -> bool:

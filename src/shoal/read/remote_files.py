@@ -186,7 +186,7 @@ def _azure_settings(text: str) -> dict[str, Any]:
         # The name of the account is part of the host, or the first part of the path on a server of one's own.
         name = parts.get("AccountName", "")
         host = address.netloc.removeprefix(name) if name and address.netloc.startswith(f"{name}.") else address.netloc
-        settings |= {f"{kind}_storage_authority": host for kind in ("blob", "dfs")}
+        settings |= {f"{kind}_storage_authority": host.replace(".blob.", f".{kind}.") for kind in ("blob", "dfs")}
         settings |= {f"{kind}_storage_scheme": address.scheme for kind in ("blob", "dfs")}
     return settings
 

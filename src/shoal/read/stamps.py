@@ -132,6 +132,12 @@ def month_of(word: str) -> int:
     return _MONTHS.get(plain[:4], _MONTHS.get(plain[:3], 0))
 
 
+def month_numbers(texts: pl.Series) -> pl.Series:
+    """Names of months as numbers in text; other texts as they are."""
+    months = {word: str(month_of(word)) for word in texts.unique().drop_nulls().to_list() if month_of(word)}
+    return texts.replace(months)
+
+
 @dataclass(frozen=True)
 class StampForm:
     """How a column writes times.
@@ -184,6 +190,8 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     if name == "compact":
         # As telegrams of meters write it, with S in summer and W in winter; order tells as much.
         texts = texts.str.replace(r"^(\d{12})[SW]$", "20$1")
+    if texts.str.contains(r"\d *(?:Uhr|uur|[Hh]rs?)$").any():
+        texts = texts.str.replace(r"(\d) *(?:Uhr|uur|[Hh]rs?)$", "$1")
     if texts.str.contains(r"[年년\]]").any():
         texts = texts.str.replace(_SIGNS, "$1-$2-$3").str.replace(r"(\d|Z) *\[[A-Za-z_+-]+(?:/[A-Za-z_+-]+)*\]$", "$1")
     if name == "words":

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from shoal.errors import InputError
+from shoal.read.crosstabs import unfold
 from shoal.read.source_files import SourceFile
 from shoal.read.tables import Table, plain, rows_per_batch
 from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
@@ -162,7 +163,7 @@ def is_plain_file(file: SourceFile) -> bool:
     if not rows.cells:
         return True
     plain = rows.names is not None and rows.n_before <= 1 and rows.n_skipped == rows.n_ragged
-    return plain and rows.is_even and not rows.n_filled and not any(rows.context)
+    return plain and rows.is_even and not rows.n_filled and not any(rows.context) and unfold(rows) is rows
 
 
 def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[list[str]]]:

@@ -16,6 +16,7 @@ from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import words_of
 from shoal.read.profiles import Profile
 from shoal.read.stamps import read_offsets
+from shoal.read.time_numbers import read_slots
 from shoal.read.time_parts import find_clock_column, find_parts, find_within_day
 from shoal.read.understanding import Part
 from shoal.read.zones import offset_name
@@ -210,6 +211,8 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
     """A column of interval numbers beside a date."""
     found = []
     for column in rest:
+        if column.kind == "word" and column.n_distinct >= 20 and _are_numbered(column):
+            column = replace(column, numbers=read_slots(column.texts), kind="number")
         if column.kind != "number" or not column.is_whole or column.n_distinct < 2 or column.position == date.position:
             continue
         low, high = int(column.present.min()), int(column.present.max())
@@ -219,6 +222,16 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
             found.append(column)
     named = [column for column in found if "slot" in column.groups]
     return next(iter(named or found), None)
+
+
+def _are_numbered(column: Profile) -> bool:
+    """Whether entries are intervals with a word around their number, such as HH07, 7 of 48 or 6 - 7."""
+    if column.groups & {"point", "meter", "owner"}:
+        return False
+    texts = column.texts.drop_nulls().unique()
+    patterns = texts.str.replace_all(r"\d+", "#").unique()
+    numbers = read_slots(texts)
+    return len(patterns) == 1 and not np.isnan(numbers).any() and len(np.unique(numbers)) == len(texts)
 
 
 def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess | None:

@@ -118,6 +118,14 @@ def find_clock(texts: pl.Series) -> str | None:
     return None
 
 
+def read_slots(texts: pl.Series) -> NDArray[np.float64]:
+    """Numbers of intervals: 7, HH07, 7 of 48, or 6 - 7, which begins at the sixth."""
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() > texts.null_count():
+        numbers = numbers.fill_null(texts.str.extract(r"^\D*(\d{1,4})(?:\D|$)", 1).cast(pl.Float64, strict=False))
+    return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
+
+
 def to_integers(texts: pl.Series, default: int) -> NDArray[np.int64]:
     """Whole numbers of texts."""
     return np.array(texts.cast(pl.Int64, strict=False).fill_null(default).to_numpy(), dtype=np.int64)

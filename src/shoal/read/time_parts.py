@@ -11,8 +11,8 @@ import numpy as np
 from shoal.read.durations import HOUR
 from shoal.read.guesses import TimeGuess
 from shoal.read.headings import words_of
-from shoal.read.profiles import Profile
-from shoal.read.stamps import StampForm
+from shoal.read.profiles import NumberForm, Profile
+from shoal.read.stamps import StampForm, month_numbers
 from shoal.read.time_numbers import find_clock
 from shoal.read.understanding import Part
 
@@ -42,9 +42,13 @@ def _named_parts(rest: Sequence[Profile]) -> dict[str, int]:
     for part, words in _PARTS.items():
         low, high = _RANGES[part]
         for column in rest:
+            if not words & set(words_of(column.name)) or column.position in parts.values():
+                continue
             numbers = column.present
-            fits = column.kind == "number" and column.is_whole and words & set(words_of(column.name))
-            if fits and low <= numbers.min() and numbers.max() <= high and column.position not in parts.values():
+            if part == "month" and column.kind == "word" and column.n_distinct <= 12:
+                numbers = NumberForm().read(month_numbers(column.texts.drop_nulls().unique()))
+            fits = len(numbers) and not np.isnan(numbers).any() and np.all(numbers == np.floor(numbers))
+            if fits and low <= numbers.min() and numbers.max() <= high:
                 parts[part] = column.position
                 break
     return parts
@@ -101,6 +105,8 @@ def find_parts(rest: Sequence[Profile], *, monthly: bool = False) -> TimeGuess |
     if {"year", "month", "day"} <= set(parts):
         parts.pop("day_of_year", None)
         return None if "minute" in parts and "hour" not in parts else _with_parts(parts)
+    if {"year", "month"} <= set(parts) and not {"hour", "minute"} & set(parts):
+        return _with_parts({part: parts[part] for part in ("year", "month")})
     if "month" in parts:
         return None
     if "day" in parts and "year" in parts:

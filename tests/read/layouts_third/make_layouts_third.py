@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from read.layouts.make_layouts import main
-from read.layouts_third import clocks, loggers, programs, suppliers, systems
+from read.layouts_third import clocks, loggers, periods, programs, suppliers, systems
 from read.layouts_third.third import THIRD
 
-__all__ = ["THIRD", "clocks", "loggers", "programs", "suppliers", "systems"]
+__all__ = ["THIRD", "clocks", "loggers", "periods", "programs", "suppliers", "systems"]
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), THIRD)
