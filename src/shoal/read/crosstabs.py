@@ -1,4 +1,4 @@
-"""Tables whose columns say two things at once, as rows: meters over quantities, dates beside times of day."""
+"""Tables whose columns say two things at once, as rows: dates beside times of day, months beside years."""
 
 from __future__ import annotations
 
@@ -18,14 +18,7 @@ from shoal.read.text_rows import Rows, kind_of_cell
 
 def unfold(rows: Rows) -> Rows:
     """Rows in which each thing has a column of its own; as they are where they need none."""
-    return (
-        _dates_across(rows)
-        or _times_across(rows)
-        or _groups_across(rows)
-        or _months_across(rows)
-        or _rows_of_days(rows)
-        or rows
-    )
+    return _dates_across(rows) or _times_across(rows) or _months_across(rows) or _rows_of_days(rows) or rows
 
 
 def _times_across(rows: Rows) -> Rows | None:
@@ -92,35 +85,6 @@ def _rows_of_days(rows: Rows) -> Rows | None:
     return replace(rows, cells=cells, names=[*(rows.names or [""] * width), "period"])
 
 
-def _groups_across(rows: Rows) -> Rows | None:
-    """Two lines of header: names over the columns that belong to them, and the same names below each."""
-    width = len(rows.cells[0]) if rows.cells else 0
-    for upper, lower in itertools.pairwise(rows.head):
-        if len(lower) != width or not 3 <= len(upper) <= width:
-            continue
-        names: list[str] = []
-        for cell in upper + [""] * (width - len(upper)):
-            names.append(cell or (names[-1] if names else ""))
-        first = next((column for column in range(1, width) if upper[column : column + 1] > [""]), width)
-        runs = [list(run) for _, run in itertools.groupby(range(first, width), key=names.__getitem__)]
-        below = {tuple(lower[column] for column in run) for run in runs}
-        told = [names[run[0]] for run in runs]
-        if len(below) > 1 or len(runs) < 2 or len(set(told)) < len(told):
-            continue
-        quantities = next(iter(below))
-        if len(quantities) < 2 or len(set(quantities)) < len(quantities) or not all(quantities):
-            continue
-        keys = [low or up for low, up in zip(lower[:first], upper[:first], strict=True)]
-        cells = [
-            [*row[:first], name, *(row[column] for column in run)]
-            for row in rows.cells
-            for name, run in zip(told, runs, strict=True)
-        ]
-        section = [place for place in rows.section for _ in runs]
-        return replace(rows, cells=cells, names=[*keys, "meter", *quantities], section=section)
-    return None
-
-
 def _dates_across(rows: Rows) -> Rows | None:
     """A row for each time of day, or for its number, and a column for each date."""
     names = rows.names or []
@@ -149,8 +113,10 @@ def _days_of_a_month(rows: Rows) -> list[str] | None:
     """The dates of columns called 1 to 31 below a line that names their month; None where they are none."""
     names = rows.names or []
     days = [int(name) for name in names[1:] if name.isdecimal()]
+    if not 28 <= len(days) <= 31 or days != list(range(1, len(days) + 1)):
+        return None
     months = {month for line in rows.head for cell in line if (month := _month_in(cell))}
-    if not 28 <= len(days) <= 31 or days != list(range(1, len(days) + 1)) or len(months) != 1:
+    if len(months) != 1:
         return None
     first = np.datetime64(months.pop(), "D")
     last = (first.astype("datetime64[M]") + 1).astype("datetime64[D]")

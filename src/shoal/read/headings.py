@@ -34,7 +34,7 @@ _LISTS = {
     "generation generated production produced import export injection einspeisung bezug afname injectie teruglevering "
     "levering lieferung pobrana oddana pobor oddanie demand imp exp",
     "cost": "cost costs price prices prix preis preise kosten charge charges tax taxes eur gbp usd coste costo pris "
-    "fee bill billed betrag amountdue pence cents belopp",
+    "fee bill billed betrag unitrate amountdue pence cents belopp",
     "status": "status quality qualite qualitat kvalitet validation validatiestatus estimated estimate est flag flags "
     "estimation metodo method methode note notes anomaly readtype comment comments reason omschrijving kennzeichen "
     "anmerkung etape validity valid imputed error alarm",

@@ -26,6 +26,8 @@ from shoal.read.text_spellings import respelt
 
 SMALL = 16 << 20
 """Bytes up to which a file is looked at as a whole."""
+MOST_WHOLE = 64 << 20
+"""Bytes up to which one is that cannot be read row by row; it takes some 20 times as much memory."""
 _HEAD = 1 << 19
 _GLANCE = 1 << 17
 _TAIL = 1 << 12
@@ -166,19 +168,22 @@ def is_plain_file(file: SourceFile) -> bool:
     return plain and rows.is_even and not rows.n_filled and not any(rows.context) and unfold(rows) is rows
 
 
-def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[list[str]]]:
-    """How a file of text is written; its rows and lines too, where it is small."""
+def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[TextForm, Rows | None, list[list[str]]]:
+    """How a file of text is written; its rows and lines too, where it is small, or not too large if it must be."""
+    most = MOST_WHOLE if must_whole else SMALL
     with file.open() as stream:
-        head = stream.read(SMALL + 1)
-    whole = len(head) <= SMALL
+        head = stream.read(most + 1)
+    whole = len(head) <= most
     encoding = encoding_of(head, whole=whole)
     if not whole:
         head = head[:_HEAD].rpartition(b"\n\0" if encoding == "utf-16-le" else b"\n")[0]
     written = decode(head, encoding, shown)
     text = respelt(written)
     if text is not written and not whole:
+        if not must_whole:
+            return look_at(file, shown, must_whole=True)
         raise InputError(
-            f"{shown} has more than {SMALL >> 20} MiB, and its lines are no rows of cells: they are quoted as a whole, "
+            f"{shown} has more than {most >> 20} MiB, and its lines are no rows of cells: they are quoted as a whole, "
             "name each entry, or end in a carriage return alone. Write it as CSV."
         )
     separator = separator_of(text)

@@ -78,12 +78,12 @@ def choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence
 
 
 def _without_copies(columns: list[Profile]) -> list[Profile]:
-    """Columns without those that say in every row what one before them says."""
+    """Columns without those that say in every row what another says; of these the one called like a reading stays."""
     kept: list[Profile] = []
-    for column in columns:
+    for column in sorted(columns, key=lambda c: ("value" not in c.groups, c.position)):
         if column.n_distinct < 10 or not any(column.texts.equals(other.texts) for other in kept):
             kept.append(column)
-    return kept
+    return sorted(kept, key=lambda c: c.position)
 
 
 def _is_measured(column: Profile, has_decimals: bool, *, alone: bool) -> bool:
