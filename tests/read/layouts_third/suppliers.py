@@ -49,7 +49,7 @@ def _(name):
 def _(name):
     ids = ["1200012345678", "1200012345687"]
     book = Book(name, "Europe/London", MARCH, 30, ids, ("AI", "RI"))
-    lines = ["ZHV|0000123456|D0036001|H|LOND|X|SUPP|20240316060000||||OPER|"]
+    lines = ["ZHV|0000123456|D0036001|H|DIST|X|SUPP|20240316060000||||OPER|"]
     for m in ids:
         lines.append(f"25B|{m}|")
         for c in book.channels:
