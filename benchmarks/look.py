@@ -39,7 +39,10 @@ def main() -> None:
             for child in CHILDREN:
                 done = run(child, path)
                 seconds[child] = done["seconds"]
-                print(f"  {child:<7} {done['seconds']:6.1f} s   peak {done['peak_gb']:.2f} GB")
+                print(
+                    f"  {child:<7} {done['seconds']:6.1f} s   processor {done['processor']:6.1f} s   "
+                    f"peak {done['peak_gb']:.2f} GB"
+                )
             print(
                 f"  target {target}; {seconds['shoal'] / seconds['polars']:.1f} times as long as polars counting rows"
             )

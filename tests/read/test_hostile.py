@@ -177,20 +177,36 @@ def test_a_line_break_or_an_inch_inside_an_entry_is_no_damage(tmp_path):
     assert read_panel(tmp_path / "x.csv", missing="keep").n_series == 3
 
 
+BLOCKS = "meter,time,kWh\n" + "".join(
+    f"{'' if hour else f'M{day}'},0{day}/01/2024 0{hour}:00,1.5\n" for day in range(1, 9) for hour in range(10)
+)
+TWO_LINES = "date,M1,,M2,\n,kWh,kvarh,kWh,kvarh\n" + "".join(
+    f"0{day}/01/2024 0{hour}:00,{day}.5,2.5,{hour}.5,4.5\n" for day in range(1, 9) for hour in range(10)
+)
+IN_QUOTES = "".join(f'"A,0{day}/01/2024 0{hour}:00,1.5"\n' for day in range(1, 9) for hour in range(10))
+
+
+@pytest.mark.parametrize("text", [BLOCKS, TWO_LINES, IN_QUOTES], ids=["blocks", "two lines", "in quotes"])
+def test_a_large_file_is_read_as_a_small_one(tmp_path, monkeypatch, text):
+    (tmp_path / "x.csv").write_text(text)
+    small = read_panel(tmp_path / "x.csv", missing="keep")
+    monkeypatch.setattr("shoal.read.textfiles.SMALL", 1500)
+    large = read_panel(tmp_path / "x.csv", missing="keep")
+    assert list(large.ids) == list(small.ids)
+    assert np.array_equal(large.times, small.times)
+    assert np.array_equal(large.values, small.values, equal_nan=True)
+
+
 @pytest.mark.parametrize(
-    ("head", "row", "why"),
+    ("text", "why"),
     [
-        (
-            "date,M1,,M2,\n,kWh,kvarh,kWh,kvarh\n",
-            "0{0}/01/2024 0{1}:00,1.5,2.5,3.5,4.5\n",
-            "two lines name its columns",
-        ),
-        ("meter,time,kWh\n", "{2},0{0}/01/2024 0{1}:00,1.5\n", "entries are printed once for a block"),
+        (BLOCKS, "entries are printed once for a block of rows: such a file must be looked at as a whole. Split it"),
+        (IN_QUOTES, "its lines are no rows of cells: they are quoted as a whole"),
     ],
 )
-def test_a_large_file_that_must_be_seen_as_a_whole_is_refused(tmp_path, monkeypatch, head, row, why):
-    monkeypatch.setattr("shoal.read.textfiles.SMALL", 1500)
-    rows = [row.format(day, hour, "" if hour else f"M{day}") for day in range(1, 9) for hour in range(10)]
-    (tmp_path / "x.csv").write_text(head + "".join(rows))
-    with refused(f"MiB, and {why}.*must be looked at as a whole. Split it"):
+def test_a_file_too_large_to_be_seen_as_a_whole_is_refused(tmp_path, monkeypatch, text, why):
+    for name in ("textfiles.SMALL", "textfiles.MOST_WHOLE", "containers.MOST_WHOLE"):
+        monkeypatch.setattr(f"shoal.read.{name}", 1500)
+    (tmp_path / "x.csv").write_text(text)
+    with refused(f"MiB, and {why}"):
         read_panel(tmp_path / "x.csv")

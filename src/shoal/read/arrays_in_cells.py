@@ -1,4 +1,4 @@
-"""Tables whose cells hold the readings of a day as an array: each place of the array becomes a column."""
+"""Tables whose cells hold arrays: of the readings of a day, or of times and readings side by side."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from shoal.errors import InputError
 from shoal.read.blocks import per_day
+from shoal.read.headings import groups_of
+from shoal.read.stamps import find_form
 from shoal.read.tables import Table
 
 
 def spread(table: Table) -> Table:
-    """The table with a column for each place of its arrays; itself where no cell holds as many as a day has."""
+    """The table with a column for each place of its arrays, or with a row for each where one of them holds times.
+
+    The table itself where no cell holds as many as a day has.
+    """
+    for batch in table.batches(range(len(table.names))):
+        lists = [place for place, array in enumerate(batch) if _is_list(array.type)]
+        if any(_holds_time(batch[place]) for place in lists):
+            return _RowsOfArrays(table, lists, batch)
+        break
     lengths: dict[int, int] = {}
     for batch in table.batches(range(len(table.names))):
         found = [place for place, array in enumerate(batch) if _is_list(array.type)]
@@ -33,6 +44,54 @@ def _listed(array: Any) -> pl.Series:
 
 def _is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _holds_time(array: Any) -> bool:
+    """Whether the entries of arrays are times, or records with one."""
+    kind = array.type.value_type
+    if pa.types.is_struct(kind):
+        return any(
+            _is_time(kind.field(n).type) or "time" in groups_of(kind.field(n).name) for n in range(kind.num_fields)
+        )
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return _is_time(kind)
+    entries = _listed(array).explode().drop_nulls().unique().head(400)
+    return len(entries) > 1 and find_form(entries) is not None
+
+
+def _is_time(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+class _RowsOfArrays(Table):
+    """A row for each place of arrays that belong together, and a column for each part of their records."""
+
+    def __init__(self, table: Table, lists: list[int], batch: list[Any]) -> None:
+        self._table, self._lists = table, lists
+        super().__init__(self._rows(batch).columns, kind=table.kind, sha256=table.sha256, untyped=table.untyped)
+
+    def _rows(self, batch: list[Any]) -> pl.DataFrame:
+        columns = {
+            f"{place}": _listed(array) if place in self._lists else pl.Series(pl.from_arrow(array))
+            for place, array in enumerate(batch)
+        }
+        counts = [columns[f"{place}"].list.len() for place in self._lists]
+        if any((count != counts[0]).any() for count in counts):
+            raise InputError("Arrays in the cells of one row differ in length. Write a row for each reading.")
+        frame = pl.DataFrame(columns).explode([f"{place}" for place in self._lists])
+        parts: dict[str, pl.Series] = {}
+        for place, name in enumerate(self._table.names):
+            column = frame[f"{place}"]
+            inner = column.struct.unnest() if isinstance(column.dtype, pl.Struct) else pl.DataFrame({name: column})
+            for part in inner.columns:
+                parts[part if part not in parts else f"{name}.{part}"] = inner[part]
+        return pl.DataFrame(parts)
+
+    def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
+        """Rows of the arrays."""
+        for batch in self._table.batches(range(len(self._table.names))):
+            frame = self._rows(batch)
+            yield [frame.to_series(column).to_arrow() for column in columns]
 
 
 class _SpreadTable(Table):

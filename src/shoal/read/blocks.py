@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shoal.read.durations import DAY, HOUR
+from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.headings import groups_of
 from shoal.read.profiles import Profile
-from shoal.read.stamps import MINUTE, share_with, time_of_label
+from shoal.read.stamps import share_with, time_of_label
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
 _AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|[bB]|DST)$")
@@ -86,9 +86,10 @@ def _may_be_reading(column: Profile) -> bool:
 def _by_clock(columns: Sequence[Profile]) -> list[Block]:
     """Columns called 00:30, [00:30], 12:30 AM, kWh 00:30 or 00:00-00:30."""
     groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for column in columns:
-        if not _may_be_reading(column):
-            continue
+    readings = [column for column in columns if _may_be_reading(column)]
+    if parts := _parts_of_day(readings):
+        return [block] if (block := _clock_block("", parts)) else []
+    for column in readings:
         if (found := time_of_label(column.name)) is not None:
             groups[found[0]].append((column.position, found[1]))
         elif (half := _HALF.match(column.name.strip())) is not None:
@@ -109,17 +110,22 @@ def _by_clock(columns: Sequence[Profile]) -> list[Block]:
     ]
 
 
+def _parts_of_day(columns: Sequence[Profile]) -> list[tuple[int, int]]:
+    """Columns called by the part of a day that has passed, as spreadsheets count: 0, 0.020833, 0.041667."""
+    named = [c for c in columns if re.fullmatch(r"[01]?[.,]\d+|[01]", c.name.strip())]
+    if len(named) < _ENOUGH or sum(len(c.name.strip()) > 5 for c in named) < len(named) // 3:
+        return []
+    return [(c.position, round(float(c.name.replace(",", ".")) * 1440) * MINUTE) for c in named]
+
+
 def _time_within(name: str) -> int | None:
-    """The time of day in a name that has other numbers too: HH1 (00:00-00:30), 30/12/1899 00:30:00, 0.020833.
+    """The time of day in a name that has other numbers too: HH1 (00:00-00:30), 30/12/1899 00:30:00.
 
     Examples
     --------
-    >>> [_time_within(name) for name in ("P3 01:00", "0.5", "2024-03-01 00:30", "Flat 1.5")]
-    [3600000000, 43200000000, None, None]
+    >>> [_time_within(name) for name in ("P3 01:00", "2024-03-01 00:30", "Flat 1.5")]
+    [3600000000, None, None]
     """
-    if re.fullmatch(r"[01]?[.,]\d{2,}|0[.,]\d+|[01]", name):
-        # A part of a day, as spreadsheets count.
-        return round(float(name.replace(",", ".")) * 1440) * MINUTE
     found = re.search(r"(?<![\d.:])(\d{1,2}):(\d{2})(?!\d)", name)
     if found is None or re.search(r"(?<!\d)(?!1899|1900)(?:19|20)\d{2}(?!\d)", name):
         return None
@@ -142,6 +148,11 @@ def _clock_block(name: str, entries: list[tuple[int, int]]) -> Block | None:
     if times[-1] == 0:
         times[-1] = DAY
     steps = np.diff(times)
+    if np.sum(steps < 0) == 1 and times[-1] < times[0]:
+        # A day that begins in the morning, as that of gas: what follows midnight is of the next date.
+        turn = int(np.argmax(steps < 0)) + 1
+        times = times[:turn] + [time + DAY for time in times[turn:]]
+        steps = np.diff(times)
     if not np.all(steps > 0):
         return None
     step = int(np.min(steps))

@@ -15,22 +15,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.model.names import text_of
-from shoal.read.durations import DAY, HOUR
+from shoal.read.durations import DAY, HOUR, MINUTE
 from shoal.read.guesses import Guess
 from shoal.read.profiles import USUAL_NULLS, NumberForm, texts_of
-from shoal.read.stamps import MINUTE, StampForm, Stamps, read_offsets
+from shoal.read.stamp_reader import StampReader, encoded, read_day_codes, read_parts
+from shoal.read.stamps import StampForm, read_offsets
 from shoal.read.tables import Table, is_text, rows_per_batch
+from shoal.read.time_numbers import Stamps, read_slots
 from shoal.read.understanding import Shape
 from shoal.read.zones import Zone, find_zone
-
-_MANY_TEXTS = 2_000_000
-"""Different texts of times that are remembered."""
-_DAY_ONE = int(np.datetime64("2009-01-01", "us").astype(np.int64))
 
 
 class Canonical(Table):
@@ -88,7 +85,7 @@ class Canonical(Table):
 
     def _is_aware(self) -> bool:
         time = self.guess.time
-        if time.form is not None and time.form.name in ("epoch", "epoch_ms"):
+        if time.form is not None and time.form.is_counted:
             return True
         by_slot = time.slot is not None and time.slot_from == "midnight"
         counted = by_slot or time.day_code is not None or any(b.elapsed for b in self.guess.blocks)
@@ -164,7 +161,7 @@ class Canonical(Table):
     def _ids(self, held: dict[int, Any], n_rows: int) -> pl.Series:
         if self.guess.id is None:
             return pl.Series([self._only_id] * n_rows, dtype=pl.String)
-        distinct, codes = _encoded(held[self.guess.id])
+        distinct, codes = encoded(held[self.guess.id])
         return texts_of(distinct).gather(codes)
 
     def _channels(self, held: dict[int, Any], n_rows: int) -> pl.Series | None:
@@ -230,20 +227,19 @@ class Canonical(Table):
     def _stamps(self, held: dict[int, Any]) -> Stamps:
         time = self.guess.time
         if time.day_code is not None:
-            return _day_codes(texts_of(held[time.day_code]))
-        if time.parts:
-            parts = {part: texts_of(held[p]) for part, p in time.parts.items()}
-            if time.stamp is None:
-                return _parts_of_time(parts)
+            return read_day_codes(texts_of(held[time.day_code]))
+        parts = {part: texts_of(held[p]) for part, p in time.parts.items()}
+        if time.stamp is None:
+            stamps = read_parts(parts)
+        else:
             assert time.form is not None
-            dates = self._read_stamps(held, time.stamp, time.form)
-            hour, minute = (NumberForm().read(parts[part]) for part in ("hour", "minute"))
-            valid = dates.valid & ~np.isnan(hour + minute)
-            past = np.where(valid, hour * HOUR + minute * MINUTE, 0).astype(np.int64)
-            return replace(dates, printed=dates.printed + past, valid=valid)
-        assert time.stamp is not None
-        assert time.form is not None
-        stamps = self._read_stamps(held, time.stamp, time.form)
+            stamps = self._read_stamps(held, time.stamp, time.form)
+        if parts and time.stamp is not None:
+            past = NumberForm().read(parts["hour"]) * HOUR
+            if "minute" in parts:
+                past += NumberForm().read(parts["minute"]) * MINUTE
+            valid = stamps.valid & ~np.isnan(past)
+            stamps = replace(stamps, printed=stamps.printed + np.where(valid, past, 0).astype(np.int64), valid=valid)
         if time.clock is None:
             return stamps
         assert time.clock_form is not None
@@ -265,7 +261,7 @@ class Canonical(Table):
         time = self.guess.time
         counted = time.slot if time.slot is not None else time.day_code
         if counted is not None:
-            numbers = NumberForm().read(texts_of(held[counted]))
+            numbers = read_slots(texts_of(held[counted]))
             valid = stamps.valid & ~np.isnan(numbers)
             slots = np.where(valid, numbers, 0).astype(np.int64)
             past = (slots % 100 - 1 if time.slot is None else slots - time.slot_base) * time.slot_step
@@ -276,7 +272,7 @@ class Canonical(Table):
         if counted is not None and time.slot_from == "midnight":
             return self._counted(stamps.printed // DAY * DAY, past), valid, self._zone is not None
         if time.offset is not None:
-            minutes, known = read_offsets(texts_of(held[time.offset]))
+            minutes, known = read_offsets(texts_of(held[time.offset]), time.offset_unit)
             stamps = replace(stamps, offset=minutes, has_offset=known, valid=stamps.valid & known)
         if stamps.has_offset.any():
             naive = stamps.valid & ~stamps.has_offset
@@ -416,73 +412,6 @@ class Canonical(Table):
 
 
 _BEYOND = np.iinfo(np.int64).max
-
-
-class StampReader:
-    """Reads a column of times batch by batch; each different text once, since all series have the same times."""
-
-    def __init__(self, form: StampForm) -> None:
-        self._form = form
-        self._known: Any = None
-        self._stamps: Stamps | None = None
-
-    def read(self, array: Any) -> Stamps:
-        """The times of a batch."""
-        distinct, codes = _encoded(array)
-        if self._stamps is None or len(self._known) > _MANY_TEXTS or distinct.type != self._known.type:
-            self._known, self._stamps = distinct, self._form.read(texts_of(distinct))
-        else:
-            new = distinct.filter(pc.invert(pc.is_in(distinct, value_set=self._known)))
-            if len(new):
-                self._known = pa.concat_arrays([self._known, new])
-                self._stamps = _joined(self._stamps, self._form.read(texts_of(new)))
-            codes = pc.index_in(distinct, value_set=self._known).to_numpy(zero_copy_only=False)[codes]
-        found = self._stamps
-        return Stamps(
-            found.printed[codes],
-            found.offset[codes],
-            found.has_offset[codes],
-            found.valid[codes],
-            found.has_time[codes],
-        )
-
-
-def _joined(one: Stamps, other: Stamps) -> Stamps:
-    return Stamps(
-        np.concatenate([one.printed, other.printed]),
-        np.concatenate([one.offset, other.offset]),
-        np.concatenate([one.has_offset, other.has_offset]),
-        np.concatenate([one.valid, other.valid]),
-        np.concatenate([one.has_time, other.has_time]),
-    )
-
-
-def _encoded(array: Any) -> tuple[Any, NDArray[np.int64]]:
-    """The different entries of a column, a missing one among them, and which of them each row has."""
-    encoded = array.dictionary_encode("encode")
-    return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def _day_codes(texts: pl.Series) -> Stamps:
-    """The days of codes such as 19501."""
-    numbers = NumberForm().read(texts)
-    valid = ~np.isnan(numbers)
-    days = np.where(valid, numbers, 100).astype(np.int64) // 100
-    none = np.zeros(len(days), dtype=np.int64)
-    printed = _DAY_ONE + (days - 1) * DAY
-    return Stamps(printed, none, np.zeros(len(days), dtype=bool), valid, valid)
-
-
-def _parts_of_time(texts: dict[str, pl.Series]) -> Stamps:
-    """Times whose year, month, day, hour and minute stand in columns of their own."""
-    numbers = {part: NumberForm().read(column) for part, column in texts.items()}
-    valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)
-    whole = {part: np.where(valid, column, 1).astype(np.int64) for part, column in numbers.items()}
-    month = ((whole["year"] - 1970) * 12 + whole["month"] - 1).astype("datetime64[M]")
-    none = np.zeros(len(month), dtype=np.int64)
-    days = month.astype("datetime64[D]").astype(np.int64) + whole.get("day", none + 1) - 1
-    clock = whole.get("hour", none) * HOUR + whole.get("minute", none) * MINUTE
-    return Stamps(days * DAY + clock, none, np.zeros(len(days), dtype=bool), valid, np.full(len(days), "hour" in whole))
 
 
 def _join(channel: pl.Series | None, row: NDArray[np.int64], names: list[str]) -> pl.Series:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -46,7 +47,8 @@ def choose(
                 named = len(names) <= _FEW_COLUMNS and any(groups_of(name) & NAMING for name in names)
                 unlike = bool(seen_unlike(names, np.empty(0)))  # a total or a second clock may be among them
                 twice = timezone is not None and _comes_twice(table, plan.time)
-                looked = (not plan.asked and (named or unlike)) or twice
+                total = any("total" in groups_of(name) for name in names)
+                looked = (not plan.asked and (named or unlike)) or twice or total
                 found = recognise(table, request, writing, timezone, only_id, layout) if looked else None
                 if found is not None and found.guess.shape is Shape.COLUMN_PER_SERIES and (twice or unlike):
                     return found  # order tells the hour that comes twice
@@ -127,7 +129,9 @@ def _is_plain(table: Table, plan: Placement) -> bool:
     columns = [plan.time, *some] if plan.time is not None else list(some)
     for batch in table.batches([column.position for column in columns if column is not None]):
         time, *values = (array.slice(0, SAMPLE_ROWS) for array in batch)
-        if is_text(time):
+        if plan.time is not None and _counts_time(time):
+            return False
+        if plan.time is not None and is_text(time):
             texts = parse_times(time)
             if 2 * int(texts.wrong.sum()) > len(texts.wrong):
                 return False
@@ -143,6 +147,15 @@ def _is_plain(table: Table, plan: Placement) -> bool:
                     return False
         return True
     return True
+
+
+def _counts_time(array: Any) -> bool:
+    """Whether whole numbers are dates without marks or instants since an origin, and no mere numbers of instants."""
+    if not (is_text(array) or pa.types.is_integer(array.type)):
+        return False
+    texts = texts_of(array.unique()).drop_nulls()
+    form = find_form(texts) if len(texts) > 1 and texts.str.contains(r"^\d{8,}$").all() else None
+    return form is not None
 
 
 def _comes_twice(table: Table, time: Column) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError
+from shoal.read.column_groups import GroupedTable, find_groups
 from shoal.read.columns import Request
 from shoal.read.crosstabs import unfold
 from shoal.read.definitions import DefinedTable, read_defined, read_green_button
@@ -25,7 +26,7 @@ from shoal.read.source_files import SourceFile, shown
 from shoal.read.sources import open_table
 from shoal.read.tables import Table
 from shoal.read.text_rows import Rows, as_table, find_table
-from shoal.read.textfiles import SMALL, StreamedText, TextForm, is_plain_file, look_at
+from shoal.read.textfiles import MOST_WHOLE, StreamedText, TextForm, is_plain_file, look_at
 
 
 def stem_of(source: Any) -> str:
@@ -113,23 +114,26 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
     if kind == "xlsx":
         return _open_workbook(file, sheet), None
     form, rows, lines = look_at(file, name)
+    why = "" if rows is not None else _why_whole(find_table(lines))
+    if why:
+        form, rows, lines = look_at(file, name, must_whole=True)
+        if rows is None:
+            raise InputError(
+                f"{name} has more than {MOST_WHOLE >> 20} MiB, and {why}: such a file must be looked at as a whole. "
+                "Split it into smaller files, or write it with a row for each series and instant."
+            )
     if rows is None:
-        _refuse_large(find_table(lines), name)
-        return (StreamedText(file, form, name) if form.width else None), form
+        return (_grouped(StreamedText(file, form, name), find_table(lines)) if form.width else None), form
     return read_defined(lines) or _table_of(rows), form
 
 
-def _refuse_large(head: Rows, name: str) -> None:
-    """Refuse a large file whose rows cannot be told one by one, as its head shows."""
-    why = "its lines are in sections that say what they are about" if head.n_sections > 1 else ""
-    why = why or ("entries are printed once for a block of rows" if head.n_filled else "")
-    if head.cells and not why and unfold(head) is not head:
-        why = "two lines name its columns"
-    if why:
-        raise InputError(
-            f"{name} has more than {SMALL >> 20} MiB, and {why}: such a file must be looked at as a whole. Split it "
-            "into smaller files, or write it with a row for each series and instant."
-        )
+def _why_whole(head: Rows) -> str:
+    """Why the rows of a file cannot be told one by one, as its head shows; empty where they can."""
+    if head.n_sections > 1:
+        return "its lines are in sections that say what they are about"
+    if head.n_filled:
+        return "entries are printed once for a block of rows"
+    return "its columns are times" if head.cells and unfold(head) is not head else ""
 
 
 def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
@@ -167,7 +171,16 @@ def _repeat_each_other(tables: Sequence[Table]) -> bool:
 
 
 def _table_of(rows: Rows) -> Table | None:
-    return as_table(unfold(rows)) if rows.cells else None
+    if not rows.cells:
+        return None
+    unfolded = unfold(rows)
+    return as_table(unfolded) if unfolded is not rows else _grouped(as_table(rows), rows)
+
+
+def _grouped(table: Table, rows: Rows) -> Table:
+    """The table with a row for each group of its columns, if two lines name them."""
+    groups = find_groups(rows)
+    return table if groups is None else GroupedTable(table, groups)
 
 
 def _joined(tables: list[DefinedTable], sha256: tuple[str, ...]) -> DefinedTable:

@@ -1,49 +1,88 @@
-"""Tables whose columns say two things at once, as rows: meters over quantities, dates beside times of day."""
+"""Tables whose columns say two things at once, as rows: dates beside times of day, months beside years."""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 
 from shoal.read.blocks import per_day
-from shoal.read.stamps import find_form
-from shoal.read.text_rows import Rows
+from shoal.read.headings import groups_of, words_of
+from shoal.read.stamps import StampForm, find_form, month_of
+from shoal.read.text_rows import Rows, kind_of_cell
 
 
 def unfold(rows: Rows) -> Rows:
     """Rows in which each thing has a column of its own; as they are where they need none."""
-    return _dates_across(rows) or _groups_across(rows) or rows
+    return _dates_across(rows) or _times_across(rows) or _months_across(rows) or _rows_of_days(rows) or rows
 
 
-def _groups_across(rows: Rows) -> Rows | None:
-    """Two lines of header: names over the columns that belong to them, and the same names below each."""
+def _times_across(rows: Rows) -> Rows | None:
+    """Tables side by side, each with times of its own: time and value, again and again."""
     width = len(rows.cells[0]) if rows.cells else 0
-    for upper, lower in itertools.pairwise(rows.head):
-        if len(lower) != width or not 3 <= len(upper) <= width:
+    for upper, lower in itertools.pairwise([[], *rows.head]):
+        bare = [re.sub(r"[._ ]\d+$", "", name) for name in lower]
+        sizes = (n for n in range(2, width // 2 + 1) if width % n == 0 and len(set(bare[::n])) == 1)
+        n_each = next(sizes, 0) if len(lower) == width and bare[0] else 0
+        groups = [list(range(place, place + n_each)) for place in range(0, width, n_each)] if n_each else []
+        if not groups or not all(_are_times([row[group[0]] for row in rows.cells]) for group in groups):
             continue
-        names: list[str] = []
-        for cell in upper + [""] * (width - len(upper)):
-            names.append(cell or (names[-1] if names else ""))
-        first = next((column for column in range(1, width) if upper[column : column + 1] > [""]), width)
-        runs = [list(run) for _, run in itertools.groupby(range(first, width), key=names.__getitem__)]
-        below = {tuple(lower[column] for column in run) for run in runs}
-        told = [names[run[0]] for run in runs]
-        if len(below) > 1 or len(runs) < 2 or len(set(told)) < len(told):
+        below = {tuple(bare[place] for place in group[1:]) for group in groups}
+        above = [upper[group[0]] if len(upper) > group[0] else "" for group in groups]
+        if len(below) == 1:
+            names = above if all(above) and len(set(above)) == len(groups) else list(map(str, range(len(groups))))
+            quantities = bare[:n_each]
+        elif n_each == 2 and len(below) == len(groups):
+            names, quantities = bare[1::2], [bare[0], "value"]
+        else:
             continue
-        quantities = next(iter(below))
-        if len(quantities) < 2 or len(set(quantities)) < len(quantities) or not all(quantities):
-            continue
-        keys = [low or up for low, up in zip(lower[:first], upper[:first], strict=True)]
         cells = [
-            [*row[:first], name, *(row[column] for column in run)]
+            [name, *(row[place] for place in group)]
+            for name, group in zip(names, groups, strict=True)
             for row in rows.cells
-            for name, run in zip(told, runs, strict=True)
+            if row[group[0]]
         ]
-        section = [place for place in rows.section for _ in runs]
-        return replace(rows, cells=cells, names=[*keys, "meter", *quantities], section=section)
+        return replace(rows, cells=cells, names=["meter", *quantities], section=[0] * len(cells), context=[{}])
     return None
+
+
+def _months_across(rows: Rows) -> Rows | None:
+    """A row for each year, or year and meter, and a column for each month by its name."""
+    names = rows.names or []
+    months = [place for place, name in enumerate(names) if name.isalpha() and month_of(name)]
+    years = [name for name in names if set(words_of(name)) & {"year", "jahr", "annee", "ano", "anno", "jaar", "rok"}]
+    if [month_of(names[place]) for place in months] != list(range(1, 13)) or len(years) != 1:
+        return None
+    beside = [place for place, name in enumerate(names) if place not in months and "total" not in groups_of(name)]
+    cells = [[*(row[p] for p in beside), names[month], row[month]] for row in rows.cells for month in months]
+    section = [place for place in rows.section for _ in months]
+    return replace(rows, cells=cells, names=[*(names[p] for p in beside), "month", "value"], section=section)
+
+
+def _are_times(cells: list[str]) -> bool:
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and sum(kind_of_cell(cell) == "T" for cell in filled) > 0.9 * len(filled)
+
+
+def _rows_of_days(rows: Rows) -> Rows | None:
+    """Sections with a date and nothing but readings in order: the number of each within its day as a column."""
+    width = len(rows.cells[0]) if rows.cells else 0
+    dated = {key for told in rows.context for key, entry in told.items() if kind_of_cell(entry) == "T"}
+    if len(rows.context) < 2 or not dated or any(_are_times([row[c] for row in rows.cells]) for c in range(width)):
+        return None
+    n_rows = Counter(rows.section)
+    if len({per_day(n) for n in n_rows.values()}) > 1 or per_day(max(n_rows.values())) is None:
+        return None
+    seen: Counter[int] = Counter()
+    cells = []
+    for row, section in zip(rows.cells, rows.section, strict=True):
+        seen[section] += 1
+        cells.append([*row, str(seen[section])])
+    return replace(rows, cells=cells, names=[*(rows.names or [""] * width), "period"])
 
 
 def _dates_across(rows: Rows) -> Rows | None:
@@ -51,6 +90,7 @@ def _dates_across(rows: Rows) -> Rows | None:
     names = rows.names or []
     if len(names) < 3 or not 20 <= len(rows.cells) <= 1500 or len(set(rows.section)) > 1:
         return None
+    names = _days_of_a_month(rows) or names
     filled = [place for place, name in enumerate(names) if place and name]
     dates = find_form(pl.Series([names[place] for place in filled], dtype=pl.String)) if len(filled) > 1 else None
     if dates is None or dates[0].is_range:
@@ -67,3 +107,29 @@ def _dates_across(rows: Rows) -> Rows | None:
         return None
     cells = [[names[place], row[0], row[place]] for place in filled for row in rows.cells]
     return replace(rows, cells=cells, names=["Date", names[0] or "Time", "value"], section=[0] * len(cells))
+
+
+def _days_of_a_month(rows: Rows) -> list[str] | None:
+    """The dates of columns called 1 to 31 below a line that names their month; None where they are none."""
+    names = rows.names or []
+    days = [int(name) for name in names[1:] if name.isdecimal()]
+    if not 28 <= len(days) <= 31 or days != list(range(1, len(days) + 1)):
+        return None
+    months = {month for line in rows.head for cell in line if (month := _month_in(cell))}
+    if len(months) != 1:
+        return None
+    first = np.datetime64(months.pop(), "D")
+    last = (first.astype("datetime64[M]") + 1).astype("datetime64[D]")
+    dates = [first + int(name) - 1 if place and name.isdecimal() else None for place, name in enumerate(names)]
+    # Columns for days that the month does not have name nothing.
+    return [name if date is None else str(date) if date < last else "" for name, date in zip(names, dates, strict=True)]
+
+
+def _month_in(cell: str) -> str | None:
+    """The month that a title tells, such as "Month: January 2024", as 2024-01."""
+    text = re.sub(r"^(\d{2})[/.](\d{4})$", r"$2-$1", cell.rpartition(":")[2].strip())
+    for name in ("month_name", "named_month", "month"):
+        found = StampForm(name).read(pl.Series([text]))
+        if found.valid[0]:
+            return str(found.printed.astype("datetime64[us]")[0].astype("datetime64[M]"))
+    return None

@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow as pa
 
 from shoal.errors import InputError
-from shoal.read.durations import DAY
+from shoal.read.durations import DAY, MINUTE
 from shoal.read.profiles import NumberForm
-from shoal.read.stamps import MINUTE, StampForm
+from shoal.read.stamps import StampForm
 from shoal.read.tables import ArrowTable
 
 Reading = tuple[str, str, int, float]

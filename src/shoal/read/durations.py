@@ -9,10 +9,11 @@ from shoal.errors import ParameterError
 
 SECOND = 1_000_000
 """Microseconds, the unit of every instant in this room."""
-HOUR = 3600 * SECOND
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
-_UNITS = {"s": SECOND, "min": 60 * SECOND, "h": HOUR, "d": DAY}
+_UNITS = {"s": SECOND, "min": MINUTE, "h": HOUR, "d": DAY}
 _FORM = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d)?\s*")
 
 

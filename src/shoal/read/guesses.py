@@ -47,8 +47,10 @@ class TimeGuess:
     """A column with the end of the interval."""
     offset: int | None = None
     """A column with the offset from UTC beside a local time."""
+    offset_unit: int = 0
+    """Microseconds of one unit where that column has numbers; 0 where it has texts such as +01:00."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Columns with year, month, day, hour and minute apart."""
+    """Columns with year, month, day or day of the year, hour and minute apart."""
     used: dict[int, tuple[Part, str]] = field(default_factory=dict)
     interval: str = "auto"
     interval_evidence: str = ""

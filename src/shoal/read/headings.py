@@ -14,13 +14,15 @@ _LISTS = {
     "meteringpoint malepunktsid malepunkt maalepunkt meteringpointid zahlpunkt zaehlpunkt messlokation marktlokation "
     "malo melo mrid lclid usagepoint servicepoint supplypoint uuid mac",
     "meter": "meter meterid meterno metercode zahler zaehler zahlernummer compteur contador contatore teller mittari "
-    "maler serial device gerat geraet sensor household haushalt home house dwelling series seriesid licznik",
+    "maler serial device gerat geraet sensor household haushalt home house dwelling series seriesid licznik "
+    "tagname tags point punkt",
     "owner": "customer customerid consumer client kunde user site siteid property building station premise "
     "location anlage anlegg name code subject person participant",
     "account": "account konto compte cuenta conto contract vertrag contrato",
     "id": "id ids identifier identifiant nr no number nummer numero key ref reference",
     "time": "date datum fecha horodate time timestamp tid tijd tijdstip dato data zeit uhrzeit zeitstempel heure hora "
-    "datetime datetimes day dag tag jour dia giorno dttm ts when datumzeit tidspunkt tidpunkt period settlement sett",
+    "datetime datetimes day dag tag jour dia giorno dttm ts ticks datenum yymmdd ddmmyy when datumzeit tidspunkt "
+    "tidpunkt period settlement sett",
     "start": "start from fra van von desde debut begin beginning begins inicio starttime startdate ab since",
     "end": "end ending ends til tot bis hasta fin stop endtime enddate to until fine",
     "slot": "period periode periodo hora hour hours hr stunde heure time slot interval sp hh halfhour quarter uur ora",
@@ -32,16 +34,20 @@ _LISTS = {
     "generation generated production produced import export injection einspeisung bezug afname injectie teruglevering "
     "levering lieferung pobrana oddana pobor oddanie demand imp exp",
     "cost": "cost costs price prices prix preis preise kosten charge charges tax taxes eur gbp usd coste costo pris "
-    "fee bill billed betrag amountdue pence cents belopp",
+    "fee bill billed betrag unitrate amountdue pence cents belopp",
     "status": "status quality qualite qualitat kvalitet validation validatiestatus estimated estimate est flag flags "
     "estimation metodo method methode note notes anomaly readtype comment comments reason omschrijving kennzeichen "
-    "anmerkung etape validity valid error alarm",
+    "anmerkung etape validity valid imputed error alarm",
     "unit": "unit units uom einheit eenheid enhed unite unidad enhet maleenhed unita",
     "channel": "channel register direction flow category quantity measurement suffix obis commodity grandeur richting "
     "kind registro energytype readingtype datastream kanal type typ measurementtype stream parameter variable "
     "rodzaj art",
+    # What belongs to a row of a file or to a place, and names no series.
+    "record": "batch row rowid rownum record line file job run message msg transaction seq sequence index idx",
+    "place": "postcode zip zipcode plz postal region city town district county latitude longitude lat lon lng tariff",
     "total": "total totals sum summe somme totaal totalt totale gesamt",
-    "offset": "offset utcoffset gmtoffset tzoffset dst",
+    "offset": "offset utcoffset gmtoffset tzoffset dst isdst summer summertime verano sommer sommerzeit zomertijd "
+    "sommertid estate invierno winter season",
 }
 _WORDS = {group: frozenset(words.split()) for group, words in _LISTS.items()}
 _UNITS = re.compile(

@@ -28,7 +28,8 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
         _settle_labels(table, find_zone(timezone))
     if time.interval != "auto" or table.guess.blocks:
         return
-    if time.form is None or table.guess.zone == "UTC" or time.form.name in ("epoch", "epoch_ms"):
+    is_counted = not time.parts if time.form is None else time.form.is_counted  # a day number tells no more
+    if is_counted or table.guess.zone == "UTC":
         time.interval_evidence = "nothing says whether they start or end an interval"
         return
     zone = None if timezone is None else find_zone(timezone)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from shoal.read.blocks import Block, find_block_by_number, find_blocks
 from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import unit_of
 from shoal.read.profiles import NumberForm, Profile
-from shoal.read.series_columns import FEW, find_channel, find_id
+from shoal.read.series_columns import FEW, find_channel, find_id, is_static
 from shoal.read.stamps import StampForm, find_form, share_with
-from shoal.read.subjects import are_channels
-from shoal.read.time_columns import find_offset, find_time, find_zone_name, has_months, is_daily
+from shoal.read.subjects import are_channels, refuse_unlike
+from shoal.read.time_columns import find_offset, find_time, find_zone_name, is_daily
+from shoal.read.time_parts import has_months
 from shoal.read.understanding import Part, Shape
-from shoal.read.value_columns import choose_values, is_static, plausible_values
+from shoal.read.value_columns import choose_values, plausible_values
 
 
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
@@ -64,7 +66,8 @@ def _long(found: Guess, columns: Sequence[Profile], wishes: Wishes) -> Guess | N
     if found.id is None and not found.channel and (len(names) > 1 or wishes.columns == "series"):
         _columns_as_series_or_channels(found, names, wishes.columns)
     elif len(names) > 1:
-        found.channels = tuple(names)
+        names = [columns[p].name or f"column {p + 1}" for p in found.values]
+        found.channels = tuple(_different(names))
     _tell_rest(found, columns)
     return found
 
@@ -72,6 +75,10 @@ def _long(found: Guess, columns: Sequence[Profile], wishes: Wishes) -> Guess | N
 def _columns_as_series_or_channels(found: Guess, names: list[str], asked: str | None) -> None:
     """Columns of one quantity are series, others are channels of one series; see `shoal.read.subjects`."""
     found.asked = asked is not None
+    if not all(names):
+        if asked is None:
+            refuse_unlike(names, np.empty(0), "time")
+        names = [name or f"column {p + 1}" for name, p in zip(names, found.values, strict=True)]
     if asked == "series" or (asked is None and not are_channels(names)):
         found.shape = Shape.COLUMN_PER_SERIES
         found.series = tuple(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,6 +56,9 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
             rest = {key: entry for key, entry in own.items() if key not in stamps}
             for key in stamps:
                 yield (*path, "#"), above | rest | {"time": key, "value": own[key]}
+            return
+        if (counted := _since_start(node, above)) is not None:
+            yield from (((*path, "#"), record) for record in counted)
             return
         within = above | {key: entry for key, entry in own.items() if entry}
         if (timed := _timed(node, own)) is not None:
@@ -151,6 +155,29 @@ def _timed(node: Mapping[str, Any], own: _Record) -> Iterator[_Record] | None:
     return (kept | {"start": (start + n * length).isoformat(), "value": _text(part)} for n, part in enumerate(lists[0]))
 
 
+def _since_start(node: Mapping[str, Any], above: _Record) -> Iterator[_Record] | None:
+    """Numbers by the seconds that have passed since a start above them, as a record for each; None where none are."""
+    starts = [key for key, entry in above.items() if "start" in groups_of(key) and kind_of_cell(entry) == "T"]
+    if len(starts) != 1 or not _counts_seconds(node):
+        return None
+    try:
+        start = datetime.fromisoformat(above[starts[0]])
+    except ValueError:
+        return None
+    kept = {key: entry for key, entry in above.items() if kind_of_cell(entry) != "T"}
+    return (
+        kept | {"start": (start + timedelta(seconds=int(key))).isoformat(), "value": _text(entry)}
+        for key, entry in node.items()
+    )
+
+
+def _counts_seconds(node: Mapping[str, Any]) -> bool:
+    """Whether keys are whole numbers at least a minute apart, and each has a number."""
+    keys = [int(key) for key in node if str(key).isdecimal()]
+    apart = len(keys) > 2 and all(later - key >= 60 for key, later in itertools.pairwise(keys))
+    return apart and len(keys) == len(node) and _are_numbers(list(node.values()))
+
+
 def _seconds(name: str, entry: str) -> int:
     """The length of an interval in seconds: PT30M, 30 called minutes, or 1800; 0 where it is none."""
     if found := _ISO.fullmatch(entry):
@@ -192,7 +219,7 @@ def _cells(name: str, part: Iterable[Any]) -> _Record:
 def _holds_array(node: Any) -> bool:
     """Whether there is an array inside, other than a few numbers such as the coordinates of a place."""
     if isinstance(node, Mapping):
-        return any(_holds_array(part) for part in node.values())
+        return _counts_seconds(node) or any(_holds_array(part) for part in node.values())
     return isinstance(node, list) and (len(node) > 4 or any(isinstance(entry, list | dict) for entry in node))
 
 
@@ -234,10 +261,17 @@ def _scalars(node: Mapping[str, Any], *, deep: bool = False) -> _Record:
     return found
 
 
+_COUNTED = re.compile(r"/Date\((-?\d+)(?:[+-]\d{4})?\)/")
+"""Milliseconds since 1970, as older services write them."""
+
+
 def _text(entry: Any) -> str:
     if entry is None:
         return ""
-    return clean(entry) if isinstance(entry, str) else repr(entry)
+    if isinstance(entry, str):
+        counted = _COUNTED.fullmatch(entry)
+        return counted[1] if counted else clean(entry)
+    return repr(entry)
 
 
 def rows_of_xml(root: Element) -> Rows:

@@ -24,7 +24,7 @@ from shoal.read.missing import Keep, Policy, as_text, handle_missing, parse_miss
 from shoal.read.options import given_options
 from shoal.read.pivot import read_long
 from shoal.read.recognition import Recognised, parse_writing, read_recognised
-from shoal.read.subjects import tell_subjects
+from shoal.read.subjects import tell_subjects, tell_totals
 from shoal.read.wide import align_draft, read_wide
 from shoal.read.zones import find_zone
 
@@ -240,7 +240,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     of = "row"
     if isinstance(way, Recognised):
         of = "column" if way.guess.series else "reading"
-    told = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.told)
+    told = (tell_subjects(plan, draft.n_rows, *draft.shape, of=of), *draft.told, *tell_totals(draft.ids))
     draft = handle_missing(draft, policies)
     settings |= rules.settings(draft.channels, draft.n_channels) | {"layout": plan.layout.value}
     if plan.layout is Layout.WIDE:

@@ -11,7 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.read.headings import groups_of
-from shoal.read.stamps import ENOUGH, StampForm, Stamps, find_form
+from shoal.read.stamps import ENOUGH, StampForm, find_form
+from shoal.read.time_numbers import Stamps, find_day_count
 
 _MARKED = r"^[+-]?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)$"
 _FEW_WORDS = 12
@@ -152,7 +153,7 @@ def strip(texts: pl.Series) -> pl.Series:
     """Without blanks at the ends and what guards cells from spreadsheets."""
     plain = texts.str.replace_all("\u00a0", " ", literal=True).str.strip_chars()
     if plain.str.contains(r"""^(="|'\w)""").any():
-        plain = plain.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\w.*)$", "$1").str.strip_chars()
+        plain = plain.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\w.*?)'?$", "$1").str.strip_chars()
     return plain
 
 
@@ -207,10 +208,12 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
         found.kind = "empty"
         return found
     given = StampForm("given", pattern=pattern)
-    stamp = (given, "") if pattern and given.read(distinct).valid.mean() >= 0.9 else find_form(distinct)
+    is_time = "time" in found.groups
+    is_given = pattern and given.read(distinct).valid.mean() >= 0.9
+    stamp = (given, "") if is_given else find_form(distinct, is_named=is_time)
     # Numbers of meters look like seconds; but time goes on from row to row.
-    is_named = "time" in found.groups or 2 * found.n_distinct >= len(filled)
-    if stamp is not None and stamp[0].name in ("epoch", "epoch_ms") and not is_named:
+    is_named = is_time or 2 * found.n_distinct >= len(filled)
+    if stamp is not None and stamp[0].is_counted and not is_named:
         later = np.diff(form.read(filled)) > 0
         stamp = stamp if np.mean(later) > 0.5 else None
     if stamp is not None:
@@ -218,7 +221,7 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
         found.stamps = found.form.read(texts)
         has_time = found.stamps.has_time[found.stamps.valid]
         found.kind = "time" if found.form.name == "time" else "stamp" if has_time.any() else "date"
-        if found.form.name in ("epoch", "epoch_ms", "compact"):
+        if found.form.is_counted or found.form.name == "compact":
             found.numbers = form.read(texts)
         return found
     numbers = form.read(texts)
@@ -232,10 +235,10 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
         if not usual and any(re.search(r"\d", word) for word in words):
             return found
         found.kind, found.numbers, found.nulls = "number", numbers, tuple(sorted(words))
-        serial = found.present
-        if "time" in found.groups and found.n_distinct > 1 and serial.min() > 30_000 and serial.max() < 60_000:
-            # Days since 1899, as spreadsheets count; readings are not called a time.
-            found.form, found.stamps = StampForm("serial"), StampForm("serial").read(texts)
+        counted = find_day_count(found.present) if is_time and found.n_distinct > 1 else None
+        if counted is not None:
+            # Readings are not called a time.
+            found.form, found.stamps = StampForm(counted), StampForm(counted).read(texts)
             found.kind = "date" if found.is_whole else "stamp"
             return found
         found.has_decimals = bool(distinct.str.contains(form.decimal, literal=True).any()) or not found.is_whole

@@ -7,6 +7,7 @@ import io
 import os
 import urllib.error
 import urllib.request
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -154,16 +155,40 @@ def _open_store(address: str) -> tuple[Any, str]:
             settings["anonymous"] = True
         return pyarrow.fs.S3FileSystem(**settings), place
     if scheme == "gs":
-        from datetime import timedelta
-
-        return pyarrow.fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_SECONDS)), place
+        settings = {"retry_time_limit": timedelta(seconds=_SECONDS)}
+        if server := environment.get("STORAGE_EMULATOR_HOST"):
+            protocol, mark, host = server.rstrip("/").rpartition("://")
+            settings |= {"endpoint_override": host, "scheme": protocol if mark else "http", "anonymous": True}
+        elif environment.get("GS_NO_SIGN_REQUEST", "").lower() in ("1", "true", "yes"):
+            settings["anonymous"] = True
+        return pyarrow.fs.GcsFileSystem(**settings), place
     # abfs://container@account.dfs.core.windows.net/path, or az://container/path.
     host, _, below = place.partition("/")
-    account = host.partition(".")[0] if at else environment.get("AZURE_STORAGE_ACCOUNT")
+    given = _azure_settings(environment.get("AZURE_STORAGE_CONNECTION_STRING", ""))
+    account = host.partition(".")[0] if at else environment.get("AZURE_STORAGE_ACCOUNT") or given.pop("account", None)
     if not account:
-        raise InputError("Azure needs the name of the account: set AZURE_STORAGE_ACCOUNT.")
+        raise InputError(
+            "Azure needs the name of the account: set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING."
+        )
+    given.pop("account", None)
+    key = environment.get("AZURE_STORAGE_KEY") or given.pop("account_key", None)
     inside = f"{login}/{below}" if at else place
-    return pyarrow.fs.AzureFileSystem(account, account_key=environment.get("AZURE_STORAGE_KEY")), inside
+    return pyarrow.fs.AzureFileSystem(account, **given | {"account_key": key}), inside
+
+
+def _azure_settings(text: str) -> dict[str, Any]:
+    """What a connection string such as AccountName=...;AccountKey=...;BlobEndpoint=... says."""
+    parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
+    names = {"account": "AccountName", "account_key": "AccountKey"}
+    settings = {name: parts[theirs] for name, theirs in names.items() if theirs in parts}
+    address = urlsplit(parts.get("BlobEndpoint", ""))
+    if address.netloc:
+        # The name of the account is part of the host, or the first part of the path on a server of one's own.
+        name = parts.get("AccountName", "")
+        host = address.netloc.removeprefix(name) if name and address.netloc.startswith(f"{name}.") else address.netloc
+        settings |= {f"{kind}_storage_authority": host.replace(".blob.", f".{kind}.") for kind in ("blob", "dfs")}
+        settings |= {f"{kind}_storage_scheme": address.scheme for kind in ("blob", "dfs")}
+    return settings
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):

@@ -41,7 +41,13 @@ def _id_score(column: Profile) -> float:
     if "id" in words:
         score = score + 0.5 if score else 3.0
     if "serial" in words_of(column.name):
-        score -= 1.5  # of the device, which is exchanged; the point of supply stays
+        score -= 2.5  # of the device, which is exchanged; the point of supply stays
+    if words_of(column.name) == ("name",):
+        score -= 1.5  # of whoever lives there
+    if words & {"record", "place"}:
+        score -= 3
+    if "account" in words:
+        score -= 2  # who pays may do so for several meters
     if words & {"status", "unit", "cost", "total", "time"} and "point" not in words and not words & {"meter", "owner"}:
         score -= 3
     texts = column.texts.drop_nulls()
@@ -60,6 +66,13 @@ def _id_score(column: Profile) -> float:
     if column.is_whole and 1 < column.n_distinct == column.present.max() - column.present.min() + 1 < 100:
         score -= 0.5  # counted from 1, as parts of a file are
     return score - 0.01 * column.position
+
+
+def is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
+    """Whether a column has one entry for each series, of which some have several rows."""
+    frame = pl.DataFrame({"id": columns[id_].texts, "entry": column.texts})
+    n_ids = frame["id"].n_unique()
+    return frame.n_unique() == n_ids and 2 * n_ids <= len(frame)
 
 
 NAMING = frozenset({"point", "meter", "owner", "id"})
@@ -89,7 +102,7 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
         if (
             column.kind in ("stamp", "date")
             and column.form is not None
-            and column.form.name not in ("compact", "epoch")
+            and not (column.form.is_counted or column.form.name == "compact")
         ):
             continue
         if column.kind == "number" and not column.is_whole:
@@ -123,15 +136,20 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
     score, best = good[0]
     if score < 0 and one_series:
         return
+    if not best.is_constant and _shared(columns, [*keys, best.position]) > _UNIQUE:
+        # An account or a site with several meters, and a column that names these.
+        named = [c for _, c in fit if c is not best and c.groups & NAMING and "channel" not in c.groups]
+        alone = [c for c in named if _shared(columns, [*keys, c.position]) <= _UNIQUE and not _names_quantities(c)]
+        best = next((c for c in alone if is_static(columns, c.position, best)), best)
     if best.is_constant and not best.groups & NAMING:
         # A number above the table, where some column tells the rows of one time apart by itself.
         alone = [c for _, c in good if not c.is_constant and _shared(columns, [*keys, c.position]) <= _UNIQUE]
         best = next((c for c in alone if "channel" not in c.groups and not _names_quantities(c)), best)
     if best.is_constant:
-        # One name for all, and numbers that tell rows of one time apart: these are the series.
-        named = _fitting_channel(columns, [*keys, best.position], taken, pairs=False)
-        rivals = [c for _, c in good[1:] if c.position in named and c.groups & {"point", "meter", "id"}]
-        best = next((c for c in rivals if "channel" not in c.groups), best)
+        # One name for all, and others that tell rows of one time apart: these are the series.
+        rivals = [c for _, c in good if not c.is_constant and c.groups & NAMING and "channel" not in c.groups]
+        alone = [c for c in rivals if _shared(columns, [*keys, c.position]) <= _UNIQUE]
+        best = best if one_series else next((c for c in alone if not _names_quantities(c)), best)
     found.id = best.position
     found.roles[best.position] = (Part.ID, _id_evidence(best))
 

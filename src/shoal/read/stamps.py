@@ -5,6 +5,7 @@
     compact   20240531, 202405311430[15]          epoch      seconds or milliseconds since 1970
     time      14:30, 2:30 PM, 24:00               hhmm       30, 100, ..., 2400
 
+Numbers are read by `time_numbers`.
 Every form but the last three may end in Z, UTC or an offset. A day is told from a month by a number above 12, else by
 which reading makes the days follow each other.
 """
@@ -19,9 +20,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.read.durations import DAY, HOUR, SECOND
-
-MINUTE = 60 * SECOND
+from shoal.read.durations import DAY, HOUR, MINUTE, SECOND
+from shoal.read.time_numbers import (
+    CLOCKS,
+    COUNTS,
+    DAY_COUNTS,
+    Stamps,
+    plain_stamps,
+    read_clock,
+    read_days,
+    to_integers,
+)
 
 _CLOCK = (
     r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2}))?(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
@@ -55,17 +64,18 @@ _FORMS["compact"] = (
     r"(?:[T ]?(?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?(?P<half>)(?P<fraction>)"
     r"(?P<offset>Z|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
-_FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})" + "".join(
-    f"(?P<{part}>)" for part in ("c", "hour", "minute", "second", "fraction", "half", "offset")
-)
-_FORMS["month"] += "$"
+_NO_CLOCK = "".join(f"(?P<{part}>)" for part in ("hour", "minute", "second", "fraction", "half", "offset")) + "$"
+_FORMS["ymd6"] = r"^(?P<a>\d{2})(?P<b>\d{2})(?P<c>\d{2})" + _NO_CLOCK
+_FORMS["dmy6"] = r"^(?P<c>\d{2})(?P<b>\d{2})(?P<a>\d{2})" + _NO_CLOCK
+_FORMS["month"] = r"^(?P<a>\d{4})[-/.]?(?P<b>\d{2})(?P<c>)" + _NO_CLOCK
 _FORMS["month_name"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _MONTH_NAME)
 _FORMS["named_month"] = _FORMS["month"].replace(r"(?P<a>\d{4})[-/.]?(?P<b>\d{2})", _NAMED_MONTH)
 # No point here: 12.30 is rather a reading.
 _FORMS["time"] = rf"^{_CLOCK.replace('[:.h]', '[:h]')}$"
 _YEAR_LAST = r"^(?:[^\W\d_]{2,10},? +)?([^\W\d_]{3,10}) +(\d{1,2}) +(\d{1,2}:\d{2}(?::\d{2})?) *([A-Z]{3,4})? +(\d{4})$"
 """As programs print times: Fri May 31 14:30:00 CEST 2024."""
-_WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})$"
+_SIGNS = r"(\d{4}) *[年년] *(\d{1,2}) *[月월] *(\d{1,2}) *[日일]"
+_WEEK = r"^(?P<year>\d{4})[-/ ]?[Ww](?P<week>\d{1,2})(?:-?(?P<day>[1-7]))?$"
 _RANGE = (
     r"^(?P<start>.*\d(?: *[AaPp]\.?[Mm]\.?| *[A-Z]{1,4})?)"
     r"(?: +(?:-|–|—|to|bis|until|till?|tot|à|au?|hasta) +| *[–—] *)"
@@ -94,16 +104,18 @@ WORDS = {
     "words": "name of the month, day, year",
     "compact": "digits without marks",
     "digits": "date without marks",
-    "epoch": "seconds since 1970",
-    "epoch_ms": "milliseconds since 1970",
+    **{name: count.words for name, count in COUNTS.items()},
     "time": "time of day",
-    "hhmm": "time of day as a number",
-    "hhmmss": "time of day as a number",
+    **dict.fromkeys(CLOCKS, "time of day as a number"),
     "serial": "days as spreadsheets count them",
+    "datenum": "days since the year nought",
+    "julian": "Julian days",
+    "ymd6": "six digits: year, month, day",
+    "dmy6": "six digits: day, month, year",
     "month": "year and month",
     "month_name": "name of the month, year",
     "named_month": "year, name of the month",
-    "week": "year and week, from Monday",
+    "week": "year and week",
     "given": "as --time-format says",
 }
 
@@ -120,15 +132,10 @@ def month_of(word: str) -> int:
     return _MONTHS.get(plain[:4], _MONTHS.get(plain[:3], 0))
 
 
-@dataclass(frozen=True)
-class Stamps:
-    """What texts say: microseconds as printed, the offset printed beside them in minutes, and which are no time."""
-
-    printed: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    has_offset: NDArray[np.bool_]
-    valid: NDArray[np.bool_]
-    has_time: NDArray[np.bool_]
+def month_numbers(texts: pl.Series) -> pl.Series:
+    """Names of months as numbers in text; other texts as they are."""
+    months = {word: str(month_of(word)) for word in texts.unique().drop_nulls().to_list() if month_of(word)}
+    return texts.replace(months)
 
 
 @dataclass(frozen=True)
@@ -149,20 +156,25 @@ class StampForm:
     is_range: bool = False
     pattern: str = ""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether it counts instants in UTC."""
+        return self.name in COUNTS
+
     def read(self, texts: pl.Series) -> Stamps:
         """Read texts without blanks at their ends."""
         if self.is_range:
             texts = _parts(texts, "start")
-        if self.name in ("epoch", "epoch_ms"):
-            return _epoch(texts, SECOND if self.name == "epoch" else 1000)
+        if self.is_counted:
+            return COUNTS[self.name].read(texts)
         if self.name == "given":
             return _given(texts, self.pattern)
-        if self.name == "serial":
-            return _serial(texts)
+        if self.name in DAY_COUNTS:
+            return read_days(texts, DAY_COUNTS[self.name])
         if self.name == "week":
             return _week(texts)
-        if self.name in ("hhmm", "hhmmss"):
-            return _hhmm(texts, seconds=self.name == "hhmmss")
+        if self.name in CLOCKS:
+            return read_clock(texts, self.name)
         return _calendar(texts, self.name)
 
 
@@ -172,27 +184,22 @@ def _parts(texts: pl.Series, part: str) -> pl.Series:
     return texts.str.extract_groups(_CLOCK_RANGE).struct.field(part).fill_null(whole).str.strip_chars()
 
 
-def _numbers(texts: pl.Series, default: int) -> NDArray[np.int64]:
-    return np.array(texts.cast(pl.Int64, strict=False).fill_null(default).to_numpy(), dtype=np.int64)
-
-
-def _stamps(printed: NDArray[np.int64], valid: NDArray[np.bool_], has_time: NDArray[np.bool_]) -> Stamps:
-    none = np.zeros(len(printed), dtype=np.int64)
-    return Stamps(np.where(valid, printed, 0), none, np.zeros(len(printed), dtype=bool), valid, has_time)
-
-
 def _calendar(texts: pl.Series, name: str) -> Stamps:
     # 02a and 02b: the hour that comes twice, told apart by order.
     texts = texts.str.replace(r"(^|\d[Tt ])(\d{1,2})[aAbB](:\d{2})", "$1$2$3")
     if name == "compact":
         # As telegrams of meters write it, with S in summer and W in winter; order tells as much.
         texts = texts.str.replace(r"^(\d{12})[SW]$", "20$1")
+    if texts.str.contains(r"\d *(?:Uhr|uur|[Hh]rs?)$").any():
+        texts = texts.str.replace(r"(\d) *(?:Uhr|uur|[Hh]rs?)$", "$1")
+    if texts.str.contains(r"[年년\]]").any():
+        texts = texts.str.replace(_SIGNS, "$1-$2-$3").str.replace(r"(\d|Z) *\[[A-Za-z_+-]+(?:/[A-Za-z_+-]+)*\]$", "$1")
     if name == "words":
         texts = texts.str.replace(_YEAR_LAST, "$1 $2 $5 $3 $4")
     parts = texts.str.extract_groups(_FORMS[name]).struct.unnest()
     shaped = parts["hour"].is_not_null().to_numpy()
-    hour, minute, second = (_numbers(parts[part], 0) for part in ("hour", "minute", "second"))
-    fraction = _numbers(parts["fraction"].str.pad_end(6, "0").str.slice(0, 6), 0)
+    hour, minute, second = (to_integers(parts[part], 0) for part in ("hour", "minute", "second"))
+    fraction = to_integers(parts["fraction"].str.pad_end(6, "0").str.slice(0, 6), 0)
     half = parts["half"].str.slice(0, 1).str.to_lowercase()
     has_half = (parts["half"].str.len_chars().fill_null(0) > 0).to_numpy()
     afternoon = (half == "p").fill_null(False).to_numpy()
@@ -204,15 +211,15 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
     sane &= ~shaped | has_half | parts["minute"].is_not_null().to_numpy() | bare
     clock = hour * HOUR + minute * MINUTE + second * SECOND + fraction
     if name == "time":
-        return _stamps(clock, shaped & sane, shaped)
-    year, day = _numbers(parts["a"], -1), _numbers(parts["c"], 1 if "month" in name else 0)
+        return plain_stamps(clock, shaped & sane, shaped)
+    year, day = to_integers(parts["a"], -1), to_integers(parts["c"], 1 if "month" in name else 0)
     shaped &= (parts["hour"].str.len_chars().fill_null(0) > 0).to_numpy()
     if name in ("named", "words", "month_name", "named_month"):
         distinct = parts["b"].unique().drop_nulls().to_list()
         months = {word: month_of(word) for word in distinct}
-        month = _numbers(parts["b"].replace_strict(months, default=0, return_dtype=pl.Int64), 0)
+        month = to_integers(parts["b"].replace_strict(months, default=0, return_dtype=pl.Int64), 0)
     else:
-        month = _numbers(parts["b"], 0)
+        month = to_integers(parts["b"], 0)
     short = (parts["a"].str.len_chars().fill_null(0) == 2).to_numpy()
     year = np.where(short, year + np.where(year < 70, 2000, 1900), year)
     valid = sane & (year >= 1800) & (year <= 2200) & (month >= 1) & (month <= 12)
@@ -231,53 +238,30 @@ def _offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Minutes ahead of UTC, and which texts tell them: +01:00, -0330, +1, Z, UTC, CEST."""
     plain = texts.fill_null("").str.strip_chars().str.to_uppercase().str.replace("^(UTC|GMT)(.)", "$2")
     parts = plain.str.extract_groups(r"^(?P<sign>[+-])(?P<hour>\d{1,2}):?(?P<minute>\d{2})?$").struct.unnest()
-    total = _numbers(parts["hour"], 0) * 60 + _numbers(parts["minute"], 0)
+    total = to_integers(parts["hour"], 0) * 60 + to_integers(parts["minute"], 0)
     total = np.where((parts["sign"] == "-").fill_null(False).to_numpy(), -total, total)
-    named = _numbers(plain.replace_strict(_NAMED_OFFSETS, default=0, return_dtype=pl.Int64), 0)
+    named = to_integers(plain.replace_strict(_NAMED_OFFSETS, default=0, return_dtype=pl.Int64), 0)
     is_known = parts["sign"].is_not_null() | plain.is_in([*_NAMED_OFFSETS, "Z", "UTC", "GMT"])
     return total + named, np.asarray(is_known.to_numpy(), dtype=np.bool_)
 
 
-def read_offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A column of offsets beside local times."""
-    return _offsets(texts)
-
-
-def _epoch(texts: pl.Series, unit: int) -> Stamps:
+def read_offsets(texts: pl.Series, unit: int = 0) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A column of offsets beside local times, in minutes: as texts, or as numbers of a unit in microseconds."""
+    if not unit:
+        return _offsets(texts)
     numbers = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    valid = np.isfinite(numbers) & (np.abs(numbers) < 1e15 / unit * 1e3)
-    instants = np.round(np.where(valid, numbers, 0) * unit).astype(np.int64)
-    none = np.zeros(len(instants), dtype=np.int64)
-    return Stamps(instants, none, np.ones(len(instants), dtype=bool), valid, valid)
-
-
-def _serial(texts: pl.Series) -> Stamps:
-    """Days since 30 December 1899 with a fraction, to the second, as spreadsheets count."""
-    numbers = texts.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    valid = (numbers > 20_000) & (numbers < 80_000)
-    seconds = np.round(np.where(valid, numbers, 25_569.0) * 86_400).astype(np.int64) - 25_569 * 86_400
-    # Five or six decimals are a second or two off.
-    minutes = np.round(seconds / 60).astype(np.int64) * 60
-    close = np.abs(seconds - minutes) <= 2
-    return _stamps(np.where(close, minutes, seconds) * SECOND, valid, valid)
+    known = np.isfinite(numbers)
+    return np.round(np.where(known, numbers, 0) * unit / MINUTE).astype(np.int64), known
 
 
 def _week(texts: pl.Series) -> Stamps:
-    """The Mondays of weeks such as 2024-W05, as ISO 8601 counts them."""
+    """The Mondays of weeks such as 2024-W05 and the days of 2024-W05-3, as ISO 8601 counts them."""
     parts = texts.str.extract_groups(_WEEK).struct.unnest()
-    year, week = _numbers(parts["year"], -1), _numbers(parts["week"], 0)
+    year, week = to_integers(parts["year"], -1), to_integers(parts["week"], 0)
     # The first week has 4 January.
     fourth = np.where(year > 0, year - 1970, 0).astype("datetime64[Y]").astype("datetime64[D]").astype(np.int64) + 3
-    mondays = fourth - (fourth + 3) % 7 + 7 * (week - 1)
-    return _stamps(mondays * DAY, (year > 0) & (week >= 1) & (week <= 53), np.zeros(len(year), dtype=bool))
-
-
-def _hhmm(texts: pl.Series, *, seconds: bool) -> Stamps:
-    numbers = _numbers(texts, -1)
-    second = numbers % 100 if seconds else np.zeros_like(numbers)
-    hour, minute = np.divmod(numbers // 100 if seconds else numbers, 100)
-    valid = (numbers >= 0) & (second < 60) & (minute < 60) & ((hour < 24) | ((hour == 24) & (minute + second == 0)))
-    return _stamps(hour * HOUR + minute * MINUTE + second * SECOND, valid, valid)
+    days = fourth - (fourth + 3) % 7 + 7 * (week - 1) + to_integers(parts["day"], 1) - 1
+    return plain_stamps(days * DAY, (year > 0) & (week >= 1) & (week <= 53), np.zeros(len(year), dtype=bool))
 
 
 def _given(texts: pl.Series, pattern: str) -> Stamps:
@@ -301,15 +285,18 @@ def share_with(texts: pl.Series, pattern: str) -> float:
     return int(texts.str.contains(pattern).sum()) / max(1, len(texts))
 
 
-def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
-    """The form of a column of different texts, stripped and not empty, and a doubt about it; None where it has none."""
+def find_form(texts: pl.Series, *, is_named: bool = False) -> tuple[StampForm, str] | None:
+    """The form of a column of different texts, stripped and not empty, and a doubt about it; None where it has none.
+
+    Numbers may be more kinds of times where the column is called one.
+    """
     if not len(texts):
         return None
     some = texts.head(400)
     if share_with(some, r"\d") < ENOUGH:
         return None
     if share_with(some, r"^\d+(?:\.0)?$") >= ENOUGH:
-        return _digits(texts)
+        return _digits(texts, is_named=is_named)
     if share_with(some, r"^[+-]?\d*[.,]\d+$") >= ENOUGH and share_with(some, r"^\d{4}\.\d{2}$") < ENOUGH:
         return None  # numbers with decimals, as most columns of a wide table
     two = r"\d{1,2}[:.h]\d{2}.*\d{1,2}[:.h]\d{2}|\d{4}-\d\d-\d\d.*/\d{4}-\d\d-\d\d"
@@ -331,22 +318,26 @@ def find_form(texts: pl.Series) -> tuple[StampForm, str] | None:
     return _day_or_month(texts)
 
 
-def _digits(texts: pl.Series) -> tuple[StampForm, str] | None:
-    """Whole numbers: a date written without marks, or seconds since 1970."""
+def _digits(texts: pl.Series, *, is_named: bool) -> tuple[StampForm, str] | None:
+    """Whole numbers: a date written without marks, or a count of instants."""
     lengths = texts.str.len_chars()
     if lengths.min() == lengths.max() and lengths[0] in (8, 12, 14):
         found = StampForm("compact").read(texts)
         if found.valid.all() and np.all(found.printed < 2**60):
             return StampForm("compact"), ""
-    numbers = texts.cast(pl.Float64, strict=False)
-    low, high = numbers.min(), numbers.max()
-    if isinstance(low, float) and isinstance(high, float) and len(texts) > 1:
-        for name, unit in (("epoch", 1.0), ("epoch_ms", 1000.0)):
-            # 1995 to 2035, and milliseconds rarely finer than a second.
-            coarse = unit == 1.0 or 2 * int((numbers % unit == 0).sum()) > len(texts)
-            if low / unit >= 7.9e8 and high / unit <= 2.05e9 and coarse:
-                return StampForm(name), ""
-    return None
+    if is_named and lengths.min() == lengths.max() == 6:
+        return _six_digits(texts)
+    numbers = texts.str.strip_suffix(".0").cast(pl.Int64, strict=False)
+    counted = (name for name, count in COUNTS.items() if count.may_be(numbers, is_named=is_named))
+    return next(((StampForm(name), "") for name in counted), None)
+
+
+def _six_digits(texts: pl.Series) -> tuple[StampForm, str] | None:
+    """Dates such as 240531 or 310524: the order in which days follow each other, if one does."""
+    forms = [StampForm(name) for name in ("ymd6", "dmy6")]
+    found = [form.read(texts) for form in forms]
+    steps = [_n_next_days(stamps.printed) if stamps.valid.all() else -1 for stamps in found]
+    return None if steps[0] == steps[1] else (forms[int(steps[1] > steps[0])], "")
 
 
 def _day_or_month(texts: pl.Series) -> tuple[StampForm, str] | None:

@@ -66,6 +66,7 @@ _QUALIFIERS = frozenset(
 _OBIS = re.compile(r"(?:\d-\d{1,2}:)?\d{1,2}\.\d{1,2}(?:\.\d{1,3}(?:\*\d{1,3})?)?")
 """Codes of the registers of a meter: 1.8.0, 1-0:2.8.0*255."""
 
+_TOTAL = re.compile(r"(?i)(?:grand |sub|all )?(?:totals?|sum|summe|gesamt|somme|totaal|totalt|meters)")
 WIDEST = 10.0
 """How many times larger or smaller than the middle column a column may be."""
 
@@ -91,6 +92,15 @@ def tell_subjects(
         else:
             text += f"{many} (column {plan.id.name!r})"
     return text + (f", {n_channels} channels each" if n_channels > 1 else "")
+
+
+def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
+    """Series whose identifier says nothing but that it is a total: they would count as subjects."""
+    n = sum(_TOTAL.fullmatch(name) is not None for name in ids or ())
+    if not n:
+        return ()
+    is_called = "1 series is" if n == 1 else f"{n} series are"
+    return (f"{is_called} called like a total of others and counted as a subject: leave totals out",)
 
 
 def tell_events(n_rows: int) -> str:
@@ -170,6 +180,8 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     """What speaks against one quantity, in words; empty where nothing does."""
     patterns = {_pattern(name) for name in names}
     words = {word for name in names for word in _words(name)} & SENSOR_WORDS
+    if not all(names):
+        return "some have no names"
     if words:
         return f"some are called like sensors or measured quantities ({', '.join(sorted(words))})"
     if len(patterns) > 1:

@@ -18,9 +18,10 @@ LOOKED_AT = 400
 _STAMP = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d)|\d{1,2}:\d{2}|\d{1,2}[-/. ]*[^\W\d_]{3,9}[-/., ]+\d{2,4}|"
     r"[^\W\d_]{3,9} +\d{1,2},? +\d{4}|^(?:19|20)\d{2}[-/](?:0[1-9]|1[0-2])$|^(?:19|20)\d{6}T\d{4}|"
-    r"^(?:19|20)\d{2}[-/ ]?W[0-5]?\d$|^\d{12}[SW]$|"
-    r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
+    r"^(?:19|20)\d{2}[-/ ]?W[0-5]?\d(?:-?[1-7])?$|\d{4} ?[年년]|^\d{12}[SW]$|"
+    r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:(?:[01]\d|2[0-4])[0-5]\d(?:[0-5]\d)?)?$"
 )
+_OFFSET = re.compile(r"(?:GMT|UTC) *[+-] *\d{1,2}:?\d{2}")
 _CLOCK_ALONE = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[AaPp]\.?[Mm]\.?)?(?: *[-–] *\d{1,2}:\d{2}.*)?")
 _DATE_ALONE = re.compile(r"[^:]*\d[^:]*")
 _NUMBER = re.compile(r"[+(-]?(?:[$£€] ?)?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?[%)]?")
@@ -55,7 +56,8 @@ def kind_of_cell(cell: str) -> str:
     if not cell:
         return "E"
     if len(cell) < 70 and _STAMP.search(cell) and sum(map(str.isalpha, cell)) <= 20:
-        return "T"
+        # An offset alone is no time: Date Time, GMT-05:00.
+        return "T" if ("GMT" not in cell and "UTC" not in cell) or _STAMP.search(_OFFSET.sub("", cell)) else "W"
     return "N" if _NUMBER.fullmatch(cell) else "W"
 
 
@@ -140,8 +142,16 @@ def find_table(lines: list[list[str]]) -> Rows:
     found.n_sections = max(1, len(found.context))
     found.is_even = n_odd == 0 and (header is None or len(header) == width)
     if header is not None:
+        if len(header) == width - 1 and _counts([row[0] for row in found.cells]):
+            header = ["", *header]  # numbers of rows need no name
         found.names = (header + [""] * (width - len(header)))[:width]
     return found
+
+
+def _counts(cells: list[str]) -> bool:
+    """Whether cells count rows."""
+    first = int(cells[0]) if cells and cells[0].isdecimal() else -1
+    return first in (0, 1) and len(cells) > 2 and all(cell == str(n) for n, cell in enumerate(cells, first))
 
 
 def _fill_down(rows: Rows) -> None:
@@ -184,14 +194,14 @@ def _is_ragged(line: list[str], row: list[str]) -> bool:
 def _record_type(rows: list[list[str]]) -> str | None:
     """What begins the rows with readings where the first cell of each line tells its kind; None where it does not."""
     first = Counter(row[0] for row in rows)
-    short = all(re.fullmatch(r"[A-Z][A-Z0-9]{0,7}|[1-9]\d{2}", word) for word in first)
+    short = all(re.fullmatch(r"[A-Z][A-Z0-9]{0,7}|[1-9]\d{2}|\d{2}[A-Z]", word) for word in first)
     if not short or not 2 <= len(first) <= 8 or len(rows) < 2 * len(first):
         return None
     main = max(first, key=lambda word: (sum(len(row) for row in rows if row[0] == word), word))
     shapes = {word: {_shape(row) for row in rows if row[0] == word} for word in first}
-    others = [shape for word, found in shapes.items() if word != main for shape in found]
-    # Lines of another kind have other fields; a line of words alone is a header.
-    if any(shape in shapes[main] or not set(shape) & {"N", "T"} for shape in others):
+    others = [(shape, first[word]) for word, found in shapes.items() if word != main for shape in found]
+    # Lines of another kind have other fields; one line of words alone is a header.
+    if any(shape in shapes[main] or (n == 1 and not set(shape) & {"N", "T"}) for shape, n in others):
         return None
     return main
 

@@ -18,12 +18,16 @@ import pyarrow as pa
 import pyarrow.csv
 
 from shoal.errors import InputError
+from shoal.read.crosstabs import unfold
 from shoal.read.source_files import SourceFile
 from shoal.read.tables import Table, plain, rows_per_batch
 from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
+from shoal.read.text_spellings import respelt
 
 SMALL = 16 << 20
 """Bytes up to which a file is looked at as a whole."""
+MOST_WHOLE = 64 << 20
+"""Bytes up to which one is that cannot be read row by row; it takes some 20 times as much memory."""
 _HEAD = 1 << 19
 _GLANCE = 1 << 17
 _TAIL = 1 << 12
@@ -98,8 +102,11 @@ def clean(cell: str) -> str:
 def split_rows(text: str, separator: str) -> Iterator[list[str]]:
     """The cells of each line, cleaned; a line without any is empty."""
     if separator == " ":
-        for line in text.splitlines():
-            yield line.split()
+        if '"' not in text:
+            yield from (line.split() for line in text.splitlines())
+            return
+        for row in csv.reader(text.splitlines(), delimiter=" ", skipinitialspace=True):
+            yield [clean(cell) for cell in row if cell]
         return
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True):
         yield [clean(cell) for cell in row]
@@ -144,6 +151,8 @@ def is_plain_file(file: SourceFile) -> bool:
     if encoding not in ("utf-8", "utf-8-sig"):
         return False
     text = (head if whole else head.rpartition(b"\n")[0]).decode(encoding, "ignore")
+    if respelt(text) is not text:
+        return False
     first = text.splitlines()[0] if text else ""
     separator = separator_of(text)
     if not first.strip() or separator not in _SEPARATORS:
@@ -156,18 +165,27 @@ def is_plain_file(file: SourceFile) -> bool:
     if not rows.cells:
         return True
     plain = rows.names is not None and rows.n_before <= 1 and rows.n_skipped == rows.n_ragged
-    return plain and rows.is_even and not rows.n_filled and not any(rows.context)
+    return plain and rows.is_even and not rows.n_filled and not any(rows.context) and unfold(rows) is rows
 
 
-def look_at(file: SourceFile, shown: str) -> tuple[TextForm, Rows | None, list[list[str]]]:
-    """How a file of text is written; its rows and lines too, where it is small."""
+def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[TextForm, Rows | None, list[list[str]]]:
+    """How a file of text is written; its rows and lines too, where it is small, or not too large if it must be."""
+    most = MOST_WHOLE if must_whole else SMALL
     with file.open() as stream:
-        head = stream.read(SMALL + 1)
-    whole = len(head) <= SMALL
+        head = stream.read(most + 1)
+    whole = len(head) <= most
     encoding = encoding_of(head, whole=whole)
     if not whole:
         head = head[:_HEAD].rpartition(b"\n\0" if encoding == "utf-16-le" else b"\n")[0]
-    text = decode(head, encoding, shown)
+    written = decode(head, encoding, shown)
+    text = respelt(written)
+    if text is not written and not whole:
+        if not must_whole:
+            return look_at(file, shown, must_whole=True)
+        raise InputError(
+            f"{shown} has more than {most >> 20} MiB, and its lines are no rows of cells: they are quoted as a whole, "
+            "name each entry, or end in a carriage return alone. Write it as CSV."
+        )
     separator = separator_of(text)
     try:
         lines = list(split_rows(text, separator))

@@ -11,12 +11,15 @@ import polars as pl
 
 from shoal.errors import InputError
 from shoal.read.blocks import Block, per_day
-from shoal.read.durations import DAY, SECOND
+from shoal.read.durations import DAY, HOUR, MINUTE, SECOND
 from shoal.read.guesses import Guess, TimeGuess, Wishes
 from shoal.read.headings import words_of
 from shoal.read.profiles import Profile
-from shoal.read.stamps import StampForm, read_offsets, share_with
+from shoal.read.stamps import read_offsets
+from shoal.read.time_numbers import read_slots
+from shoal.read.time_parts import find_clock_column, find_parts, find_within_day
 from shoal.read.understanding import Part
+from shoal.read.zones import offset_name
 
 
 def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block]) -> TimeGuess | None:
@@ -47,17 +50,15 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
     # Of several dates, when the row was written is not when it was measured.
     dates = _best(dates)
     stamps = _best(stamps)
-    if dates and not clocks and not blocks and (clock := _clock_number(rest)) is not None:
+    if dates and not clocks and not blocks and (clock := find_clock_column(rest)) is not None:
         clocks = [clock]
     if blocks and dates:
         return _start(dates, "a date for each row")
     if dates and clocks:
         return _date_and_clock(dates, clocks, columns)
-    if dates and (hour := _hour_and_minute(rest)) is not None and not blocks:
+    if dates and not blocks and (within := find_within_day(rest)) is not None:
         time = _start(dates[:1], "the date of the reading")
-        time.parts = hour
-        time.used |= {p: (Part.TIME, f"the {part} of the time") for part, p in hour.items()}
-        return time
+        return replace(within, stamp=time.stamp, form=time.form, doubts=time.doubts, used=time.used | within.used)
     if dates and (slot := _slot(rest, dates[0])) is not None and not _varies(stamps):
         time = _start(dates[:1], "the date of the reading")
         largest, smallest = int(slot.present.max()), int(slot.present.min())
@@ -71,7 +72,7 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         return time
     if stamps and (len(stamps[0].texts) > 0):
         return _from_stamps(stamps, rest)
-    parts = _time_in_parts(rest, monthly=any(block.is_monthly for block in blocks))
+    parts = find_parts(rest, monthly=any(block.is_monthly for block in blocks))
     if parts is not None and not (dates and len(parts.parts) < 4):
         return parts
     if dates:
@@ -210,6 +211,8 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
     """A column of interval numbers beside a date."""
     found = []
     for column in rest:
+        if column.kind == "word" and column.n_distinct >= 20 and _are_numbered(column):
+            column = replace(column, numbers=read_slots(column.texts), kind="number")
         if column.kind != "number" or not column.is_whole or column.n_distinct < 2 or column.position == date.position:
             continue
         low, high = int(column.present.min()), int(column.present.max())
@@ -219,6 +222,16 @@ def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
             found.append(column)
     named = [column for column in found if "slot" in column.groups]
     return next(iter(named or found), None)
+
+
+def _are_numbered(column: Profile) -> bool:
+    """Whether entries are intervals with a word around their number, such as HH07, 7 of 48 or 6 - 7."""
+    if column.groups & {"point", "meter", "owner"}:
+        return False
+    texts = column.texts.drop_nulls().unique()
+    patterns = texts.str.replace_all(r"\d+", "#").unique()
+    numbers = read_slots(texts)
+    return len(patterns) == 1 and not np.isnan(numbers).any() and len(np.unique(numbers)) == len(texts)
 
 
 def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess | None:
@@ -253,68 +266,6 @@ def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess 
     return None
 
 
-def _clock_number(rest: Sequence[Profile]) -> Profile | None:
-    """A column of times of day written as numbers: 15, 30, 45, 100, ..., 2400, or 001500."""
-    for column in rest:
-        if column.kind != "number" or not column.is_whole or column.n_distinct < 20:
-            continue
-        texts = column.texts.filter((column.texts.str.len_chars() > 0).fill_null(False)).unique()
-        for name, pattern in (("hhmmss", r"^\d{6}$"), ("hhmm", r"^\d{1,4}$")):
-            form = StampForm(name)
-            found = form.read(texts)
-            if share_with(texts, pattern) < 1 or not found.valid.all():
-                continue
-            gaps = np.diff(np.unique(found.printed))
-            if gaps.min() >= 300 * SECOND and gaps.min() * (len(gaps) + 1) == DAY and np.all(gaps == gaps.min()):
-                clock = replace(column, kind="time", form=form, stamps=form.read(column.texts))
-                clock.n_distinct, clock.groups = column.n_distinct, column.groups
-                return clock
-    return None
-
-
-_PARTS = {
-    "year": {"year", "yr", "jahr", "annee", "ano", "anno", "jaar", "ar", "yyyy", "rok"},
-    "month": {"month", "mon", "monat", "mois", "mes", "mese", "maand", "maned", "mm", "miesiac"},
-    "day": {"day", "dom", "tag", "jour", "dia", "giorno", "dag", "dd", "dzien"},
-    "hour": {"hour", "stunde", "heure", "hora", "ora", "uur", "time", "hr", "hh", "godzina"},
-    "minute": {"minute", "minutes", "min", "minuto", "minuut", "minuta"},
-}
-_RANGES = {"year": (1970, 2100), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
-
-
-def _parts(rest: Sequence[Profile]) -> dict[str, int]:
-    """Columns called year, month, day, hour or minute that have such numbers."""
-    parts: dict[str, int] = {}
-    for part, words in _PARTS.items():
-        low, high = _RANGES[part]
-        for column in rest:
-            numbers = column.present
-            fits = column.kind == "number" and column.is_whole and words & set(words_of(column.name))
-            if fits and low <= numbers.min() and numbers.max() <= high and column.position not in parts.values():
-                parts[part] = column.position
-                break
-    return parts
-
-
-def _hour_and_minute(rest: Sequence[Profile]) -> dict[str, int] | None:
-    """Hour and minute in columns of their own, beside a date."""
-    parts = {part: p for part, p in _parts(rest).items() if part in ("hour", "minute")}
-    return parts if len(parts) == 2 and not any(c.is_constant for c in rest if c.position in parts.values()) else None
-
-
-def _time_in_parts(rest: Sequence[Profile], *, monthly: bool = False) -> TimeGuess | None:
-    """Year, month and day in columns of their own, and hour and minute if they are there; or year and month alone."""
-    parts = _parts(rest)
-    needed = {"year", "month"} if monthly else {"year", "month", "day"}
-    if not needed <= set(parts) or ("minute" in parts and "hour" not in parts):
-        return None
-    if monthly:
-        parts = {part: parts[part] for part in ("year", "month")}
-    time = TimeGuess(parts=parts)
-    time.used = {p: (Part.TIME, f"the {part} of the time") for part, p in parts.items()}
-    return time
-
-
 def find_offset(time: TimeGuess, columns: Sequence[Profile]) -> None:
     """A column with the offset from UTC, such as +01:00 or CEST, beside a local time."""
     if time.stamp is None or columns[time.stamp].stamps is None or time.slot is not None:
@@ -323,12 +274,21 @@ def find_offset(time: TimeGuess, columns: Sequence[Profile]) -> None:
     if stamps is not None and stamps.has_offset.any():
         return
     for column in columns:
-        if column.kind != "word" or column.position in time.used or column.n_distinct > 4 or column.share_filled < 1:
+        if column.position in time.used or column.n_distinct > 4 or column.share_filled < 1:
             continue
-        if read_offsets(column.texts)[1].all():
-            time.offset = column.position
+        unit = _offset_unit(column)
+        if unit or (column.kind == "word" and read_offsets(column.texts)[1].all()):
+            time.offset, time.offset_unit = column.position, unit
             time.used[column.position] = (Part.TIME, "the offset from UTC beside the time")
             return
+
+
+def _offset_unit(column: Profile) -> int:
+    """Microseconds of one unit where a column called an offset has numbers: hours, minutes or seconds; otherwise 0."""
+    if column.kind != "number" or not any("offset" in word for word in words_of(column.name)):
+        return 0
+    most = np.abs(column.present).max(initial=0)
+    return HOUR if most <= 14 else MINUTE if most <= 14 * 60 else SECOND if most <= 14 * 3600 else 0
 
 
 def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
@@ -355,18 +315,6 @@ def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
     return None
 
 
-def has_months(columns: Sequence[Profile]) -> bool:
-    """Whether some column has nothing but first days of months, or two have years and months."""
-    if _time_in_parts(columns, monthly=True) is not None:
-        return True
-    for column in columns:
-        if column.kind == "date" and column.stamps is not None:
-            days = column.stamps.printed[column.stamps.valid].astype("datetime64[us]").astype("datetime64[D]")
-            if len(days) and np.all(days == days.astype("datetime64[M]")):
-                return True
-    return False
-
-
 def is_daily(columns: Sequence[Profile], time: TimeGuess) -> bool:
     """Whether a row is of a day, or of a month, and has no time of day."""
     if time.parts and "day" not in time.parts:
@@ -391,10 +339,14 @@ def find_zone_name(found: Guess, columns: Sequence[Profile]) -> None:
     """A zone that the name of the time column tells."""
     for position in found.time.keys:
         column = columns[position]
-        if column.form is not None and column.form.name in ("epoch", "epoch_ms"):
-            found.zone, found.zone_evidence = "UTC", "seconds since 1970 are counted in UTC"
+        if column.form is not None and column.form.is_counted:
+            found.zone, found.zone_evidence = "UTC", "instants are counted in UTC"
             return
         name = re.sub(r"[_\s]+", " ", column.name.lower())
+        if fixed := re.search(r"(?<![a-z])(?:utc|gmt) ?([+-]\d{1,2}(?::?\d{2})?)(?!\d)", name):
+            minutes = int(read_offsets(pl.Series([fixed[1]]))[0][0])
+            found.zone, found.zone_evidence = offset_name(minutes), f"the name of column {column.name!r} says so"
+            return
         for words, zone in _ZONES.items():
             if re.search(rf"(?<![a-z]){re.escape(words)}(?![a-z+-])", name):
                 found.zone, found.zone_evidence = zone, f"the name of column {column.name!r} says so"

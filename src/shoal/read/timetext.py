@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shoal.read.stamps import MINUTE, StampForm
+from shoal.read.durations import MINUTE
+from shoal.read.stamps import StampForm
 
 MISSING_WORDS = ("", "na", "nan", "nat", "null")
 

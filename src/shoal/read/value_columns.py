@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import polars as pl
 
 from shoal.read.guesses import Guess
 from shoal.read.headings import groups_of, unit_of, words_of
 from shoal.read.profiles import Profile
-from shoal.read.series_columns import FEW
+from shoal.read.series_columns import FEW, is_static
 from shoal.read.understanding import Part
 
 
 def plausible_values(candidates: Sequence[Profile]) -> list[Profile]:
     """Numbers that may be readings: not money, flags, totals or numbers that name something."""
-    paid = [c for c in candidates if "cost" not in c.groups]
+    paid = [c for c in candidates if not c.groups & {"cost", "place"}]
+    paid = [c for c in paid if not _counts_rows(c)] or paid
     fit = [c for c in paid if not _is_total(c, paid)] or paid
-    fit = [c for c in fit if not (c.groups & {"status"} and set(np.unique(c.present)) <= {0.0, 1.0, 2.0})]
+    fit = [c for c in fit if not (c.groups & {"status", "offset"} and set(np.unique(c.present)) <= {0.0, 1.0, 2.0})]
     sure = [c for c in fit if c.has_decimals or "value" in c.groups or unit_of(c.name)]
     if any(c.has_decimals for c in sure):
         patterns = {_pattern(c) for c in sure} - {""}
         return [c for c in fit if c in sure or _pattern(c) in patterns]
-    return [c for c in fit if not c.groups & {"point", "meter", "owner", "id", "status", "channel"}]
+    # Several columns that differ in a number alone are series or channels, none of them names a series.
+    alike = Counter(_pattern(c) for c in fit if not c.groups & {"status"})
+    return [
+        c
+        for c in fit
+        if not c.groups & {"point", "meter", "owner", "id", "status", "channel"} or alike[_pattern(c)] > 1
+    ]
+
+
+def _counts_rows(column: Profile) -> bool:
+    """Whether numbers go up by one from row to row, as those of the rows do."""
+    found = column.numbers
+    return column.is_whole and found is not None and len(found) > 20 and bool(np.all(np.diff(found) == 1))
 
 
 def _is_total(column: Profile, others: Sequence[Profile]) -> bool:
@@ -50,7 +63,7 @@ def choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence
         for column in fit:
             if column not in moving:
                 found.roles[column.position] = (Part.STATIC, "one entry per series")
-        fit = moving or fit
+        fit = _without_copies(moving or fit)
     if len(fit) > 1:
         units = [c for c in fit if unit_of(c.name)]
         named = [c for c in fit if "value" in c.groups and not c.groups & {"status", "point", "meter", "id"}]
@@ -64,15 +77,17 @@ def choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence
     return [c.position for c in fit]
 
 
+def _without_copies(columns: list[Profile]) -> list[Profile]:
+    """Columns without those that say in every row what another says; of these the one called like a reading stays."""
+    kept: list[Profile] = []
+    for column in sorted(columns, key=lambda c: ("value" not in c.groups, c.position)):
+        if column.n_distinct < 10 or not any(column.texts.equals(other.texts) for other in kept):
+            kept.append(column)
+    return sorted(kept, key=lambda c: c.position)
+
+
 def _is_measured(column: Profile, has_decimals: bool, *, alone: bool) -> bool:
     """Whether numbers beside a reading are readings too: written alike, with a name that says nothing else."""
     if column.is_constant or column.has_decimals != has_decimals or (not has_decimals and column.n_distinct <= FEW):
         return False
     return "id" not in column.groups if alone and has_decimals else not column.groups
-
-
-def is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
-    """Whether a column has one entry for each series, of which some have several rows."""
-    frame = pl.DataFrame({"id": columns[id_].texts, "entry": column.texts})
-    n_ids = frame["id"].n_unique()
-    return frame.n_unique() == n_ids and 2 * n_ids <= len(frame)

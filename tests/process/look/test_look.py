@@ -292,3 +292,12 @@ def test_columns_beside_a_time_that_may_be_people_are_not_named(tmp_path):
     for text in (repr(found), found.to_json(), found.to_html(), found.policy, str(found.rows)):
         assert "Anna" not in text
         assert "Bert" not in text
+
+
+def test_meters_in_several_units_are_told():
+    hours = np.datetime64("2024-03-14", "us") + np.arange(24) * np.timedelta64(1, "h")
+    meters = pl.DataFrame({"meter": [f"m{n}" for n in range(30)], "unit": ["Wh", "kWh"] * 15})
+    found = shoal.look(meters.join(pl.DataFrame({"time": hours}), how="cross").with_columns(value=pl.lit(1.5)))
+    told = {problem.name: problem for problem in found.advice.problems}
+    assert "'unit' tells 2 units" in told["several units"].sentence
+    assert "one person, several meters?" not in told

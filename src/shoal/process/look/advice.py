@@ -12,6 +12,7 @@ from typing import Any
 from shoal.process.look.findings import Findings, identifies, may_be_accounts
 from shoal.read.column_survey import called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
+from shoal.read.headings import groups_of
 from shoal.read.numbers import MISSING_WORDS
 from shoal.read.understanding import Part, Shape
 
@@ -53,6 +54,7 @@ def advise(found: Findings, said: dict[str, Any]) -> Advice:
         _unlike,
         _events,
         _subjects,
+        _units,
         _words,
         _registers,
         _interval,
@@ -135,6 +137,19 @@ def _asked(found: Findings) -> list[Problem]:
         )
         for c in names
         if c.shape != "postcodes"
+    ]
+
+
+def _units(found: Findings, _: dict[str, Any]) -> list[Problem]:
+    """Meters in several units: nothing is converted, so that Wh and kWh would be compared."""
+    mixed = [c for c in found.columns if c.static and c.n_entries > 1 and "unit" in groups_of(c.name)]
+    return [
+        Problem(
+            "several units",
+            f"Column {c.name!r} tells {c.n_entries:,} units, one for each meter, and readings are taken as printed. "
+            "Write them in one unit first.",
+        )
+        for c in mixed
     ]
 
 
@@ -293,8 +308,11 @@ def _people(found: Findings) -> list[Problem]:
     ]
     if not told:
         return []
-    many = "Columns that identify people" if len(told) > 1 else "A column that identifies people"
-    return [Problem("people", f"{many}: {', '.join(told)}. They are never read unless you name them.")]
+    if len(told) == 1:
+        sentence = f"A column that identifies people: {told[0]}. It is never read unless you name it."
+    else:
+        sentence = f"Columns that identify people: {', '.join(told)}. They are never read unless you name them."
+    return [Problem("people", sentence)]
 
 
 def _odd_series(found: Findings) -> list[Problem]:

@@ -18,6 +18,7 @@ from shoal.read.align import count_irregular
 from shoal.read.clock_changes import ClockChanges
 from shoal.read.column_survey import ColumnCounts, called_like_people
 from shoal.read.durations import DAY, HOUR, write_duration
+from shoal.read.headings import groups_of
 from shoal.read.survey import N_BINS, Survey, mean_day
 from shoal.read.understanding import Part, Shape, Understanding
 from shoal.read.zones import CHANGING, find_zone
@@ -256,7 +257,7 @@ def _like_accounts(column: ColumnCounts) -> bool:
 def may_be_accounts(column: ColumnCounts) -> bool:
     """Whether the entries may be people: one for each meter, some with several meters, none with many."""
     few = column.n_shared > 0 and 4 * column.n_entries >= column.n_series
-    return column.static and few
+    return column.static and few and "unit" not in groups_of(column.name)
 
 
 def identifies(column: ColumnCounts) -> str | None:

@@ -50,7 +50,7 @@ def _role(column: ColumnCounts, n_meters: int) -> tuple[str | None, str]:
         return "identifier", f"{column.n_own} of {n_meters} series have an entry of their own; never read"
     if _CALLED_SENSITIVE.search(re.sub(r"[ -]", "_", column.name.lower())):
         return "sensitive", f"called like one; {column.n_entries} different entries"
-    return "quasi-identifier", f"{column.n_entries} different entries; may help to recognise somebody"
+    return "quasi-identifier", f"{column.n_entries} different entries; may help to recognise someone"
 
 
 def propose(found: Findings, advice: Advice, source: str | None) -> str:
