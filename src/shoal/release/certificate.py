@@ -192,6 +192,16 @@ class ApprovalPart(_Part):
         return {name: value for name, value in write(self).items() if value}
 
 
+class StreamPart(_Part):
+    """That the events are in files of one snapshot each, which a table names: the number of the first, from 1, how many
+    there are, empty ones with them, and whether more may come."""
+
+    file: Literal["snapshots.ndjson"] = "snapshots.ndjson"
+    first: int
+    snapshots: int
+    finished: bool
+
+
 class Certificate(_Part):
     """The content of `release.json`."""
 
@@ -218,13 +228,14 @@ class Certificate(_Part):
     purpose: str = ""
     date: dt.date | None = None
     approval: ApprovalPart | None = None
+    stream: StreamPart | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, and who
-        # approved it; without any, earlier certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement", "approval", *PUBLISHERS_WORDS)
+        # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, who approved
+        # it, and that it is a stream; without any, earlier certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement", "approval", "stream", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:
@@ -261,6 +272,11 @@ def read_certificate(folder: Path) -> Certificate | None:
     except (ValueError, RecursionError):
         return None
     return certificate if same else None
+
+
+def digest_bytes(content: bytes) -> FilePart:
+    """SHA-256 and size of what a file holds."""
+    return FilePart(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
 
 
 def digest_file(path: Path) -> FilePart:

@@ -44,6 +44,7 @@ from shoal.release.lint.all_rules import RULES
 from shoal.release.opened import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 from shoal.release.shapes import shape_findings
+from shoal.release.stream_folder import look_at_stream, stream_notes
 
 _MOST_NAMED = 3
 """Parts whose findings are listed."""
@@ -143,6 +144,8 @@ def examine(
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(findings=(finding,), verdicts=(), notes=()), None
+    if certificate.stream is not None:
+        return _verified_stream(path, certificate), None
     findings = [*file_findings(path, certificate), *pseudonym_findings(certificate)]
     parts = parts_of(certificate)
     published: Published | EventTables | None = None
@@ -154,6 +157,16 @@ def examine(
             looked = run_on(used, parts, partial(_see, path, lint_follows))
             findings += _over_all(used, path, certificate, parts, looked)
     return _concluded(certificate, findings, looked, today or date.today()), published
+
+
+def _verified_stream(path: Path, certificate: Certificate) -> Verification:
+    """A folder of snapshots that were published one by one."""
+    found, certificate = look_at_stream(path, certificate)
+    findings, verdicts = tuple(found.findings), found.verdicts
+    if not findings and not verdicts and certificate.counts.snapshots:
+        findings = (f"{FILE_NAME} names no guarantee that can be checked from here",)
+    not_judged = found.not_judged if verdicts else (*found.not_judged, "anything, as no event is published yet")
+    return Verification(findings, verdicts, stream_notes(certificate), not_judged, unchecked_parts(certificate))
 
 
 @dataclass(frozen=True)

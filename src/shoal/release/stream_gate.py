@@ -1,0 +1,170 @@
+"""The gate for snapshots of a stream: nothing gets its name that does not check as it reads back from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import GuaranteeNotMetError
+from shoal.files.durable import Aside, sync, write_aside
+from shoal.model import EventTables, Guarantee, Recipe, Verdict
+from shoal.release import certificate as cert
+from shoal.release.certification import certify
+from shoal.release.events import EventsForm
+from shoal.release.lint import settle
+from shoal.release.lint.file_metadata import judge_files, notes_in
+from shoal.release.stream_index import INDEX_FILE, Index, SnapshotLine
+from shoal.streams.output import SUMMARY, FileFormat, summary_bytes, write_snapshot
+from shoal.streams.publisher import Admitted
+from shoal.streams.reposition import PublishedSnapshot
+
+METHOD = "Events moved forward by a few snapshots and published in groups, while they arrived."
+
+
+@dataclass(frozen=True)
+class AdmittedSnapshots:
+    """Snapshots that are written aside, read back and checked."""
+
+    asides: tuple[Aside, ...]
+    lines: tuple[SnapshotLine, ...]
+    tables: EventTables | None
+    """One of them, for its columns."""
+    note: str
+
+
+class StreamGate:
+    """Writes snapshots aside, reads them back, checks and lints them, and keeps the certificate of the folder.
+
+    Parameters
+    ----------
+    folder
+        Where snapshots are published.
+    guarantee
+        What every snapshot promises.
+    recipe
+        The method with its parameters.
+    file_format
+        "parquet" or "csv".
+    n_withheld
+        Columns that were read and are not published.
+    n_published
+        Snapshots that the state of the stream covers.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        guarantee: Guarantee,
+        recipe: Recipe,
+        file_format: FileFormat,
+        *,
+        n_withheld: int = 0,
+        n_published: int = 0,
+    ) -> None:
+        self._folder, self._guarantee, self._recipe, self._format = folder, guarantee, recipe, file_format
+        self._n_withheld = n_withheld
+        self._index = Index(folder, n_published)
+        self._columns: cert.ColumnsPart | None = None
+        self._kind, self._timezone, self._note = "int64", None, ""
+        # Of a folder that goes on, what its certificate says of columns.
+        if (folder / cert.FILE_NAME).is_file() and (said := cert.read_certificate(folder)) is not None:
+            self._columns, self._timezone = said.columns, said.time.timezone
+            self._note = said.guarantees[0].verdict.note
+            self._kind = "int64" if said.time.first.lstrip("-").isdigit() else "datetime64[us]"
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first snapshot in the folder, from 1."""
+        return self._index.account.first_number
+
+    def admit(self, snapshots: Sequence[PublishedSnapshot]) -> AdmittedSnapshots:
+        """Write snapshots aside and check what was written."""
+        asides: list[Aside] = []
+        lines: list[SnapshotLine] = []
+        tables, note = None, ""
+        try:
+            for snapshot in snapshots:
+                written = write_snapshot(self._folder, snapshot, self._format)
+                asides += written.asides
+                self._lint(written.asides)
+                verdict = self._check(snapshot.number, written.tables)
+                tables, note = written.tables, verdict.note if verdict is not None else note
+                digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
+                measured = None if verdict is None or verdict.measured is None else float(verdict.measured)
+                lines.append(SnapshotLine.of(snapshot.number + 1, written.tables, measured, digests))
+        except BaseException:
+            for aside in asides:
+                aside.path.unlink(missing_ok=True)
+            raise
+        return AdmittedSnapshots(tuple(asides), tuple(lines), tables, note)
+
+    def _check(self, number: int, tables: EventTables) -> Verdict | None:
+        if not tables.n_events:
+            return None
+        verdict = self._guarantee.check(tables)
+        if not verdict.holds:
+            raise GuaranteeNotMetError(
+                f"The snapshot at position {number} does not keep {self._guarantee.name} as it reads back from its "
+                "file. It was not published."
+            )
+        return verdict
+
+    def _lint(self, asides: Sequence[Aside]) -> None:
+        if self._format == "parquet":
+            finding = judge_files(sum(notes_in(aside.path) for aside in asides), 0)
+            settle([finding] if finding else [], ())
+
+    def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
+        """Account for snapshots that are in their places: the index, the summary, and the certificate of both."""
+        assert isinstance(admitted, AdmittedSnapshots)
+        self._index.append(admitted.lines)
+        if admitted.tables is not None:
+            self._columns = self._columns or EventsForm().columns(admitted.tables, self._n_withheld)
+            self._note = admitted.note or self._note
+            if admitted.tables.n_events:
+                self._kind, self._timezone = admitted.tables.times.dtype.str, admitted.tables.timezone
+        content = summary_bytes(summary)
+        write_aside(self._folder / SUMMARY, content).put_in_place()
+        if self._columns is None:
+            return
+        final = self._certificate(summary, content).sealed()
+        write_aside(self._folder / cert.FILE_NAME, final.as_bytes()).put_in_place()
+
+    def _certificate(self, summary: Mapping[str, Any], content: bytes) -> cert.Certificate:
+        assert self._columns is not None
+        account = self._index.account
+        required = int(self._guarantee.parameters.get("l", 0))
+        measured = account.measured if account.n_with_events else None
+        outcome = Verdict("holds" if account.n_with_events else "not judged", measured, required, None, self._note)
+        draft = certify(
+            recipe=self._recipe,
+            summary=METHOD,
+            guarantees=((self._guarantee, outcome),),
+            scores={},
+            risks={},
+            figures={},
+            form="events",
+            counts=account.counts(int(summary["events"]["suppressed"])),
+            time=account.time(self._kind, self._timezone),
+            input=cert.InputPart(kind="stream", sha256=(), rows=None, reading={}, panel_sha256=None),
+            columns=self._columns,
+            pseudonyms="random",
+            files={INDEX_FILE: self._index.part, SUMMARY: cert.digest_bytes(content)},
+        )
+        part = cert.StreamPart(
+            first=account.first_number, snapshots=account.n_snapshots, finished=bool(summary["finished"])
+        )
+        return draft.model_copy(update={"stream": part})
+
+    def sync(self) -> None:
+        """Wait until the index and the certificate are on disk."""
+        self._index.sync()
+        for name in (SUMMARY, cert.FILE_NAME):
+            if (self._folder / name).exists():
+                sync(self._folder / name)
+
+    def close(self) -> None:
+        """Give the index back."""
+        self._index.close()
