@@ -110,6 +110,7 @@ def kafka_cluster():
         yield host.decode(), int(port)
     finally:
         process.stdin.close()
+        process.stdout.close()
         process.wait()
 
 

@@ -53,6 +53,8 @@ class KafkaSource:
         )
         self._end_code = kafka.KafkaError._PARTITION_EOF
         self._partitions, self._ended = set(list_partitions(self._consumer, topic)), set[int]()
+        if not self._partitions:
+            raise InputError(f"The broker has no topic {topic.name!r}.")
         wanted = []
         for number in sorted(self._partitions):
             place = kafka.TopicPartition(topic.name, number)
@@ -179,12 +181,10 @@ class KafkaDelivery:
 
 
 def list_partitions(client: Any, topic: Topic) -> list[int]:
-    """The partitions of a topic."""
+    """The partitions of a topic; none where there is no such topic."""
     kafka = require("confluent_kafka", "kafka")
     try:
         found = client.list_topics(topic.name, timeout=_PATIENCE).topics[topic.name]
     except kafka.KafkaException:
         raise InputError(f"No broker answers at {topic.host}:{topic.port}.") from None
-    if found.error is not None and not found.partitions:
-        raise InputError(f"{topic.text} is no topic of the broker: {found.error.name()}.")
     return sorted(found.partitions)
