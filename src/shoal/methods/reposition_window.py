@@ -146,7 +146,8 @@ class Repositioning:
             self._take(number, departure.suppressed),
         )
         kept = self.window.homes
-        self._frames, self._orders = ({home: held[home] for home in kept} for held in (self._frames, self._orders))
+        self._frames = {home: self._frames[home] for home in kept}
+        self._orders = {home: self._orders[home] for home in kept}
         # The last time stays, to tell whether the next is later.
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible

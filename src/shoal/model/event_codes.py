@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,8 @@ def text_codes(texts: pl.Series, spell: Callable[[str], str] = str) -> tuple[NDA
     encoded = texts.to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode("encode")
     spelt = [None if text is None else spell(text) for text in encoded.dictionary.to_pylist()]
     shift = int(None in spelt)
-    places: dict[Any, int] = {text: place for place, text in enumerate(sorted(set(spelt) - {None}), shift)}
+    different = sorted({text for text in spelt if text is not None})
+    places: dict[str | None, int] = {text: place for place, text in enumerate(different, shift)}
     places[None] = 0
     ranks = np.array([places[text] for text in spelt], dtype=np.int64)
     return np.asarray(ranks[encoded.indices.to_numpy()], dtype=np.int64), len(places) - 1 + shift
