@@ -180,7 +180,8 @@ def whole_rows(n_events: int, source: Path | None) -> list[Row]:
                     baseline="the time allowed" if source is None else f"before, commit {BEFORE}",
                     baseline_seconds=earlier[0],
                     note=f"{n_events / seconds:,.0f} events per second with the start of the process; "
-                    f"{processor:.1f} s of processor time, before {earlier[1]:.1f}: ratio {earlier[1] / processor:.1f}; "
+                    f"{processor:.1f} s of processor time, before {earlier[1]:.1f}, "
+                    f"ratio {earlier[1] / processor:.1f}; "
                     f"from arrival to commit p50 {latency.get('p50_ms')} ms, p99 {latency.get('p99_ms')} ms",
                 )
             )

@@ -8,9 +8,12 @@ import polars as pl
 import pytest
 
 from naive.event_groups import naive_bucketised, naive_generalised
-from shoal import load_release, verify
+from shoal import LDiversity, load_release, verify
 from shoal.cli.app import run
+from shoal.errors import GuaranteeNotMetError, ReleaseError
+from shoal.model import Recipe
 from shoal.release.certificate import FILE_NAME, Certificate
+from shoal.release.stream_gate import certify_in_place
 from shoal.release.stream_index import INDEX_FILE
 from stream_processes import events
 
@@ -168,3 +171,34 @@ def test_rows_in_another_order_are_noticed(out):
 
     reindexed(out, digest)
     assert any("not sorted" in finding for finding in verify(out).findings)
+
+
+def test_a_folder_that_an_engine_has_written_gets_the_same_certificate(streamed, tmp_path):
+    out = shutil.copytree(streamed / "parquet", tmp_path / "out")
+    for name in (FILE_NAME, INDEX_FILE):
+        (out / name).unlink()
+    with pytest.raises(ReleaseError, match=r"no release.json"):
+        verify(out)
+    for _ in range(2):
+        certify_in_place(
+            out,
+            LDiversity(3),
+            Recipe("reposition", json.loads((out / "summary.json").read_text())["method"]["parameters"]),
+            quasi=("age", "region"),
+            sensitive="diagnosis",
+            n_withheld=0,
+        )
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == {
+            path.name: path.read_bytes() for path in (streamed / "parquet").iterdir()
+        }
+
+
+def test_the_gate_refuses_what_does_not_keep_its_promise(streamed, tmp_path):
+    out = shutil.copytree(streamed / "parquet", tmp_path / "out")
+    for name in (FILE_NAME, INDEX_FILE):
+        (out / name).unlink()
+    with pytest.raises(GuaranteeNotMetError, match="as it reads back from its file"):
+        certify_in_place(
+            out, LDiversity(9), Recipe("x", {}), quasi=("age", "region"), sensitive="diagnosis", n_withheld=0
+        )
+    assert not (out / FILE_NAME).exists()

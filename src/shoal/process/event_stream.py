@@ -25,7 +25,7 @@ from shoal.release.stream_gate import StreamGate
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.block_log import BlockLog
 from shoal.streams.blocks import Block, Source
-from shoal.streams.checkpoint import Checkpoint, different, locked, read_checkpoint
+from shoal.streams.checkpoint import Checkpoint, damaged, different, locked, read_checkpoint
 from shoal.streams.delivery import Delivery
 from shoal.streams.folder import Folder
 from shoal.streams.kafka import KafkaDelivery, KafkaSource
@@ -36,7 +36,7 @@ from shoal.streams.prefetch import prefetched
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stop_request import Stop, stopping
-from shoal.streams.terms import check_terms, method_terms, read_duration
+from shoal.streams.terms import check_terms, read_duration, stream_terms
 from shoal.streams.topics import Topic
 
 LOG_BYTES = 1 << 24
@@ -119,26 +119,24 @@ def stream_events(
         known=known,
         strict=strict,
     )
-    settings = {
-        "source": _name_of(source),
-        "send": None if send is None else send.text,
-        "out": str(to.resolve()),
-        "format": file_format,
-        **{
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(columns).items()
-        },
-        "every": every,
-        "lateness": lateness,
-        "known": None if known is None else sorted(set(known)),
-        **method_terms(method),
-    }
+    terms = stream_terms(
+        method,
+        dataclasses.asdict(columns),
+        to=to,
+        file_format=file_format,
+        every=every,
+        lateness=lateness,
+        known=known,
+    )
+    settings = terms | {"source": _name_of(source), "send": None if send is None else send.text}
     with ExitStack() as stack:
         kept = None
         if private is not None:
             open_private(private, to)
             stack.enter_context(locked(private))
             kept = read_checkpoint(private)
+            if kept is not None and "client" not in kept.facts:
+                raise damaged(private)  # of a stream that had no log
         stream = _Stream(method, arrivals, settings, kept)
         if kept is None:
             check_new(to)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from shoal.errors import GuaranteeNotMetError
 from shoal.files.durable import Aside, sync, write_aside
@@ -15,7 +18,7 @@ from shoal.release.certification import certify
 from shoal.release.events import EventsForm
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, notes_in
-from shoal.release.stream_index import INDEX_FILE, Index, SnapshotLine
+from shoal.release.stream_index import INDEX_FILE, Index, SnapshotLine, read_index
 from shoal.streams.output import SUMMARY, FileFormat, summary_bytes, write_snapshot
 from shoal.streams.publisher import Admitted
 from shoal.streams.reposition import PublishedSnapshot
@@ -32,6 +35,21 @@ class AdmittedSnapshots:
     tables: EventTables | None
     """One of them, for its columns."""
     note: str
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """A snapshot that was found to keep its promise."""
+
+    line: SnapshotLine
+    tables: EventTables
+    note: str
+
+
+def _admitted(asides: Sequence[Aside], found: Sequence[_Examined]) -> AdmittedSnapshots:
+    notes = [one.note for one in found if one.note]
+    tables = next((one.tables for one in found if one.tables.n_events), found[-1].tables if found else None)
+    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, notes[-1] if notes else "")
 
 
 class StreamGate:
@@ -82,23 +100,43 @@ class StreamGate:
     def admit(self, snapshots: Sequence[PublishedSnapshot]) -> AdmittedSnapshots:
         """Write snapshots aside and check what was written."""
         asides: list[Aside] = []
-        lines: list[SnapshotLine] = []
-        tables, note = None, ""
+        found: list[_Examined] = []
         try:
             for snapshot in snapshots:
                 written = write_snapshot(self._folder, snapshot, self._format)
                 asides += written.asides
-                self._lint(written.asides)
-                verdict = self._check(snapshot.number, written.tables)
-                tables, note = written.tables, verdict.note if verdict is not None else note
                 digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
-                measured = None if verdict is None or verdict.measured is None else float(verdict.measured)
-                lines.append(SnapshotLine.of(snapshot.number + 1, written.tables, measured, digests))
+                paths = [aside.path for aside in written.asides]
+                found.append(self._examine(snapshot.number, written.tables, paths, digests))
         except BaseException:
             for aside in asides:
                 aside.path.unlink(missing_ok=True)
             raise
-        return AdmittedSnapshots(tuple(asides), tuple(lines), tables, note)
+        return _admitted(asides, found)
+
+    def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
+        """Check what others have written here as Parquet since the index ends."""
+        found: list[_Examined] = []
+        number = self.first_number + self._index.account.n_snapshots
+        while (data := self._folder / f"data-{number:08d}.parquet").exists():
+            apart = self._folder / f"sensitive-{number:08d}.parquet"
+            paths = [data, apart] if apart.exists() else [data]
+            records, *counts = (pl.read_parquet(path, glob=False) for path in paths)
+            tables = EventTables(records, counts[0] if counts else None, quasi, sensitive)
+            digests = {path.name: cert.digest_file(path) for path in paths}
+            found.append(self._examine(number - 1, tables, paths, digests))
+            number += 1
+        return _admitted([], found)
+
+    def _examine(
+        self, number: int, tables: EventTables, paths: Sequence[Path], digests: Mapping[str, cert.FilePart]
+    ) -> _Examined:
+        """Lint and check a snapshot as it reads."""
+        self._lint(paths)
+        verdict = self._check(number, tables)
+        measured = None if verdict is None or verdict.measured is None else float(verdict.measured)
+        line = SnapshotLine.of(number + 1, tables, measured, digests)
+        return _Examined(line, tables, "" if verdict is None else verdict.note)
 
     def _check(self, number: int, tables: EventTables) -> Verdict | None:
         if not tables.n_events:
@@ -111,9 +149,9 @@ class StreamGate:
             )
         return verdict
 
-    def _lint(self, asides: Sequence[Aside]) -> None:
+    def _lint(self, paths: Sequence[Path]) -> None:
         if self._format == "parquet":
-            finding = judge_files(sum(notes_in(aside.path) for aside in asides), 0)
+            finding = judge_files(sum(notes_in(path) for path in paths), 0)
             settle([finding] if finding else [], ())
 
     def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
@@ -168,3 +206,17 @@ class StreamGate:
     def close(self) -> None:
         """Give the index back."""
         self._index.close()
+
+
+def certify_in_place(
+    folder: Path, guarantee: Guarantee, recipe: Recipe, *, quasi: tuple[str, ...], sensitive: str, n_withheld: int
+) -> None:
+    """Take the snapshots that an engine has written to a folder, as Parquet and with a summary, through the gate."""
+    indexed = read_index(folder)
+    n_published = indexed[-1].number if indexed else 0
+    gate = StreamGate(folder, guarantee, recipe, "parquet", n_withheld=n_withheld, n_published=n_published)
+    try:
+        gate.certify(gate.admit_in_place(quasi, sensitive), json.loads((folder / SUMMARY).read_bytes()))
+        gate.sync()
+    finally:
+        gate.close()

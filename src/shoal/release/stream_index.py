@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,20 +139,22 @@ class Index:
 
     def __init__(self, folder: Path, n_covered: int) -> None:
         self._path = folder / INDEX_FILE
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._descriptor: int | None = None
         self.account = Account()
         self._digest, self._size = hashlib.sha256(), 0
-        kept = [line for line in _whole_lines(self._path.read_bytes()) if line.number <= n_covered]
+        kept = [line for line in read_index(folder) if line.number <= n_covered]
         # A folder whose files were taken elsewhere begins anew with the next snapshot.
         if not kept or kept[-1].number != n_covered:
             kept = []
         self.account.first_number = kept[0].number if kept else n_covered + 1
         for line in kept:
             self._count(line)
-        os.ftruncate(self._descriptor, self._size)
 
     def append(self, lines: Iterable[SnapshotLine]) -> None:
         """Some more snapshots."""
+        if self._descriptor is None:  # not before the state is kept to which the folder belongs
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            os.ftruncate(self._descriptor, self._size)
         content = b"".join(self._count(line) for line in lines)
         while content:
             content = content[os.write(self._descriptor, content) :]
@@ -170,19 +173,18 @@ class Index:
 
     def sync(self) -> None:
         """Wait until it is on disk."""
-        os.fsync(self._descriptor)
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Give the file back."""
-        os.close(self._descriptor)
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
 
-def _whole_lines(content: bytes) -> list[SnapshotLine]:
-    """The lines up to the first that is damaged, which a lost disk may leave."""
+def read_index(folder: Path) -> list[SnapshotLine]:
+    """The lines of a folder's index up to the first that is damaged, which a lost disk may leave."""
     found: list[SnapshotLine] = []
-    try:
-        for line in read_lines(content):
-            found.append(line)  # noqa: PERF402
-    except ValueError:
-        pass
+    with suppress(FileNotFoundError, ValueError):
+        found.extend(read_lines((folder / INDEX_FILE).read_bytes()))
     return found

@@ -24,7 +24,7 @@ from shoal.files.durable import Aside, write_aside
 
 FILE_NAME = "stream.state"
 _LOCK = "stream.lock"
-_VERSION = 2
+_VERSION = 1
 
 
 @dataclass(frozen=True)

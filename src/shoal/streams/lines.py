@@ -8,6 +8,7 @@ import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
@@ -48,6 +49,7 @@ class Lines:
         self._position = position
         self._to_skip = position.number if skip else 0
         self._goes_on = goes_on
+        self._arrived = time.monotonic()
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
         """What has arrived, again and again, until the input ends or a stop is asked for."""
@@ -93,7 +95,9 @@ class Lines:
             piece = os.read(self._descriptor, _BLOCK - size)
             if not piece:
                 break
-            until = until or time.monotonic() + _MOST_LINGER
+            if not pieces:
+                self._arrived = time.monotonic()
+                until = self._arrived + _MOST_LINGER
             pieces.append(piece)
             size += len(piece)
         return b"".join(pieces)
@@ -108,6 +112,6 @@ class Lines:
             self._to_skip = 0
         if len(raw) > LONGEST:
             raw = b"\n".join(line if len(line) <= LONGEST else b"-" for line in raw.split(b"\n"))
-        block = parse_lines(raw, self._columns, self._position)
+        block = replace(parse_lines(raw, self._columns, self._position), arrived=self._arrived)
         self._position = block.after
         yield block

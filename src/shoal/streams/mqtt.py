@@ -22,7 +22,7 @@ from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
 from shoal.streams.topics import Topic, require
 
-IN_FLIGHT = 2000
+IN_FLIGHT = 256
 """Messages that the broker may send before the first of them is acknowledged, and so that can come again."""
 QUIET_SECONDS = 3.0
 """Without `follow`, a topic that is quiet for so long has ended."""

@@ -168,6 +168,9 @@ class Publisher:
     def _put_in_place(self, admitted: Admitted, commit: Commit) -> None:
         if commit.block is not None:
             self._acknowledge(commit.block)
+        if self._private is not None and commit.checkpoint is not None and not commit.snapshots:
+            # Of a new stream: nothing may be in the folder before there is a state to which it belongs.
+            self._keep_state(self._private, commit.checkpoint)
         for aside in admitted.asides:
             aside.put_in_place()
         self._gate.certify(admitted, commit.summary)
@@ -178,7 +181,7 @@ class Publisher:
         if self._private is None:
             return
         self._to_sync += [aside.place for aside in admitted.asides]
-        if commit.checkpoint is not None:
+        if commit.checkpoint is not None and commit.snapshots:
             self._keep_state(self._private, commit.checkpoint)
 
     def _keep_state(self, private: Path, checkpoint: Checkpoint) -> None:
