@@ -73,7 +73,8 @@ def operator(n_events: int, at_once: int) -> None:
     waiting: list[pl.DataFrame] = []
     for number, snapshot in enumerate(snapshots(n + N_COMPILES)):
         waiting.append(snapshot)
-        if len(waiting) < at_once and number >= N_COMPILES:
+        is_last = number == n + N_COMPILES - 1
+        if len(waiting) < at_once and number >= N_COMPILES and not is_last:
             continue
         begin, begin_cpu = time.perf_counter(), time.process_time()
         stream.push(*waiting)
@@ -81,8 +82,11 @@ def operator(n_events: int, at_once: int) -> None:
             times.append((time.perf_counter() - begin, time.process_time() - begin_cpu))
         waiting = []
     taken = np.array(times)
-    tenth = max(1, len(taken) // 10)
-    first, last = (1e6 * float(part[:, 0].mean()) / PER_SNAPSHOT / at_once for part in (taken[:tenth], taken[-tenth:]))
+    tenth = max(1, len(taken[:-1]) // 10)
+    # The last push may be of fewer snapshots.
+    first, last = (
+        1e6 * float(part[:, 0].mean()) / PER_SNAPSHOT / at_once for part in (taken[:tenth], taken[-tenth - 1 : -1])
+    )
     seconds, processor = taken.sum(axis=0).tolist()
     print(json.dumps([seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, first, last]))
 
