@@ -155,23 +155,21 @@ class StreamFindings:
         except (NotAPanelError, ReleaseError) as error:
             yield f"snapshot {line.number}: {str(error).rstrip('.')}"
             return
-        measured = None
         if tables.n_events:
             for guarantee, verdicts in zip(self.guarantees, self._verdicts, strict=True):
                 if guarantee.needs_originals:
                     continue
                 verdict = guarantee.check(tables)
                 verdicts.append(verdict)
-                measured = verdict.measured if measured is None else measured
                 if not verdict.holds:
                     yield f"snapshot {line.number}: {guarantee.name} {verdict.words}"
-        yield from self._compare_line(line, tables, measured)
+        yield from self._compare_line(line, tables)
 
-    def _compare_line(self, line: SnapshotLine, tables: EventTables, measured: float | int | None) -> Iterator[str]:
+    def _compare_line(self, line: SnapshotLine, tables: EventTables) -> Iterator[str]:
         if tables.n_events and tables.n_snapshots != 1:
             yield f"snapshot {line.number} has events of several times"
             return
-        shown = SnapshotLine.of(line.number, tables, None if measured is None else float(measured), line.files)
+        shown = SnapshotLine.of(line.number, tables, line.files)
         if shown != line:
             yield f"snapshot {line.number} does not hold what {INDEX_FILE} counts of it"
         form = EventsForm()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import polars as pl
 
 from shoal.errors import GuaranteeNotMetError
 from shoal.files.durable import Aside, sync, write_aside
+from shoal.methods.event_parts import concat
 from shoal.model import EventTables, Guarantee, Recipe, Verdict
 from shoal.release import certificate as cert
 from shoal.release.certification import certify
@@ -34,22 +36,25 @@ class AdmittedSnapshots:
     lines: tuple[SnapshotLine, ...]
     tables: EventTables | None
     """One of them, for its columns."""
-    note: str
+    verdict: Verdict | None
+    """On all of them together; None where they have no events."""
 
 
 @dataclass(frozen=True)
 class _Examined:
-    """A snapshot that was found to keep its promise."""
+    """A snapshot as it reads, and its line in the index."""
 
     line: SnapshotLine
     tables: EventTables
-    note: str
+
+    @staticmethod
+    def of(number: int, tables: EventTables, digests: Mapping[str, cert.FilePart]) -> _Examined:
+        return _Examined(SnapshotLine.of(number + 1, tables, digests), tables)
 
 
-def _admitted(asides: Sequence[Aside], found: Sequence[_Examined]) -> AdmittedSnapshots:
-    notes = [one.note for one in found if one.note]
+def _admitted(asides: Sequence[Aside], found: Sequence[_Examined], verdict: Verdict | None) -> AdmittedSnapshots:
     tables = next((one.tables for one in found if one.tables.n_events), found[-1].tables if found else None)
-    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, notes[-1] if notes else "")
+    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, verdict)
 
 
 class StreamGate:
@@ -85,11 +90,15 @@ class StreamGate:
         self._n_withheld = n_withheld
         self._index = Index(folder, n_published)
         self._columns: cert.ColumnsPart | None = None
-        self._kind, self._timezone, self._note = "int64", None, ""
+        self._kind: str = "int64"
+        self._timezone: str | None = None
+        self._note, self._measured = "", math.inf
         # Of a folder that goes on, what its certificate says of columns.
         if (folder / cert.FILE_NAME).is_file() and (said := cert.read_certificate(folder)) is not None:
             self._columns, self._timezone = said.columns, said.time.timezone
-            self._note = said.guarantees[0].verdict.note
+            verdict = said.guarantees[0].verdict
+            # Of all that is published: what the state does not cover is published again, the same.
+            self._note, self._measured = verdict.note, math.inf if verdict.measured is None else verdict.measured
             self._kind = "int64" if said.time.first.lstrip("-").isdigit() else "datetime64[us]"
 
     @property
@@ -106,13 +115,14 @@ class StreamGate:
                 written = write_snapshot(self._folder, snapshot, self._format)
                 asides += written.asides
                 digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
-                paths = [aside.path for aside in written.asides]
-                found.append(self._examine(snapshot.number, written.tables, paths, digests))
+                self._lint([aside.path for aside in written.asides])
+                found.append(_Examined.of(snapshot.number, written.tables, digests))
+            verdict = self._check(found)
         except BaseException:
             for aside in asides:
                 aside.path.unlink(missing_ok=True)
             raise
-        return _admitted(asides, found)
+        return _admitted(asides, found, verdict)
 
     def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
         """Check what others have written here as Parquet since the index ends."""
@@ -124,28 +134,22 @@ class StreamGate:
             records, *counts = (pl.read_parquet(path, glob=False) for path in paths)
             tables = EventTables(records, counts[0] if counts else None, quasi, sensitive)
             digests = {path.name: cert.digest_file(path) for path in paths}
-            found.append(self._examine(number - 1, tables, paths, digests))
+            self._lint(paths)
+            found.append(_Examined.of(number - 1, tables, digests))
             number += 1
-        return _admitted([], found)
+        return _admitted([], found, self._check(found))
 
-    def _examine(
-        self, number: int, tables: EventTables, paths: Sequence[Path], digests: Mapping[str, cert.FilePart]
-    ) -> _Examined:
-        """Lint and check a snapshot as it reads."""
-        self._lint(paths)
-        verdict = self._check(number, tables)
-        measured = None if verdict is None or verdict.measured is None else float(verdict.measured)
-        line = SnapshotLine.of(number + 1, tables, measured, digests)
-        return _Examined(line, tables, "" if verdict is None else verdict.note)
-
-    def _check(self, number: int, tables: EventTables) -> Verdict | None:
-        if not tables.n_events:
+    def _check(self, found: Sequence[_Examined]) -> Verdict | None:
+        """The verdict on snapshots as they read; one that does not keep its promise is refused with the others."""
+        full = [one for one in found if one.tables.n_events]
+        if not full:
             return None
-        verdict = self._guarantee.check(tables)
+        verdict = self._guarantee.check(concat([one.tables for one in full]))
         if not verdict.holds:
+            worst = next((one for one in full if not self._guarantee.check(one.tables).holds), full[0])
             raise GuaranteeNotMetError(
-                f"The snapshot at position {number} does not keep {self._guarantee.name} as it reads back from its "
-                "file. It was not published."
+                f"The snapshot at position {worst.line.number - 1} does not keep {self._guarantee.name} as it reads "
+                "back from its file. It was not published."
             )
         return verdict
 
@@ -160,9 +164,9 @@ class StreamGate:
         self._index.append(admitted.lines)
         if admitted.tables is not None:
             self._columns = self._columns or EventsForm().columns(admitted.tables, self._n_withheld)
-            self._note = admitted.note or self._note
-            if admitted.tables.n_events:
-                self._kind, self._timezone = admitted.tables.times.dtype.str, admitted.tables.timezone
+        if admitted.tables is not None and admitted.verdict is not None and admitted.verdict.measured is not None:
+            self._note, self._measured = admitted.verdict.note, min(self._measured, float(admitted.verdict.measured))
+            self._kind, self._timezone = admitted.tables.times.dtype.str, admitted.tables.timezone
         content = summary_bytes(summary)
         write_aside(self._folder / SUMMARY, content).put_in_place()
         if self._columns is None:
@@ -174,7 +178,7 @@ class StreamGate:
         assert self._columns is not None
         account = self._index.account
         required = int(self._guarantee.parameters.get("l", 0))
-        measured = account.measured if account.n_with_events else None
+        measured = self._measured if account.n_with_events else None
         outcome = Verdict("holds" if account.n_with_events else "not judged", measured, required, None, self._note)
         draft = certify(
             recipe=self._recipe,

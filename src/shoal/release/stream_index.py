@@ -41,19 +41,15 @@ class SnapshotLine:
     events: int
     groups: dict[str, int]
     """How many groups of each size it has."""
-    measured: float | None
-    """What the check of its guarantee measured."""
     files: dict[str, cert.FilePart]
 
     @staticmethod
-    def of(
-        number: int, tables: EventTables, measured: float | None, digests: Mapping[str, cert.FilePart]
-    ) -> SnapshotLine:
+    def of(number: int, tables: EventTables, digests: Mapping[str, cert.FilePart]) -> SnapshotLine:
         """The line of a snapshot as it was read back."""
         if not tables.n_events:
-            return SnapshotLine(number, None, 0, {}, None, dict(digests))
+            return SnapshotLine(number, None, 0, {}, dict(digests))
         groups = np.bincount(as_numbers(tables.records[GROUP])) if tables.bucketised else event_groups(tables).sizes
-        return SnapshotLine(number, _instant(tables), len(tables), tally(groups[groups > 0]), measured, dict(digests))
+        return SnapshotLine(number, _instant(tables), len(tables), tally(groups[groups > 0]), dict(digests))
 
     def as_bytes(self) -> bytes:
         """The one way a line is written."""
@@ -92,7 +88,6 @@ class Account:
     n_with_events: int = 0
     events: int = 0
     groups: Counter[str] = field(default_factory=Counter)
-    measured: float | None = None
     first: int | None = None
     last: int | None = None
     steps: set[int] = field(default_factory=set)
@@ -106,8 +101,6 @@ class Account:
         self.n_with_events += 1
         self.events += line.events
         self.groups.update(line.groups)
-        if line.measured is not None:
-            self.measured = line.measured if self.measured is None else min(self.measured, line.measured)
         if self.last is not None and len(self.steps) < 2:
             self.steps.add(line.time - self.last)
         self.first, self.last = line.time if self.first is None else self.first, line.time
