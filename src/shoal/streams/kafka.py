@@ -13,7 +13,7 @@ from typing import Any
 from shoal.errors import InputError, ReleaseError
 from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
-from shoal.streams.topics import Topic, require
+from shoal.streams.topics import Topic, lacking
 
 _MESSAGES = 10_000
 _PATIENCE = 30.0
@@ -36,7 +36,7 @@ class KafkaSource:
     """
 
     def __init__(self, topic: Topic, columns: Sequence[str], position: Position, *, follow: bool = False) -> None:
-        kafka = require("confluent_kafka", "kafka")
+        kafka = _library()
         self._topic, self._columns, self._follow = topic, list(columns), follow
         self._position = position
         self._offsets: dict[str, int] = dict((position.marks or {}).get("offsets", {}))
@@ -118,7 +118,7 @@ class KafkaDelivery:
     """
 
     def __init__(self, topic: Topic, client_id: str) -> None:
-        kafka = require("confluent_kafka", "kafka")
+        kafka = _library()
         self._kafka, self._topic = kafka, topic
         servers = f"{topic.host}:{topic.port}"
         self._producer = kafka.Producer(
@@ -182,9 +182,17 @@ class KafkaDelivery:
 
 def list_partitions(client: Any, topic: Topic) -> list[int]:
     """The partitions of a topic; none where there is no such topic."""
-    kafka = require("confluent_kafka", "kafka")
+    kafka = _library()
     try:
         found = client.list_topics(topic.name, timeout=_PATIENCE).topics[topic.name]
     except kafka.KafkaException:
         raise InputError(f"No broker answers at {topic.host}:{topic.port}.") from None
     return sorted(found.partitions)
+
+
+def _library() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise lacking("kafka") from None
+    return confluent_kafka

@@ -20,7 +20,7 @@ from typing import Any
 from shoal.errors import InputError, ReleaseError
 from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
-from shoal.streams.topics import Topic, require
+from shoal.streams.topics import Topic, lacking
 
 IN_FLIGHT = 256
 """Messages that the broker may send before the first of them is acknowledged, and so that can come again."""
@@ -170,8 +170,12 @@ class MqttDelivery:
 
 def connect(topic: Topic, client_id: str, *, receive_maximum: int) -> Any:
     """A client of MQTT 5 with a session that the broker keeps; not connected yet."""
-    mqtt = require("paho.mqtt.client", "mqtt")
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=client_id, protocol=mqtt.MQTTv5, manual_ack=True)
+    try:
+        import paho.mqtt.client as mqtt
+        from paho.mqtt.enums import CallbackAPIVersion
+    except ImportError:
+        raise lacking("mqtt") from None
+    client = mqtt.Client(CallbackAPIVersion.VERSION2, client_id=client_id, protocol=mqtt.MQTTv5, manual_ack=True)
     if topic.user is not None:
         client.username_pw_set(topic.user, topic.password)
     if topic.secure:
@@ -183,8 +187,10 @@ def connect(topic: Topic, client_id: str, *, receive_maximum: int) -> Any:
 
 def start(client: Any, topic: Topic) -> None:
     """Connect, in a thread of the client's own, which connects again where the broker goes away."""
-    packets = require("paho.mqtt.packettypes", "mqtt").PacketTypes
-    properties = require("paho.mqtt.properties", "mqtt").Properties(packets.CONNECT)
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
     properties.SessionExpiryInterval = 0xFFFFFFFF
     properties.ReceiveMaximum = client.user_data_get()
     try:

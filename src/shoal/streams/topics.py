@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from shoal.errors import ParameterError
@@ -54,9 +52,6 @@ class Topic:
         return Topic(kind, parts.hostname, port, name, user, password)
 
 
-def require(module: str, extra: str) -> Any:
-    """A module of an extra."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ParameterError(f"This needs the extra {extra!r}: pip install 'shoal[{extra}]'.") from None
+def lacking(extra: str) -> ParameterError:
+    """What is said where the package of an extra is not there."""
+    return ParameterError(f"This needs the extra {extra!r}: pip install 'shoal[{extra}]'.")
