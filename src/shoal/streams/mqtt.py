@@ -138,7 +138,7 @@ class MqttDelivery:
         self._subscribed = threading.Event()
         self._client.on_message = self._take
         self._client.on_subscribe = lambda *_: self._subscribed.set()
-        start(self._client, topic)
+        start(self._client, topic, afresh=True)
         self._client.subscribe(topic.name, qos=1)
 
     def _take(self, client: Any, data: Any, message: Any) -> None:
@@ -185,8 +185,13 @@ def connect(topic: Topic, client_id: str, *, receive_maximum: int) -> Any:
     return client
 
 
-def start(client: Any, topic: Topic) -> None:
-    """Connect, in a thread of the client's own, which connects again where the broker goes away."""
+def start(client: Any, topic: Topic, *, afresh: bool = False) -> None:
+    """Connect, in a thread of the client's own, which connects again where the broker goes away.
+
+    `afresh`: the broker forgets what an earlier process had under way. Packet identifiers begin anew with each process,
+    and a message whose handshake a kill broke off would be taken for another one of the same identifier.
+    """
+    from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 
@@ -194,7 +199,8 @@ def start(client: Any, topic: Topic) -> None:
     properties.SessionExpiryInterval = 0xFFFFFFFF
     properties.ReceiveMaximum = client.user_data_get()
     try:
-        client.connect(topic.host, topic.port, clean_start=False, properties=properties)
+        clean = MQTT_CLEAN_START_FIRST_ONLY if afresh else False
+        client.connect(topic.host, topic.port, clean_start=clean, properties=properties)
     except OSError:
         raise unreachable(topic) from None
     client.loop_start()
