@@ -3,11 +3,13 @@
 Run: python benchmarks/stream.py [--short] [--json]
 
 Snapshots of 1 000 events, 50 sensitive values whose frequencies fall like a power of their rank, three
-quasi-identifiers, window 12, l = 4. The time allowed is that of 150 000 events per second. The operator runs in a
-process of its own, over 2 million and over 20 million events, so that peak memory can be compared; events are made as
-they are needed and the making is not counted; polars has one thread there. `shoal stream` reads NDJSON from a pipe and
-writes Parquet, with a checkpoint after every snapshot and without; its time includes the start of the process. Compile
-time is left out; everything runs once.
+quasi-identifiers, window 12, l = 4. The baseline is Shoal as it was before snapshots went through the operator together
+and arrivals through a log (commit b228b76), measured in the same run, one after the other, from the history of this
+repository; without that history it is the time allowed. The operator runs in a process of its own, over 2 million and
+over 20 million events, so that peak memory can be compared; events are made as they are needed and the making is not
+counted; polars has one thread there. `shoal stream` reads NDJSON from a pipe and writes Parquet, with a state and
+without; its time includes the start of the process. Compile time is left out; everything runs once. Processor time is
+of the process with its threads: on a busy machine its ratio says more than that of the clock.
 
 `--short` takes a hundredth of the events.
 """
@@ -32,7 +34,10 @@ from shoal import Reposition
 from shoal.streams import RepositionStream
 
 PER_SNAPSHOT, N_VALUES, WINDOW, L = 1000, 50, 12, 4
-ALLOWED = 150_000  # events per second
+ALLOWED = {"operator": 400_000, "command": 150_000}  # events per second
+BEFORE = "b228b76"
+AT_ONCE = 12
+"""Snapshots that the operator is given together: as many as a block of the command has."""
 QUASI = ("age", "sex", "region")
 SIZES = (2_000_000, 20_000_000)
 N_WHOLE = 1_000_000
@@ -60,52 +65,99 @@ def snapshots(n: int) -> Iterator[pl.DataFrame]:
         yield made[number % 100].select(pl.lit(number, dtype=pl.Int64).alias("time"), pl.all())
 
 
-def operator(n_events: int) -> None:
-    """Print seconds, peak memory in KiB, and microseconds per event over the first and the last tenth."""
+def operator(n_events: int, at_once: int) -> None:
+    """Print seconds, those of the processor, peak memory in KiB, and µs per event over the first and last tenth."""
     stream = RepositionStream(Reposition(l=L, window=WINDOW, seed=0), time="time", sensitive="diagnosis", quasi=QUASI)
     n = n_events // PER_SNAPSHOT
-    times = []
-    for snapshot in snapshots(n + N_COMPILES):
-        begin = time.perf_counter()
-        stream.push(snapshot)
-        times.append(time.perf_counter() - begin)
-    taken = np.array(times[N_COMPILES:])
-    tenth = max(1, n // 10)
-    first, last = (1e6 * float(part.mean()) / PER_SNAPSHOT for part in (taken[:tenth], taken[-tenth:]))
-    print(json.dumps([float(taken.sum()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, first, last]))
+    times: list[tuple[float, float]] = []
+    waiting: list[pl.DataFrame] = []
+    for number, snapshot in enumerate(snapshots(n + N_COMPILES)):
+        waiting.append(snapshot)
+        is_last = number == n + N_COMPILES - 1
+        if len(waiting) < at_once and number >= N_COMPILES and not is_last:
+            continue
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        stream.push(*waiting)
+        if number >= N_COMPILES:
+            times.append((time.perf_counter() - begin, time.process_time() - begin_cpu))
+        waiting = []
+    taken = np.array(times)
+    tenth = max(1, len(taken[:-1]) // 10)
+    # The last push may be of fewer snapshots.
+    first, last = (
+        1e6 * float(part[:, 0].mean()) / PER_SNAPSHOT / at_once for part in (taken[:tenth], taken[-tenth - 1 : -1])
+    )
+    seconds, processor = taken.sum(axis=0).tolist()
+    print(json.dumps([seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, first, last]))
 
 
-def alone(n_events: int) -> tuple[float, float, float, float]:
-    command = [sys.executable, __file__, "--operator", str(n_events)]
+def alone(n_events: int, at_once: int, source: Path | None) -> tuple[float, ...]:
+    command = [sys.executable, __file__, "--operator", str(n_events), str(at_once)]
     # On tables this small threads of polars wait for each other longer than they work.
-    environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
+    environment = {**os.environ, "POLARS_MAX_THREADS": "1"} | environment_of(source)
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    seconds, peak, first, last = json.loads(done.stdout)
-    return seconds, peak, first, last
+    return tuple(json.loads(done.stdout))
 
 
-def operator_rows(sizes: tuple[int, ...]) -> list[Row]:
+def environment_of(source: Path | None) -> dict[str, str]:
+    return {} if source is None else {"PYTHONPATH": str(source)}
+
+
+def before(folder: str) -> Path | None:
+    """The source of the commit that is the baseline, from the history of this repository."""
+    home = Path(__file__).resolve().parent.parent
+    try:
+        packed = subprocess.run(["git", "archive", BEFORE, "src"], cwd=home, check=True, capture_output=True).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return Path(folder) / "src"
+
+
+def operator_rows(sizes: tuple[int, ...], source: Path | None) -> list[Row]:
     rows = []
     peaks: list[float] = []
     for n in sizes:
-        seconds, peak, first, last = alone(n)
+        seconds, processor, peak, first, last = alone(n, AT_ONCE, None)
         peaks.append(peak)
         grown = "" if len(peaks) == 1 else f", {peaks[-1] / peaks[0]:.2f} times that of {sizes[0]:,} events"
+        earlier = alone(n, 1, source) if source is not None else (n / ALLOWED["operator"],) * 2
         rows.append(
             Row(
                 what="reposition stream, operator alone",
                 size=f"{n:,} events in snapshots of {PER_SNAPSHOT:,}",
                 seconds=seconds,
-                baseline="the time allowed",
-                baseline_seconds=n / ALLOWED,
-                note=f"{n / seconds:,.0f} events per second; {first:.2f} µs per event at the beginning, {last:.2f} at "
-                f"the end; peak memory {peak / 1024:.0f} MiB{grown}",
+                baseline="the time allowed" if source is None else f"before, commit {BEFORE}",
+                baseline_seconds=earlier[0],
+                note=f"{n / seconds:,.0f} events per second, {n / processor:,.0f} per second of processor time, of "
+                f"which it takes {earlier[1] / processor:.1f} times less; {first:.2f} µs per event at the beginning, "
+                f"{last:.2f} at the end; peak memory {peak / 1024:.0f} MiB{grown}",
             )
         )
     return rows
 
 
-def whole_rows(n_events: int) -> list[Row]:
+def run_command(
+    lines: Path, out: str, options: list[str], source: Path | None
+) -> tuple[float, float, dict[str, float]]:
+    """Seconds, those of the processor, and the latency that the command reports."""
+    command = [sys.executable, "-c", "from shoal.cli.app import main; main()", "stream", *options, "--json"]
+    command += ["--l", str(L), "--window", str(WINDOW), "--seed", "0", "--sensitive", "diagnosis"]
+    command += [word for name in QUASI for word in ("--quasi", name)]
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.perf_counter()
+    with subprocess.Popen(["cat", str(lines)], stdout=subprocess.PIPE) as pipe:
+        environment = os.environ | environment_of(source)
+        done = subprocess.run(
+            [*command, "-o", out], stdin=pipe.stdout, check=True, stdout=subprocess.PIPE, env=environment
+        )
+    seconds = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
+    return seconds, processor, json.loads(done.stdout).get("latency") or {}
+
+
+def whole_rows(n_events: int, source: Path | None) -> list[Row]:
     """The command, from a pipe to files."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -113,36 +165,42 @@ def whole_rows(n_events: int) -> list[Row]:
         with lines.open("wb") as file:
             for snapshot in snapshots(n_events // PER_SNAPSHOT):
                 snapshot.write_ndjson(file)
-        for what, options in (("checkpoints", ["--private", f"{folder}/private"]), ("no checkpoints", [])):
-            command = [sys.executable, "-c", "from shoal.cli.app import main; main()", "stream", *options]
-            command += ["--l", str(L), "--window", str(WINDOW), "--seed", "0", "--sensitive", "diagnosis"]
-            command += [word for name in QUASI for word in ("--quasi", name)]
-            out = f"{folder}/out with {what}"
-            begin = time.perf_counter()
-            with subprocess.Popen(["cat", str(lines)], stdout=subprocess.PIPE) as source:
-                subprocess.run([*command, "-o", out], stdin=source.stdout, check=True, capture_output=True)
-            seconds = time.perf_counter() - begin
-            n_files = sum(1 for _ in Path(out).glob("data-*"))
-            assert n_files == n_events // PER_SNAPSHOT
+        for what in ("with a state", "without a state"):
+            found = {}
+            for which, place in (("now", None), ("before", source)):
+                options = ["--private", f"{folder}/private {which}"] if what == "with a state" else []
+                out = f"{folder}/{which} {what}"
+                if which == "before" and source is None:
+                    found[which] = (n_events / ALLOWED["command"], n_events / ALLOWED["command"], {})
+                    continue
+                found[which] = run_command(lines, out, options, place)
+                assert sum(1 for _ in Path(out).glob("data-*")) == n_events // PER_SNAPSHOT
+            (seconds, processor, latency), earlier = found["now"], found["before"]
             rows.append(
                 Row(
                     what=f"shoal stream, NDJSON to Parquet, {what}",
                     size=f"{n_events:,} events in snapshots of {PER_SNAPSHOT:,}",
                     seconds=seconds,
-                    baseline="the time allowed for the operator",
-                    baseline_seconds=n_events / ALLOWED,
-                    note=f"{n_events / seconds:,.0f} events per second with the start of the process",
+                    baseline="the time allowed" if source is None else f"before, commit {BEFORE}",
+                    baseline_seconds=earlier[0],
+                    note=f"{n_events / seconds:,.0f} events per second with the start of the process; "
+                    f"{processor:.1f} s of processor time, before {earlier[1]:.1f}, "
+                    f"ratio {earlier[1] / processor:.1f}; "
+                    f"from arrival to commit p50 {latency.get('p50_ms')} ms, p99 {latency.get('p99_ms')} ms",
                 )
             )
     return rows
 
 
 def measure(divisor: int) -> list[Row]:
-    return [*operator_rows(tuple(n // divisor for n in SIZES)), *whole_rows(N_WHOLE // divisor)]
+    with tempfile.TemporaryDirectory() as folder:
+        source = before(folder)
+        operators = operator_rows(tuple(n // divisor for n in SIZES), source)
+        return [*operators, *whole_rows(N_WHOLE // divisor, source)]
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--operator"]:
-        operator(int(sys.argv[2]))
+        operator(int(sys.argv[2]), int(sys.argv[3]))
     else:
         print_rows(measure(SHORT if "--short" in sys.argv[1:] else 1))

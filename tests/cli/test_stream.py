@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from shoal import LDiversity
+from shoal import LDiversity, verify
 from shoal.cli.app import run
 from shoal.model import EventTables
 from stream_processes import contents, events
@@ -68,7 +68,8 @@ def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folde
     assert stream(monkeypatch, lines(4)) == 0
     names = sorted(path.name for path in (folder / "out").iterdir())
     tables = [f"{kind}-{n:08d}.parquet" for kind in ("data", "sensitive") for n in range(1, 5)]
-    assert names == sorted([*tables, "summary.json"])
+    assert names == sorted([*tables, "summary.json", "snapshots.ndjson", "release.json"])
+    assert verify("out").holds
     for n in range(1, 5):
         records, counts = (pl.read_parquet(f"out/{kind}-{n:08d}.parquet") for kind in ("data", "sensitive"))
         assert records.columns == ["time", "group", "age"]
@@ -287,7 +288,7 @@ class TestBadEvents:
 
     def test_a_stream_without_any_good_event_publishes_nothing(self, monkeypatch, folder):
         assert stream(monkeypatch, ["{", "", "[]"]) == 0
-        assert sorted(path.name for path in (folder / "out").iterdir()) == ["summary.json"]
+        assert sorted(path.name for path in (folder / "out").iterdir()) == ["snapshots.ndjson", "summary.json"]
         assert summary()["rejected"]["malformed"] == 2
 
 
@@ -373,7 +374,9 @@ class TestFolder:
         assert run(["stream", "source", *METHOD, *COLUMNS, "-o", "files"]) == 0
         assert stream(monkeypatch, lines(6)) == 0
         files, found = contents(folder / "files"), contents(folder / "out")
+        # How much of the input is consumed is said in lines or in files.
         assert files.pop("summary.json") != found.pop("summary.json")
+        assert files.pop("release.json") != found.pop("release.json")
         assert files == found
 
     def test_rows_with_too_many_entries_are_malformed(self, folder):

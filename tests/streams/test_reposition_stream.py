@@ -94,3 +94,23 @@ def test_what_cannot_be_is_refused_without_values():
     stream.flush()
     with pytest.raises(InputError, match="flushed"):
         stream.push(pl.DataFrame({"time": [1], "result": ["secret"]}))
+
+
+@pytest.mark.parametrize("publish", ["bucketised", "generalised"])
+def test_snapshots_pushed_together_are_published_as_those_pushed_one_by_one(publish):
+    events = simulate.events(days=20, per_day=40, seed=3)
+    columns = {"time": events.time, "sensitive": events.sensitive, "quasi": events.quasi}
+    method = Reposition(l=3, window=4, seed=1, publish=publish)
+    snapshots = list(events.snapshots())
+    found = []
+    for cuts in ([], [1, 2, 3, 4], [9], [0, 5, 5, 17], list(range(20))):
+        stream = RepositionStream(method, **columns)
+        out = []
+        for start, end in zip([0, *cuts], [*cuts, len(snapshots)], strict=True):
+            out += stream.push(*snapshots[start:end])
+        found.append([*out, *stream.flush()])
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert (one.number, one.moved, one.suppressed) == (two.number, two.moved, two.suppressed)
+            assert one.tables.records.equals(two.tables.records)
+            assert (one.tables.counts is None) or one.tables.counts.equals(two.tables.counts)

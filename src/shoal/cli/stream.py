@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,11 +13,17 @@ from shoal.cli.output import print_json, print_table, steps
 from shoal.cli.spark import refuse_spark_options, stream_on_spark
 from shoal.errors import GuaranteeNotMetError, ParameterError
 
+if TYPE_CHECKING:
+    from shoal.streams.topics import Topic
+
 
 def stream(
     ctx: typer.Context,
     source: Annotated[
-        str, typer.Argument(help="A folder of CSV or Parquet files, or - for lines of JSON on standard input.")
+        str,
+        typer.Argument(
+            help="A folder of CSV or Parquet files, mqtt://HOST/TOPIC or kafka://HOST/TOPIC, or - for standard input."
+        ),
     ] = "-",
     out: Annotated[
         Path,
@@ -48,6 +54,12 @@ def stream(
         Path | None,
         typer.Option(help="Folder for the state, from which a stopped or killed stream goes on. Holds raw events."),
     ] = None,
+    send: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="mqtt://HOST/TOPIC or kafka://HOST/TOPIC: also send each published snapshot there."
+        ),
+    ] = None,
     suppression_limit: Annotated[
         float, typer.Option(help="Exit 1 at the end of a run where a larger share was suppressed; what is out stays.")
     ] = 0.25,
@@ -59,7 +71,9 @@ def stream(
         bool,
         typer.Option("--continue", help="Standard input goes on after the last line consumed, not at its beginning."),
     ] = False,
-    follow: Annotated[bool, typer.Option("--follow", help="Wait for further files, until SIGINT or SIGTERM.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for further files or messages, until SIGINT or SIGTERM.")
+    ] = False,
     no_flush: Annotated[
         bool, typer.Option("--no-flush", help="Keep what waits for the next run instead of publishing the rest.")
     ] = False,
@@ -85,6 +99,7 @@ def stream(
     from shoal.methods import Reposition
     from shoal.process import StreamColumns, stream_events
     from shoal.release.suppression import check_suppression_limit
+    from shoal.streams.topics import Topic
 
     check_suppression_limit(suppression_limit)
     reposition = build(Reposition, method_options(ctx), ctx)
@@ -100,7 +115,7 @@ def stream(
     refuse_spark_options(ctx)
     with steps() as progress:
         summary = stream_events(
-            sys.stdin.fileno() if source == "-" else Path(source),
+            sys.stdin.fileno() if source == "-" else Topic.parse(source) or Path(source),
             reposition,
             out,
             columns,
@@ -113,10 +128,20 @@ def stream(
             goes_on=goes_on,
             follow=follow,
             flush=not no_flush,
+            send=_topic(send),
             steps=progress,
             tell=lambda note: print(f"shoal: {note}", file=sys.stderr),
         )
     _show(out, summary, as_json, suppression_limit)
+
+
+def _topic(address: str | None) -> Topic | None:
+    from shoal.streams.topics import Topic
+
+    topic = None if address is None else Topic.parse(address)
+    if address is not None and topic is None:
+        raise ParameterError("--send is mqtt://HOST/TOPIC or kafka://HOST/TOPIC.")
+    return topic
 
 
 def _show(out: Path, summary: dict[str, Any], as_json: bool, limit: float) -> None:
@@ -178,6 +203,8 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("rejected", f"{sum(summary['rejected'].values())}{f' ({rejected})' if rejected else ''}"),
         ("out of order", str(summary["out_of_order"])),
     ]
+    if latency := summary.get("latency"):
+        rows.append(("latency", f"p50 {latency['p50_ms']} ms, p99 {latency['p99_ms']} ms from arrival to commit"))
     if not summary["finished"]:
         rows.append(("waiting", f"{events['waiting']} events"))
     return rows

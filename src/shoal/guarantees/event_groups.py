@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.model import EventTables
+from shoal.model.event_codes import dense_codes, text_codes
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.model.names import value_of
 
@@ -53,19 +55,19 @@ def event_groups(tables: EventTables) -> EventGroups:
         return _nothing("times or group numbers are missing")
     # By arrays: streams ask this of every small snapshot, where queries of frames take longer than the counting.
     n = len(tables.records)
-    both = np.stack([_codes(tables.records[name], tables.counts[name]) for name in (TIME, GROUP)])
-    codes = np.unique(both[0] * (int(both[1].max()) + 1) + both[1], return_inverse=True)[1].reshape(-1)
+    times, groups = (_codes(tables.records[name], tables.counts[name]) for name in (TIME, GROUP))
+    codes = dense_codes(times * (int(groups.max()) + 1) + groups)
     of_record, of_count, n_groups = codes[:n], codes[n:], int(codes.max()) + 1
     sizes = np.bincount(of_record, minlength=n_groups)
     rows = np.full(n_groups, -1, dtype=np.int64)
     rows[of_record[::-1]] = np.arange(n)[::-1]
     counts, sound = _counts(tables.counts, tables.sensitive, n)
-    values = counted_as(tables.counts[tables.sensitive]).rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    pairs, pair = np.unique(of_count * (int(values.max(initial=0)) + 1) + values, return_inverse=True)
-    by_value = np.zeros(len(pairs), dtype=np.int64)
-    np.add.at(by_value, pair.reshape(-1), counts)
+    values = counted_codes(tables.counts[tables.sensitive])[0]
+    pair = dense_codes(of_count * (int(values.max(initial=0)) + 1) + values)
+    by_value = np.zeros(int(pair.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(by_value, pair, counts)
     most, totals = np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
-    np.maximum.at(most, pairs // (int(values.max(initial=0)) + 1), by_value)
+    np.maximum.at(most, of_count, by_value[pair])
     np.add.at(totals, of_count, counts)
     agree = (sizes == totals) & (np.bincount(of_count[~sound], minlength=n_groups) == 0)
     order = np.lexsort((rows, rows < 0))
@@ -74,7 +76,10 @@ def event_groups(tables: EventTables) -> EventGroups:
 
 def _codes(records: pl.Series, counts: pl.Series) -> NDArray[np.int64]:
     """Equal values of one column in both tables as equal numbers from 0."""
-    return pl.concat([records, counts]).rank("dense").to_numpy().astype(np.int64) - 1
+    both = pl.concat([records, counts]).to_physical()
+    if both.dtype.is_integer() and both.dtype != pl.UInt64:
+        return dense_codes(both.to_numpy().astype(np.int64))
+    return both.rank("dense").to_numpy().astype(np.int64) - 1
 
 
 def _counts(table: pl.DataFrame, sensitive: str, n_records: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -82,9 +87,14 @@ def _counts(table: pl.DataFrame, sensitive: str, n_records: int) -> tuple[NDArra
     if not table[COUNT].dtype.is_integer():
         return np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.bool_)
     # More than there are records is wrong in any case, and could not be summed up.
-    sound = table[COUNT].is_between(1, n_records).fill_null(False) & table[sensitive].is_not_null()
-    counts = table[COUNT].cast(pl.Int64, strict=False).fill_null(0).to_numpy()
-    return np.where(sound.to_numpy(), counts, 0), sound.to_numpy()
+    counts = table[COUNT]
+    if counts.dtype != pl.Int64 or counts.null_count():
+        counts = counts.cast(pl.Int64, strict=False).fill_null(0)
+    numbers = counts.to_numpy()
+    sound = (numbers >= 1) & (numbers <= n_records)
+    if table[sensitive].null_count():
+        sound &= table[sensitive].is_not_null().to_numpy()
+    return np.where(sound, numbers, 0), sound
 
 
 def _nothing(why: str) -> EventGroups:
@@ -137,6 +147,20 @@ def counted_as(column: pl.Series) -> pl.Series:
     texts = column.cast(pl.String)
     different = texts.unique().drop_nulls().to_list()
     return texts.replace_strict(different, [value_of(text) for text in different], default=None, return_dtype=pl.String)
+
+
+def counted_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
+    """Where each value stands among the different ones, as `counted_as` has them, missing first; how many they are."""
+    if column.dtype != pl.String:
+        ranks = counted_as(column).rank("dense")
+        n_missing = ranks.null_count()
+        codes = ranks.fill_null(0).to_numpy().astype(np.int64) - (n_missing == 0)
+        return codes, int(codes.max(initial=-1)) + 1
+    return text_codes(column, _value_of)
+
+
+_value_of = lru_cache(maxsize=1 << 12)(value_of)
+"""Streams ask for the same few values again and again."""
 
 
 def _bits(column: pl.Series) -> list[pl.Series]:

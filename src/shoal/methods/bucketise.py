@@ -7,10 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from shoal.guarantees.event_groups import counted_codes
 from shoal.kernels.anatomy import anatomy_groups
-from shoal.methods.event_parts import Snapshot
+from shoal.methods.event_parts import refuse_ineligible
 from shoal.model import EventTables
+from shoal.model.event_codes import dense_codes, sort_rows
+from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import COUNT, GROUP, TIME
+
+_PLACE = "__place"
 
 
 def bucketise(
@@ -44,15 +49,33 @@ def bucketise(
     ----------
     X. Xiao, Y. Tao, "Anatomy: simple and effective privacy preservation", 2006.
     """
-    frame, codes, n_values = Snapshot.of(events, quasi, sensitive, l)
-    n = len(frame)
-    formed = anatomy_groups(codes, n_values, l, rng.permutation(n), rng.random(l - 1))
-    groups = rng.permutation(n // l)[formed]
-    # Columns are put together as they are: on snapshots of some hundred events, queries would take most of the time.
-    records = pl.DataFrame([frame[TIME], pl.Series(GROUP, groups), *(frame[name] for name in quasi)])
+    return bucketise_each([events], quasi=quasi, sensitive=sensitive, l=l, rngs=[rng])[0]
+
+
+def bucketise_each(
+    snapshots: Sequence[pl.DataFrame],
+    *,
+    quasi: Sequence[str],
+    sensitive: str,
+    l: int,
+    rngs: Sequence[np.random.Generator],
+) -> list[EventTables]:
+    """Each of some snapshots as `bucketise` gives it. Frames are queried once for all, whatever their number."""
+    frame = plain_types(pl.concat([events[[TIME, *quasi, sensitive]] for events in snapshots]))
+    codes, n_values = counted_codes(frame[sensitive])
+    ends = np.cumsum([len(events) for events in snapshots]).tolist()
+    bounds = list(zip([0, *ends], ends, strict=False))
+    groups = np.empty(len(frame), dtype=np.int64)
+    for (start, end), events, rng in zip(bounds, snapshots, rngs, strict=True):
+        inside = dense_codes(codes[start:end])
+        refuse_ineligible(events[TIME], inside, l)
+        formed = anatomy_groups(inside, n_values, l, rng.permutation(end - start), rng.random(l - 1))
+        groups[start:end] = rng.permutation((end - start) // l)[formed]
+    places = pl.Series(_PLACE, np.repeat(np.arange(len(snapshots)), np.diff([0, *ends])))
+    numbers, ones = pl.Series(GROUP, groups), pl.Series(COUNT, np.ones(len(frame), dtype=np.int64))
+    records = pl.DataFrame([places, frame[TIME], numbers, *(frame[name] for name in quasi)])
     # No value is twice in a group, so that every row is a count of one.
-    by_value = np.lexsort((codes, groups))
-    ones = pl.Series(COUNT, np.ones(n, dtype=np.int64))
-    values = frame[sensitive].gather(by_value)
-    counts = pl.DataFrame([frame[TIME], pl.Series(GROUP, groups[by_value]), values, ones])
-    return EventTables(records.sort(records.columns), counts, tuple(quasi), sensitive)
+    counts = pl.DataFrame([places, frame[TIME], numbers, frame[sensitive], ones])
+    records, counts = sort_rows(records, [_PLACE, GROUP, *quasi]), sort_rows(counts, [_PLACE, GROUP, sensitive])
+    records, counts = records.drop(_PLACE), counts.drop(_PLACE)
+    return [EventTables(records[a:b], counts[a:b], tuple(quasi), sensitive) for a, b in bounds]

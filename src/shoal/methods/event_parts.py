@@ -10,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
-from shoal.guarantees.event_groups import counted_as
+from shoal.guarantees.event_groups import counted_codes
 from shoal.model import EventTables
+from shoal.model.event_codes import as_numbers
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 
@@ -28,16 +29,9 @@ class Snapshot(NamedTuple):
     @staticmethod
     def of(events: pl.DataFrame, quasi: Sequence[str], sensitive: str, l: int) -> Snapshot:
         """Plain columns of an l-eligible snapshot; any other is refused."""
-        frame = plain_types(events.select(TIME, *quasi, sensitive))
-        if frame[TIME].n_unique() != 1:
-            raise InputError(f"A snapshot has one time; this table of {len(frame)} events has other than one.")
-        codes, n_values = value_codes(counted_as(frame[sensitive]))
-        most = int(np.bincount(codes).max())
-        if most * l > len(frame):
-            raise ParameterError(
-                f"A snapshot of {len(frame)} events is not eligible for l={l}: one sensitive value has {most} of them, "
-                f"and may have {len(frame) // l}. Reposition events first, or lower l."
-            )
+        frame = plain_types(events[[TIME, *quasi, sensitive]])
+        codes, n_values = counted_codes(frame[sensitive])
+        refuse_ineligible(frame[TIME], codes, l)
         return Snapshot(frame, codes, n_values)
 
 
@@ -48,6 +42,19 @@ def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
         ranks.fill_null(0).to_numpy().astype(np.int64) if ranks.null_count() else ranks.to_numpy().astype(np.int64) - 1
     )
     return codes, int(codes.max()) + 1
+
+
+def refuse_ineligible(times: pl.Series, codes: NDArray[np.int64], l: int) -> None:
+    """Refuse events of several times, or of which one sensitive value has more than 1/l."""
+    instants = as_numbers(times) if times.null_count() == 0 else np.zeros(0)
+    if not len(instants) or (instants != instants[0]).any():
+        raise InputError(f"A snapshot has one time; this table of {len(times)} events has other than one.")
+    most = int(np.bincount(codes).max())
+    if most * l > len(codes):
+        raise ParameterError(
+            f"A snapshot of {len(codes)} events is not eligible for l={l}: one sensitive value has {most} of them, "
+            f"and may have {len(codes) // l}. Reposition events first, or lower l."
+        )
 
 
 def concat(parts: Sequence[EventTables]) -> EventTables:

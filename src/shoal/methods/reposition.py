@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+import polars as pl
 
 from shoal.errors import ParameterError
 from shoal.guarantees import LDiversity
 from shoal.guarantees.event_groups import counted_as
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.methods.bucketise import bucketise
+from shoal.methods.bucketise import bucketise_each
 from shoal.methods.event_parts import concat
 from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
@@ -128,15 +129,23 @@ class Reposition(Described):
         )
 
     def tables(
-        self, eligible: Eligible, *, time: str, quasi: tuple[str, ...], sensitive: str, seed: int
-    ) -> EventTables:
-        """What is published of an eligible snapshot that has events."""
-        own = eligible.time.new_from_index(0, len(eligible.events)).alias(TIME)
-        events = eligible.events.select(own, *quasi, sensitive)
+        self, left: Sequence[Eligible], *, time: str, quasi: tuple[str, ...], sensitive: str, seed: int
+    ) -> list[EventTables]:
+        """What is published of eligible snapshots, each of which has events; the same whatever others are with it."""
+        snapshots = [
+            pl.DataFrame(
+                [
+                    eligible.time.new_from_index(0, len(eligible.events)).alias(TIME),
+                    *(eligible.events[name] for name in (*quasi, sensitive)),
+                ]
+            )
+            for eligible in left
+        ]
+        columns: dict[str, Any] = {"quasi": quasi, "sensitive": sensitive, "l": int(self.l)}
         if self.publish == "generalised":
-            return generalise(events, quasi=quasi, sensitive=sensitive, l=int(self.l))
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)))
-        return bucketise(events, quasi=quasi, sensitive=sensitive, l=int(self.l), rng=rng)
+            return [generalise(events, **columns) for events in snapshots]
+        keys = [np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)) for eligible in left]
+        return bucketise_each(snapshots, rngs=[np.random.default_rng(key) for key in keys], **columns)
 
     def anonymize(self, events: Events, *, progress: Progress | None = None) -> EventsCandidate:
         """Push one snapshot after the other, publish what leaves the window."""
@@ -151,7 +160,7 @@ class Reposition(Described):
             place[eligible.events[_ROW].to_numpy()] = eligible.number
             moved.update(eligible.moved)
             if len(eligible.events):
-                parts.append(self.tables(eligible, quasi=events.quasi, seed=run.seed, **columns))
+                parts.extend(self.tables([eligible], quasi=events.quasi, seed=run.seed, **columns))
 
         done = 0
         rows = events.frame.with_row_index(_ROW)

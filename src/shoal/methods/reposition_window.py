@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.model.event_codes import as_numbers, take_rows
 from shoal.model.names import value_of
 
 _HOME = "__home"
@@ -64,28 +65,48 @@ class Repositioning:
         self.seed = seed
         self._price = price
         self._codes: dict[str, int] = {}
-        self._spelt: dict[str, str] = {}
+        self._first: dict[str, str] = {}
+        self._spelt: dict[str, int] = {}
         self._beta = np.zeros(0)
         self._frames: dict[int, pl.DataFrame] = {}
+        self._orders: dict[int, NDArray[np.int64]] = {}
+        """The rows of each frame by sensitive value: what the window numbers."""
         self._times: dict[int, pl.Series] = {}
 
-    def push(self, snapshot: pl.DataFrame) -> Eligible | None:
+    def push_each(self, snapshots: Sequence[pl.DataFrame]) -> Iterator[Eligible]:
+        """Push one snapshot after the other; gives those that leave. Values that are known are looked up at once."""
+        if len(snapshots) < 2:
+            known = None
+        else:
+            known = self._look_up(pl.concat([snapshot[self.sensitive] for snapshot in snapshots]))
+        start = 0
+        for snapshot in snapshots:
+            end = start + len(snapshot)
+            eligible = self.push(snapshot, None if known is None else known[start:end])
+            start = end
+            if eligible is not None:
+                yield eligible
+
+    def push(self, snapshot: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Eligible | None:
         """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
         if snapshot.is_empty():
             raise InputError("A snapshot without events has no place in the window. Leave it out.")
         number = self.window.entered
-        time = snapshot[self.time].head(1)
+        time = snapshot[self.time][:1]
         # As numbers: where clocks are set back, Python holds the second of two equal clock times not to be later.
-        if snapshot[self.time].to_physical().n_unique() != 1:
+        instants = as_numbers(snapshot[self.time])
+        if (instants != instants[0]).any():
             raise InputError(
                 f"The snapshot at position {number} has events of several times; push one instant at once."
             )
-        if self._times and time.to_physical()[0] <= self._times[number - 1].to_physical()[0]:
+        if self._times and instants[0] <= as_numbers(self._times[number - 1])[0]:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")
-        codes = self._encode(snapshot[self.sensitive])
+        if codes is None:
+            codes = self._encode(snapshot[self.sensitive])
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 0)))
         shuffled = rng.permutation(len(codes))
-        self._frames[number] = snapshot[shuffled[np.argsort(codes[shuffled], kind="stable")]]
+        self._frames[number] = snapshot
+        self._orders[number] = shuffled[np.argsort(codes[shuffled], kind="stable")]
         self._times[number] = time
         counts = np.bincount(codes, minlength=len(self._codes)).astype(np.int64)
         departure = self.window.push(counts, self._beta)
@@ -96,37 +117,49 @@ class Repositioning:
         return [self._leave(departure) for departure in self.window.flush(self._beta)]
 
     def _encode(self, values: pl.Series) -> NDArray[np.int64]:
-        # 0.0 and -0.0 are one value.
-        text = (values + 0.0 if values.dtype.is_float() else values).cast(pl.String)
-        # All spellings of a value are the one that came first.
-        spelt = {value: self._spelt.setdefault(value_of(value), value) for value in text.unique().sort().to_list()}
-        for value in spelt.values():
-            self._codes.setdefault(value, len(self._codes))
-        if len(self._codes) > len(self._beta):
+        codes = self._look_up(values)
+        if codes is None:
+            # All spellings of a value are the one that came first.
+            for value in sorted(set(_texts(values).to_list()) - self._spelt.keys()):
+                first = self._first.setdefault(value_of(value), value)
+                self._spelt[value] = self._codes.setdefault(first, len(self._codes))
             self._beta = self._price(self._codes)
-        codes = {value: self._codes[first] for value, first in spelt.items()}
-        return text.replace_strict(codes, return_dtype=pl.Int64).to_numpy().copy()
+            codes = self._look_up(values)
+            assert codes is not None
+        return codes
+
+    def _look_up(self, values: pl.Series) -> NDArray[np.int64] | None:
+        """The code of each value, or None where one has not come before."""
+        encoded = _texts(values).to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode()
+        found = [self._spelt.get(text, -1) for text in encoded.dictionary.to_pylist()]
+        codes = np.array(found, dtype=np.int64)
+        return None if -1 in found else np.asarray(codes[encoded.indices.to_numpy()], dtype=np.int64)
 
     def _leave(self, departure: Departure) -> Eligible:
         number = departure.number
-        own = self._frames[number]
-        parts = [self._frames[home][rows] for home, rows in departure.rows]
+        parts = [self._take(home, rows) for home, rows in departure.rows]
         eligible = Eligible(
             number,
             self._times[number],
-            pl.concat(parts) if parts else own.head(0),
+            pl.concat(parts) if parts else self._frames[number][:0],
             departure.moved,
-            own[departure.suppressed],
+            self._take(number, departure.suppressed),
         )
         kept = self.window.homes
         self._frames = {home: self._frames[home] for home in kept}
+        self._orders = {home: self._orders[home] for home in kept}
         # The last time stays, to tell whether the next is later.
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible
 
+    def _take(self, home: int, rows: NDArray[np.int64]) -> pl.DataFrame:
+        frame = self._frames[home]
+        return take_rows(frame, self._orders[home][rows]) if len(rows) else frame[:0]
+
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
         """The events that are there, and the rest as JSON knows it."""
-        frames = [frame.with_columns(pl.lit(home).alias(_HOME)) for home, frame in self._frames.items()]
+        rows = [take_rows(frame, self._orders[home]) for home, frame in self._frames.items()]
+        frames = [frame.with_columns(pl.lit(home).alias(_HOME)) for home, frame in zip(self._frames, rows, strict=True)]
         facts = {"seed": self.seed, "values": list(self._codes), "window": self.window.state()}
         return (pl.concat(frames) if frames else pl.DataFrame()), facts
 
@@ -134,9 +167,17 @@ class Repositioning:
         """Become what `state` was taken from."""
         self.seed = int(facts["seed"])
         self._codes = {value: code for code, value in enumerate(facts["values"])}
-        self._spelt = {value_of(value): value for value in reversed(facts["values"])}
+        self._first, self._spelt = {value_of(value): value for value in reversed(facts["values"])}, dict(self._codes)
         self._beta = self._price(self._codes)
         self.window.restore(facts["window"])
         homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)
         self._frames = {int(part[_HOME][0]): part.drop(_HOME) for part in homes}
-        self._times = {home: frame[self.time].head(1) for home, frame in self._frames.items()}
+        self._orders = {home: np.arange(len(frame)) for home, frame in self._frames.items()}
+        self._times = {home: frame[self.time][:1] for home, frame in self._frames.items()}
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    """Values as text; 0.0 and -0.0 are one."""
+    return (
+        values if values.dtype == pl.String else (values + 0.0 if values.dtype.is_float() else values).cast(pl.String)
+    )

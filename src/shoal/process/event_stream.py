@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,28 @@ from shoal.model.sentence import said
 from shoal.model.watcher import Watcher, silent
 from shoal.process.stream_sentences import LOSS, Streamed
 from shoal.release.private import open_private
+from shoal.release.stream_gate import StreamGate
 from shoal.streams.arrivals import Arrivals
-from shoal.streams.checkpoint import Checkpoint, Kept, different, locked, read_checkpoints
+from shoal.streams.block_log import BlockLog
+from shoal.streams.blocks import Block, Source
+from shoal.streams.checkpoint import Checkpoint, damaged, different, locked, read_checkpoint
+from shoal.streams.delivery import Delivery
 from shoal.streams.folder import Folder
+from shoal.streams.kafka import KafkaDelivery, KafkaSource
 from shoal.streams.lines import Lines
+from shoal.streams.mqtt import MqttDelivery, MqttSource
 from shoal.streams.output import Totals, check_new, complete_summary, summarise
+from shoal.streams.prefetch import prefetched
 from shoal.streams.publisher import Commit, Publisher
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.stop_request import Stop, stopping
-from shoal.streams.terms import check_terms, method_terms, read_duration
+from shoal.streams.terms import check_terms, read_duration, stream_terms
+from shoal.streams.topics import Topic
 
-_STEPS = 20
-"""Checkpoints that only say what has changed, before the next whole one."""
+LOG_BYTES = 1 << 24
+"""Bytes of the log after which the whole state is kept: as much is taken in again after a crash."""
+AT_ONCE = 64
+"""Snapshots that go through the operator together."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,7 @@ class StreamColumns:
 
 
 def stream_events(
-    source: int | Path,
+    source: int | Path | Topic,
     method: Reposition,
     to: Path,
     columns: StreamColumns,
@@ -58,10 +70,11 @@ def stream_events(
     goes_on: bool = False,
     follow: bool = False,
     flush: bool = True,
+    send: Topic | None = None,
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish events as they arrive; `source` is a file descriptor with NDJSON, or a folder. Gives the summary.
+    """Publish events as they arrive; `source` is a descriptor with NDJSON, a folder, or a topic. Gives the summary.
 
     Parameters
     ----------
@@ -74,9 +87,11 @@ def stream_events(
     goes_on
         Whether lines that are consumed already do not come again.
     follow
-        Whether to wait for further files until SIGINT or SIGTERM.
+        Whether to wait for further files or messages until SIGINT or SIGTERM.
     flush
         Whether the end of the input is the end of the stream.
+    send
+        A topic to which published snapshots are sent as well.
     tell
         Who is told, in a sentence, what a publisher should know and what is no error.
     """
@@ -85,10 +100,16 @@ def stream_events(
         raise ParameterError(
             "--continue and --no-flush need --private: there stands what waits, and where the stream was."
         )
-    if goes_on and isinstance(source, Path):
-        raise ParameterError("--continue is for standard input; a folder is always read from where the stream was.")
-    if follow and not isinstance(source, Path):
-        raise ParameterError("--follow is for a folder; standard input is read until it ends.")
+    if private is None and (isinstance(source, Topic) or send is not None):
+        raise ParameterError("Topics need --private: what was read and sent is known from the state alone.")
+    if send is not None and file_format != "parquet":
+        raise ParameterError("--send needs --format parquet: snapshots are sent from the published files.")
+    if goes_on and not isinstance(source, int):
+        raise ParameterError(
+            "--continue is for standard input; a folder or a topic is always read from where the stream was."
+        )
+    if follow and isinstance(source, int):
+        raise ParameterError("--follow is for a folder or a topic; standard input is read until it ends.")
     if isinstance(source, Path) and not source.is_dir():
         raise InputError(f"No such folder: {source}. A file is read with: shoal stream - < FILE")
     arrivals = Arrivals(
@@ -98,25 +119,24 @@ def stream_events(
         known=known,
         strict=strict,
     )
-    settings = {
-        "source": "standard input" if isinstance(source, int) else str(source.resolve()),
-        "out": str(to.resolve()),
-        "format": file_format,
-        **{
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in dataclasses.asdict(columns).items()
-        },
-        "every": every,
-        "lateness": lateness,
-        "known": None if known is None else sorted(set(known)),
-        **method_terms(method),
-    }
+    terms = stream_terms(
+        method,
+        dataclasses.asdict(columns),
+        to=to,
+        file_format=file_format,
+        every=every,
+        lateness=lateness,
+        known=known,
+    )
+    settings = terms | {"source": _name_of(source), "send": None if send is None else send.text}
     with ExitStack() as stack:
         kept = None
         if private is not None:
             open_private(private, to)
             stack.enter_context(locked(private))
-            kept = read_checkpoints(private)
+            kept = read_checkpoint(private)
+            if kept is not None and "client" not in kept.facts:
+                raise damaged(private)  # of a stream that had no log
         stream = _Stream(method, arrivals, settings, kept)
         if kept is None:
             check_new(to)
@@ -127,150 +147,219 @@ def stream_events(
             )
         to.mkdir(parents=True, exist_ok=True)
         stop = stack.enter_context(stopping())
-        if isinstance(source, Path):
-            reader: Lines | Folder = Folder(source, arrivals.columns, arrivals.position, follow=follow, tell=tell)
-        else:
-            reader = Lines(source, arrivals.columns, arrivals.position, skip=not goes_on, goes_on=not flush)
-        if stream.finished:
-            if any(len(block) for block in reader.blocks(stop)):
-                raise InputError("This stream is finished, so nothing can be added. Begin a new one in new folders.")
-            tell(complete_summary(to, stream.summary()))
-            return stream.summary()
-        if private is None:
-            tell("Without --private no state is kept: a stream that is stopped cannot go on.")
-        with Publisher(to, private, "csv" if file_format == "csv" else "parquet") as publisher:
-            stream.run(reader, publisher, stop, flush=flush, steps=steps)
+        gate = stack.enter_context(
+            closing(
+                StreamGate(
+                    to,
+                    method.aims_at,
+                    Recipe(method.name, method.parameters),
+                    "csv" if file_format == "csv" else "parquet",
+                    n_withheld=int(columns.id is not None),
+                    n_published=stream.published,
+                )
+            )
+        )
+        delivery: Delivery | None = None
+        open_source = partial(
+            _open_source, source, arrivals, stream.client, follow=follow, goes_on=goes_on, flush=flush, tell=tell
+        )
+        sources: list[Source] = []
+
+        def acknowledge(block: Block) -> None:
+            for reader in sources:
+                reader.acknowledge(block)
+
+        with Publisher(to, private, gate, acknowledge) as publisher:
+            if kept is not None and private is not None and not stream.finished:
+                stream.take_again(BlockLog(private, kept.number).read(), publisher)
+            if stream.finished:
+                if not isinstance(source, Topic) and any(len(block) for block in open_source().blocks(stop)):
+                    raise InputError(
+                        "This stream is finished, so nothing can be added. Begin a new one in new folders."
+                    )
+                publisher.wait()
+                tell(complete_summary(to, stream.summary()))
+                _deliver(to, stream, send, gate)
+                return stream.summary()
+            if private is None:
+                tell("Without --private no state is kept: a stream that is stopped cannot go on.")
+            stream.keep(publisher)  # before a broker knows the stream by its name
+            delivery = _start_delivery(to, stream, send, gate)
+            publisher.on_commit = None if delivery is None else delivery.advance
+            sources.append(open_source())
+            stream.run(sources[0], publisher, stop, flush=flush, steps=steps)
+            publisher.wait()
+            sources[0].close()
+        if delivery is not None:
+            delivery.finish()
         stream.tell_of_suppression(tell)
-        return stream.summary()
+        return stream.summary() | {"latency": publisher.latency.facts()}
+
+
+def _name_of(source: int | Path | Topic) -> str:
+    if isinstance(source, Topic):
+        return source.text
+    return "standard input" if isinstance(source, int) else str(source.resolve())
+
+
+def _open_source(
+    source: int | Path | Topic,
+    arrivals: Arrivals,
+    client: str,
+    *,
+    follow: bool,
+    goes_on: bool,
+    flush: bool,
+    tell: Callable[[str], None],
+) -> Source:
+    """The source from where the stream is."""
+    columns, position = arrivals.columns, arrivals.position
+    if isinstance(source, Path):
+        return Folder(source, columns, position, follow=follow, tell=tell)
+    if isinstance(source, int):
+        return Lines(source, columns, position, skip=not goes_on, goes_on=not flush)
+    if source.kind == "kafka":
+        return KafkaSource(source, columns, position, follow=follow)
+    return MqttSource(source, f"{client}-in", columns, position, follow=follow)
+
+
+def _start_delivery(to: Path, stream: _Stream, send: Topic | None, gate: StreamGate) -> Delivery | None:
+    """Begin to send what is published, after what was sent before."""
+    if send is None:
+        return None
+    receiver = (KafkaDelivery if send.kind == "kafka" else MqttDelivery)(send, f"{stream.client}-out")
+    return Delivery(receiver, to, stream.client, gate.first_number)
+
+
+def _deliver(to: Path, stream: _Stream, send: Topic | None, gate: StreamGate) -> None:
+    """Send what a finished stream has not sent yet."""
+    delivery = _start_delivery(to, stream, send, gate)
+    if delivery is not None:
+        delivery.advance(stream.published)
+        delivery.finish()
 
 
 class _Stream:
-    """A stream between its reader and its publisher."""
+    """A stream between its source and its publisher."""
 
-    def __init__(self, method: Reposition, arrivals: Arrivals, settings: Mapping[str, Any], kept: Kept | None) -> None:
+    def __init__(
+        self, method: Reposition, arrivals: Arrivals, settings: Mapping[str, Any], kept: Checkpoint | None
+    ) -> None:
         # Drawn before anything is published and kept: a snapshot that is written again must have the same groups.
         seed = secrets.randbits(128) if method.seed is None else method.seed
         self._method = dataclasses.replace(method, seed=seed)
         self._arrivals, self._settings = arrivals, dict(settings)
         self._operator: RepositionStream | None = None
         self._totals = Totals()
-        self._pushed: list[pl.DataFrame] = []
-        """Snapshots since the last checkpoint."""
-        self._number = self._n_steps = 0
-        self._ending = False
+        self._number = 0
         self.finished = False
+        self.client = f"shoal-{secrets.token_hex(8)}"
+        """The name under which brokers know the stream."""
         if kept is not None:
             self._restore(kept)
 
-    def _restore(self, kept: Kept) -> None:
-        facts = kept.state.facts
+    def _restore(self, kept: Checkpoint) -> None:
+        facts = kept.facts
         if names := different(facts["settings"], self._settings):
             raise ParameterError(
                 f"The stream was begun with other settings than now: {', '.join(names)}. Give the same, or begin a new "
                 "one in new folders."
             )
         self._method = dataclasses.replace(self._method, seed=facts["seed"])
-        self._go_to(kept.state)
+        self._arrivals.restore(kept.tables.get("open"), facts["arrivals"])
+        self._totals, self.finished = Totals.restored(facts["totals"]), facts["finished"]
+        self._number, self.client = kept.number, facts["client"]
         if facts["operator"] is not None:
-            self._operator = RepositionStream.restored(self._method, kept.state.tables["window"], facts["operator"])
-        for step in kept.steps:
-            self._go_to(step)
-            if "pushed" in step.tables:
-                for snapshot in step.tables["pushed"].partition_by(self._arrivals.time, maintain_order=True):
-                    self._operate(snapshot)  # gives again what is published already
-        self._number = kept.last_number
-
-    def _go_to(self, checkpoint: Checkpoint) -> None:
-        facts = checkpoint.facts
-        self._arrivals.restore(checkpoint.tables.get("open"), facts["arrivals"])
-        self._totals = Totals.restored(facts["totals"])
-        self._ending, self.finished = facts["ending"], facts["finished"]
+            self._operator = RepositionStream.restored(self._method, kept.tables["window"], facts["operator"])
 
     @property
     def published(self) -> int:
         """Snapshots published so far."""
         return self._totals.snapshots
 
-    def run(self, reader: Lines | Folder, publisher: Publisher, stop: Stop, *, flush: bool, steps: Watcher) -> None:
+    @property
+    def number(self) -> int:
+        """That of the last checkpoint."""
+        return self._number
+
+    def take_again(self, blocks: Sequence[Block | None], publisher: Publisher) -> None:
+        """Take in what the log has: it gives what is published already, or was about to be."""
+        for block in blocks:
+            if block is None:
+                self._end(publisher)
+            else:
+                self._take(block, publisher, None)
+
+    def keep(self, publisher: Publisher) -> None:
+        """Keep the whole state: from now on the folder belongs to it."""
+        publisher.submit(Commit([], self.summary(), checkpoint=self._checkpoint() if publisher.durable else None))
+
+    def run(self, source: Source, publisher: Publisher, stop: Stop, *, flush: bool, steps: Watcher) -> None:
         """Publish until the input ends or a stop is asked for."""
-        self._commit([], publisher, whole=True)  # from now on the folder belongs to this state
         steps.start("publishing snapshots")
-        closed = iter(()) if self._ending else self._closed(reader, stop)
-        while (snapshot := self._next(closed, publisher)) is not None:
-            self._push(snapshot, publisher)
-            steps.advance(self._totals.snapshots, self._arrivals.n_closed)
-            if stop.asked:
-                break
-        if self._ending or (flush and not (stop.asked and publisher.durable)):
-            self._ending = True
-            for snapshot in self._arrivals.finish():
-                self._push(snapshot, publisher)
-            self.finished = True
-            self._commit([] if self._operator is None else self._operator.flush(), publisher, whole=True)
-        else:
-            self._commit([], publisher, whole=True)
+        with prefetched(source.blocks(stop)) as blocks:
+            for block in blocks:
+                self._take(block, publisher, publisher.keep(block))
+                steps.advance(self._totals.snapshots, self._arrivals.n_closed)
+                if publisher.log is not None and publisher.log.size > LOG_BYTES:
+                    self.keep(publisher)
+        if flush and not (stop.asked and publisher.durable):
+            logged = publisher.keep(None)
+            if logged is not None:
+                logged.result()  # what comes from now on does not belong to the stream any more
+            self._end(publisher)
+        elif publisher.durable:
+            self.keep(publisher)
 
-    def _next(self, closed: Iterator[pl.DataFrame], publisher: Publisher) -> pl.DataFrame | None:
-        """The next closed snapshot; where the input cannot be read further, the state up to there is kept."""
+    def _take(self, block: Block, publisher: Publisher, logged: Future[None] | None) -> None:
+        closed: list[pl.DataFrame] = []
         try:
-            return next(closed, None)
-        except InputError:
-            self._commit([], publisher, whole=True)
-            raise
+            closed.extend(self._arrivals.take(block))
+        finally:  # where the input cannot be read further, what came before is published
+            publisher.submit(Commit(self._push(closed), self.summary(), block), logged)
 
-    def _closed(self, reader: Lines | Folder, stop: Stop) -> Iterator[pl.DataFrame]:
-        yield from self._arrivals.settle()
-        for block in reader.blocks(stop):
-            yield from self._arrivals.take(block)
+    def _end(self, publisher: Publisher) -> None:
+        published = self._push(list(self._arrivals.finish()))
+        rest = [] if self._operator is None else self._operator.flush()
+        for snapshot in rest:
+            self._totals = self._totals.plus(snapshot)
+        self.finished = True
+        checkpoint = self._checkpoint() if publisher.durable else None
+        publisher.submit(Commit([*published, *rest], self.summary(), checkpoint=checkpoint))
 
-    def _push(self, snapshot: pl.DataFrame, publisher: Publisher) -> None:
-        published = self._operate(snapshot)
-        self._pushed.append(snapshot)
-        if published:
-            self._commit(published, publisher)
-
-    def _operate(self, snapshot: pl.DataFrame) -> list[PublishedSnapshot]:
-        if self._operator is None:
-            arrivals = self._arrivals
-            self._operator = RepositionStream(
-                self._method,
-                time=arrivals.time,
-                sensitive=arrivals.sensitive,
-                quasi=arrivals.quasi,
-                known=arrivals.known_values(),
-            )
-        return self._operator.push(snapshot)
-
-    def _commit(self, published: Sequence[PublishedSnapshot], publisher: Publisher, *, whole: bool = False) -> None:
+    def _push(self, closed: Sequence[pl.DataFrame]) -> list[PublishedSnapshot]:
+        published: list[PublishedSnapshot] = []
+        for start in range(0, len(closed), AT_ONCE):
+            if self._operator is None:
+                arrivals = self._arrivals
+                columns: dict[str, Any] = {"time": arrivals.time, "quasi": arrivals.quasi}
+                known = arrivals.known_values()
+                self._operator = RepositionStream(self._method, sensitive=arrivals.sensitive, known=known, **columns)
+            published += self._operator.push(*closed[start : start + AT_ONCE])
         for snapshot in published:
             self._totals = self._totals.plus(snapshot)
-        checkpoint = self._checkpoint(whole or self._n_steps == _STEPS) if publisher.durable else None
-        self._pushed = []
-        publisher.submit(Commit(published, checkpoint, self.summary()))
+        return published
 
-    def _checkpoint(self, whole: bool) -> Checkpoint:
+    def _checkpoint(self) -> Checkpoint:
         self._number += 1
-        self._n_steps = 0 if whole else self._n_steps + 1
         tables: dict[str, pl.DataFrame] = {}
         events, arrived = self._arrivals.state()
         if events is not None:
             tables["open"] = events
-        facts = {
-            "arrivals": arrived,
-            "totals": self._totals.facts(),
-            "ending": self._ending,
-            "finished": self.finished,
-        }
-        if not whole:
-            if self._pushed:
-                tables["pushed"] = pl.concat(self._pushed)
-            return Checkpoint(self._number, whole, facts, tables)
         operator = None
         # After the flush nothing waits any more.
         if self._operator is not None and not self.finished:
             tables["window"], operator = self._operator.state()
-        facts |= {"settings": self._settings, "seed": self._method.seed, "operator": operator}
-        return Checkpoint(self._number, whole, facts, tables)
+        facts = {
+            "arrivals": arrived,
+            "totals": self._totals.facts(),
+            "finished": self.finished,
+            "settings": self._settings,
+            "seed": self._method.seed,
+            "operator": operator,
+            "client": self.client,
+        }
+        return Checkpoint(self._number, facts, tables)
 
     def tell_of_suppression(self, tell: Callable[[str], None]) -> None:
         """Tell the publisher what was lost so far, by value; the summary beside the release says only how much."""

@@ -8,10 +8,13 @@ from typing import Any
 
 from shoal.engines.session import opened
 from shoal.engines.structured_streaming import reposition_stream
+from shoal.engines.structured_streaming.keys import folder_name
 from shoal.engines.structured_streaming.source import arriving_files
 from shoal.methods.reposition import Reposition
+from shoal.model import Recipe
 from shoal.model.watcher import Watcher, silent
 from shoal.process.event_stream import StreamColumns
+from shoal.release.stream_gate import certify_in_place
 
 
 def stream_events_on_spark(
@@ -50,7 +53,7 @@ def stream_events_on_spark(
         wanted = [columns.time, *columns.quasi, columns.sensitive, *([] if columns.id is None else [columns.id]), key]
         files = arriving_files(spark, source, wanted)
         steps.start("publishing snapshots")
-        return reposition_stream(
+        summary = reposition_stream(
             files.frame,
             method,
             to,
@@ -74,3 +77,14 @@ def stream_events_on_spark(
             advance=steps.advance,
             tell=tell,
         )
+    if file_format == "parquet":
+        for folder in sorted(to.glob(f"{folder_name(key, '')}*")):
+            certify_in_place(
+                folder,
+                method.aims_at,
+                Recipe(method.name, method.parameters),
+                quasi=columns.quasi,
+                sensitive=columns.sensitive,
+                n_withheld=1 + (columns.id is not None),
+            )
+    return summary

@@ -199,6 +199,16 @@ class SignaturePart(_Part):
     value: str = Field(pattern="^[0-9a-f]{128}$")
 
 
+class StreamPart(_Part):
+    """That the events are in files of one snapshot each, which a table names: the number of the first, from 1, how many
+    there are, empty ones with them, and whether more may come."""
+
+    file: Literal["snapshots.ndjson"] = "snapshots.ndjson"
+    first: int
+    snapshots: int
+    finished: bool
+
+
 class Certificate(_Part):
     """The content of `release.json`."""
 
@@ -226,13 +236,14 @@ class Certificate(_Part):
     date: dt.date | None = None
     approval: ApprovalPart | None = None
     signature: SignaturePart | None = None
+    stream: StreamPart | None = None
     seal: str = ""
 
     @model_serializer(mode="wrap")
     def _without_what_came_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # What keyed names tell, findings of the lint that were accepted, an agreement, what it is called, who approved
-        # and who signed it; without any, earlier certificates keep their bytes.
-        later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", *PUBLISHERS_WORDS)
+        # it, that it is a stream, and who signed it; without any, earlier certificates keep their bytes.
+        later = ("pseudonyms_note", "accepted", "agreement", "approval", "signature", "stream", *PUBLISHERS_WORDS)
         return {name: value for name, value in write(self).items() if name not in later or value}
 
     def sealed(self) -> Certificate:
@@ -269,6 +280,11 @@ def read_certificate(folder: Path) -> Certificate | None:
     except (ValueError, RecursionError):
         return None
     return certificate if same else None
+
+
+def digest_bytes(content: bytes) -> FilePart:
+    """SHA-256 and size of what a file holds."""
+    return FilePart(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
 
 
 def digest_file(path: Path) -> FilePart:

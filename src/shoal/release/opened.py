@@ -14,6 +14,7 @@ from shoal.release.certificate import FILE_NAME, Certificate, read_certificate
 from shoal.release.file_findings import require_files
 from shoal.release.forms import form_named
 from shoal.release.part_names import files_of_part, part_numbers
+from shoal.release.stream_folder import read_stream
 
 MOST_BYTES = 2**30
 """Bytes of values up to which a release in parts is loaded."""
@@ -49,7 +50,9 @@ def parts_of(certificate: Certificate) -> list[Certificate]:
 
 
 def read_published(path: Path, certificate: Certificate) -> Published | EventTables:
-    """What is published, in memory; of parts one after another."""
+    """What is published, in memory; of parts, and of the snapshots of a stream, one after another."""
+    if certificate.stream is not None:
+        return read_stream(path, certificate)
     parts = parts_of(certificate)
     if len(parts) > 1:
         _refuse_large(certificate)

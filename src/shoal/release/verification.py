@@ -45,6 +45,7 @@ from shoal.release.opened import parts_of
 from shoal.release.publishers_word import contradictions, stands_without_check, word_of
 from shoal.release.shapes import shape_findings
 from shoal.release.signature import signature_findings, signature_notes
+from shoal.release.stream_folder import look_at_stream, stream_notes
 
 _MOST_NAMED = 3
 """Parts whose findings are listed."""
@@ -152,6 +153,8 @@ def examine(
     if certificate is None:
         finding = f"{FILE_NAME} was changed after the release: its content and its seal do not agree"
         return Verification(findings=(finding,), verdicts=(), notes=()), None
+    if certificate.stream is not None:
+        return _verified_stream(path, certificate, key), None
     findings = [*file_findings(path, certificate), *pseudonym_findings(certificate)]
     findings += signature_findings(certificate, key)
     parts = parts_of(certificate)
@@ -165,6 +168,16 @@ def examine(
             findings += _over_all(used, path, certificate, parts, looked)
     found = _concluded(certificate, findings, looked, today or date.today())
     return replace(found, notes=(*found.notes, *([] if findings else signature_notes(certificate, key)))), published
+
+
+def _verified_stream(path: Path, certificate: Certificate, key: str | Path | None) -> Verification:
+    """A folder of snapshots that were published one by one."""
+    found, certificate = look_at_stream(path, certificate)
+    findings, verdicts = (*found.findings, *signature_findings(certificate, key)), found.verdicts
+    if not findings and not verdicts and certificate.counts.snapshots:
+        findings = (f"{FILE_NAME} names no guarantee that can be checked from here",)
+    not_judged = found.not_judged if verdicts else (*found.not_judged, "anything, as no event is published yet")
+    return Verification(findings, verdicts, stream_notes(certificate), not_judged, unchecked_parts(certificate))
 
 
 @dataclass(frozen=True)

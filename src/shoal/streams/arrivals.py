@@ -132,10 +132,7 @@ class Arrivals:
         self.n_closed = 0
         self._latest = _BEGINNING
         self._last_closed = _BEGINNING
-        # Open events of earlier blocks; those taken of the present one, and how many of its rows are consumed.
         self._open: pl.DataFrame | None = None
-        self._newer: pl.DataFrame | None = None
-        self._n_consumed = 0
 
     @property
     def columns(self) -> list[str]:
@@ -145,8 +142,7 @@ class Arrivals:
     @property
     def n_open(self) -> int:
         """Number of events in open snapshots."""
-        events = self._open_events()
-        return 0 if events is None else len(events)
+        return 0 if self._open is None else len(self._open)
 
     def known_values(self) -> list[Any] | None:
         """The known sensitive values in the type of their column, once that is decided."""
@@ -158,10 +154,7 @@ class Arrivals:
         return list(values.to_list())
 
     def take(self, block: Block) -> Iterator[pl.DataFrame]:
-        """Take events in and yield each snapshot that closes, with columns time, quasi-identifiers, sensitive.
-
-        At each snapshot that is yielded the state is that after the event which closed it.
-        """
+        """Take events in and yield each snapshot that closes, with columns time, quasi-identifiers, sensitive."""
         if self.types is None and len(block):
             if not block.untyped:
                 self._decide(block.frame, untyped=False)
@@ -178,35 +171,27 @@ class Arrivals:
                 self._decide(self._open, untyped=True)
         yield from self._go_through(self._judge(block))
 
-    def settle(self) -> Iterator[pl.DataFrame]:
-        """Yield what the events taken so far have closed: after a restart, which may come between two closings."""
-        if self._open is not None and self.types is not None:
-            yield from self._go_through(self._judge(self._nothing()))
-
     def finish(self) -> Iterator[pl.DataFrame]:
         """Close every open snapshot, in order."""
-        self._open, self._newer = self._open_events(), None
         if self._open is None or not len(self._open):
             return
         if self.types is None:
             self._decide(self._open, untyped=True)
-        for key, snapshot in self._partition(self._open):
-            self._open = self._open.filter(pl.col(_SNAPSHOT) > key)
-            self._count_closed(key)
-            yield snapshot
+        left, self._open = self._open, self._open.clear()
+        yield from self._close(left)
 
     def state(self) -> tuple[pl.DataFrame | None, dict[str, Any]]:
         """Open events, and what else is needed to go on."""
         facts = {
             "kind": int(self.kind),
             "types": self.types,
-            "position": [self.position.number, self.position.file, self.position.n_files],
+            "position": self.position.state(),
             "arrived": [self.arrived.events, self.arrived.rejected, self.arrived.out_of_order],
             "closed": self.n_closed,
             "latest": self._latest,
             "last_closed": self._last_closed,
         }
-        return self._open_events(), facts
+        return self._open, facts
 
     def restore(self, rows: pl.DataFrame | None, facts: dict[str, Any]) -> None:
         """Go on from a state."""
@@ -216,11 +201,7 @@ class Arrivals:
         self.arrived = Arrived(*facts["arrived"])
         self.n_closed = facts["closed"]
         self._latest, self._last_closed = facts["latest"], facts["last_closed"]
-        self._open, self._newer = rows, None
-
-    def _nothing(self) -> Block:
-        frame = pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String()))
-        return Block(frame, np.zeros(0, dtype=bool), np.zeros(0, dtype=np.int64), self.position, self.position)
+        self._open = rows
 
     def _decide(self, frame: pl.DataFrame | None, *, untyped: bool) -> None:
         assert frame is not None
@@ -314,52 +295,34 @@ class Arrivals:
         return list(zip(keys[due].tolist(), rows.tolist(), strict=True))
 
     def _go_through(self, judged: _SortedBlock, *, closing: bool = True) -> Iterator[pl.DataFrame]:
-        """Consume the rows of a block up to each closing, then the rest."""
+        """Consume the rows of a block and close what they close; with `strict`, those before one that is not taken."""
         refused = int(np.argmax(judged.fates > 0)) if self.strict and (judged.fates > 0).any() else None
         end = len(judged.block) if refused is None else refused
-        base = self.arrived
-
-        def consume(n_rows: int) -> None:
-            self.position = judged.block.position(n_rows)
-            self.arrived = base.plus(judged.fates[:n_rows], judged.backward[:n_rows])
-            self._latest = int(judged.seen[n_rows])
-            self._n_consumed = n_rows
-
-        closings = [(key, row) for key, row in self._closings(judged) if row <= end] if closing else []
-        self._newer = judged.events
-        if closings:
-            inside = pl.col(_SNAPSHOT) <= closings[-1][0]
-            older = [] if self._open is None else [self._open.filter(inside)]
-            closed = pl.concat([*older, judged.events.filter(inside).drop(_ROW)])
-            for (key, n_rows), (_, snapshot) in zip(closings, self._partition(closed), strict=True):
-                self._count_closed(key)
-                consume(n_rows)
-                yield snapshot
-        consume(end)
-        self._open, self._newer = self._open_events(), None
+        keys = [key for key, row in self._closings(judged) if row <= end] if closing else []
+        events = judged.events if refused is None else judged.events.filter(pl.col(_ROW) < end)
+        events = events.drop(_ROW)
+        if self._open is not None and len(self._open):
+            events = pl.concat([self._open, events])
+        self.position = judged.block.position(end)
+        self.arrived = self.arrived.plus(judged.fates[:end], judged.backward[:end])
+        self._latest = int(judged.seen[end])
+        if keys:
+            inside = events[_SNAPSHOT] <= keys[-1]
+            self._open = events.filter(~inside)
+            yield from self._close(events.filter(inside))
+        else:
+            self._open = events.rechunk() if events.n_chunks() > _CHUNKS else events
         if refused is not None:
             rule = REJECTED[Fate(int(judged.fates[refused]))][1]
             raise InputError(
                 f"The event at {judged.block.place(refused)} {rule}. Leave out --strict to count and skip such."
             )
 
-    def _open_events(self) -> pl.DataFrame | None:
-        """Events of open snapshots among those consumed, in the order of their arrival."""
-        is_open = pl.col(_SNAPSHOT) > self._last_closed
-        older = self._open
-        if older is not None and (older[_SNAPSHOT] <= self._last_closed).any():
-            older = older.filter(is_open)
-        if self._newer is None:
-            return older
-        newer = self._newer.filter((pl.col(_ROW) < self._n_consumed) & is_open).drop(_ROW)
-        if older is None or not len(older):
-            return newer
-        both = pl.concat([older, newer])
-        return both.rechunk() if both.n_chunks() > _CHUNKS else both
-
-    def _count_closed(self, key: int) -> None:
-        self._last_closed = key
-        self.n_closed += 1
+    def _close(self, events: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        for key, snapshot in self._partition(events):
+            self._last_closed = key
+            self.n_closed += 1
+            yield snapshot
 
     def _partition(self, events: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
         """Snapshots in order, each with its events in the order of their arrival, as they are pushed."""

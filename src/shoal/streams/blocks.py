@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+
+from shoal.streams.stop_request import Stop
+
+
+class Source(Protocol):
+    """Where events come from."""
+
+    def blocks(self, stop: Stop) -> Iterator[Block]:
+        """What has arrived, again and again, until the input ends or a stop is asked for."""
+
+    def acknowledge(self, block: Block) -> None:
+        """This block is on disk and need not come again. Called in order, from another thread."""
+
+    def close(self) -> None:
+        """Give back what is held open."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +37,16 @@ class Position:
     file: str | None = None
     n_files: int = 0
     """Files begun, with the one of that name."""
+    marks: dict[str, Any] | None = None
+    """Of a topic: where it goes on, as JSON holds it."""
 
     def facts(self) -> dict[str, Any]:
         """What may be published: counts."""
         return {"lines": self.number} if self.file is None else {"files": self.n_files, "rows": self.number}
+
+    def state(self) -> list[Any]:
+        """All of it, as JSON holds it."""
+        return [self.number, self.file, self.n_files, self.marks]
 
 
 @dataclass(frozen=True)
@@ -42,6 +65,8 @@ class Block:
         The position in the source before and after this block.
     untyped
         Whether all columns are text because the source knows no types.
+    arrived
+        When it was read, in seconds of the clock that only goes forward.
     """
 
     frame: pl.DataFrame
@@ -50,6 +75,7 @@ class Block:
     before: Position
     after: Position
     untyped: bool = True
+    arrived: float = field(default_factory=time.monotonic, compare=False)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -57,8 +83,12 @@ class Block:
     def split(self, row: int) -> tuple[Block, Block]:
         """The rows before one, and that one with the rest."""
         between = self.position(row)
-        first = Block(self.frame[:row], self.malformed[:row], self.numbers[:row], self.before, between, self.untyped)
-        rest = Block(self.frame[row:], self.malformed[row:], self.numbers[row:], between, self.after, self.untyped)
+        first = replace(
+            self, frame=self.frame[:row], malformed=self.malformed[:row], numbers=self.numbers[:row], after=between
+        )
+        rest = replace(
+            self, frame=self.frame[row:], malformed=self.malformed[row:], numbers=self.numbers[row:], before=between
+        )
         return first, rest
 
     def position(self, n_rows: int) -> Position:
@@ -69,10 +99,43 @@ class Block:
             return self.before
         return Position(int(self.numbers[n_rows - 1]), self.after.file, self.after.n_files)
 
+    def to_bytes(self) -> bytes:
+        """A line of JSON and the frame as an Arrow stream."""
+        head = {
+            "before": self.before.state(),
+            "after": self.after.state(),
+            "untyped": self.untyped,
+            "malformed": np.flatnonzero(self.malformed).tolist(),
+            # Nearly always lines come one after another.
+            "numbers": [int(n) for n in self.numbers[:1]] if _in_a_row(self.numbers) else self.numbers.tolist(),
+        }
+        buffer = io.BytesIO()
+        # Another object with the same memory: a frame that one thread writes must not be touched by another.
+        self.frame.clone().write_ipc_stream(buffer, compression="lz4")
+        return json.dumps(head, allow_nan=False).encode() + b"\n" + buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Block:
+        """Read one back."""
+        line, _, rest = content.partition(b"\n")
+        head = json.loads(line)
+        frame = pl.read_ipc_stream(io.BytesIO(rest))
+        malformed = np.zeros(len(frame), dtype=bool)
+        malformed[head["malformed"]] = True
+        numbers = np.array(head["numbers"], dtype=np.int64)
+        if len(numbers) == 1:
+            numbers = numbers[0] + np.arange(len(frame))
+        before, after = (Position(*head[name]) for name in ("before", "after"))
+        return cls(frame, malformed, numbers, before, after, head["untyped"])
+
     def place(self, row: int) -> str:
         """Where a row stands, in words."""
         number = int(self.numbers[row])
         return f"line {number}" if self.after.file is None else f"row {number} of file {self.after.n_files}"
+
+
+def _in_a_row(numbers: NDArray[np.int64]) -> bool:
+    return len(numbers) > 0 and int(numbers[-1] - numbers[0]) == len(numbers) - 1
 
 
 def parse_lines(raw: bytes, columns: Sequence[str], before: Position) -> Block:

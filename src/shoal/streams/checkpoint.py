@@ -1,8 +1,7 @@
-"""The state of a stream on disk, from which a killed stream goes on.
+"""The state of a stream on disk, from which a killed stream goes on: written aside, synced and renamed.
 
-One file holds everything that waits. Writing it after every published snapshot would cost more than publishing, so most
-checkpoints are steps: files of their own with what has changed, which are repeated on top of the last whole state. Both
-are written aside, synced and renamed.
+One file holds everything that waits. Writing it after every published snapshot would cost more than publishing, so what
+arrives after it is in a log beside it (`BlockLog`), and is taken in again.
 """
 
 from __future__ import annotations
@@ -24,21 +23,18 @@ from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, write_aside
 
 FILE_NAME = "stream.state"
-STEP_NAME = "stream.step-"
 _LOCK = "stream.lock"
 _VERSION = 1
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a stream needs to go on, or what has changed since the checkpoint before.
+    """Everything a stream needs to go on.
 
     Parameters
     ----------
     number
         Counts the checkpoints of a stream.
-    whole
-        Whether it holds everything; otherwise it is a step.
     facts
         Parameters, positions and counts; what JSON can hold.
     tables
@@ -46,14 +42,8 @@ class Checkpoint:
     """
 
     number: int
-    whole: bool
     facts: dict[str, Any]
     tables: dict[str, pl.DataFrame]
-
-    @property
-    def name(self) -> str:
-        """Its file."""
-        return FILE_NAME if self.whole else f"{STEP_NAME}{self.number:012d}"
 
     def to_bytes(self) -> bytes:
         """A line with the SHA-256 of the rest, one of JSON, then the tables as Arrow streams."""
@@ -68,7 +58,7 @@ class Checkpoint:
         return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
     @classmethod
-    def from_bytes(cls, content: bytes, *, whole: bool = True) -> Checkpoint:
+    def from_bytes(cls, content: bytes) -> Checkpoint:
         """Read one back. Raises ValueError where it is none."""
         digest, _, content = content.partition(b"\n")
         if digest != hashlib.sha256(content).hexdigest().encode():
@@ -81,23 +71,13 @@ class Checkpoint:
         for name, length in head["tables"].items():
             tables[name] = pl.read_ipc_stream(io.BytesIO(rest[start : start + length]))
             start += length
-        return cls(head["number"], whole, head["facts"], tables)
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a private folder holds of a stream."""
-
-    state: Checkpoint
-    steps: list[Checkpoint]
-    last_number: int
-    """The largest number in use."""
+        return cls(head["number"], head["facts"], tables)
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Aside:
     """Write a checkpoint beside its place, for its owner alone."""
     mark = f"-{checkpoint.number}"  # two states may be written at once
-    return write_aside(folder / checkpoint.name, checkpoint.to_bytes(), mode=0o600, mark=mark)
+    return write_aside(folder / FILE_NAME, checkpoint.to_bytes(), mode=0o600, mark=mark)
 
 
 def remove_asides(folder: Path) -> None:
@@ -106,36 +86,22 @@ def remove_asides(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_steps(folder: Path, before: int) -> None:
-    """Remove the steps that a whole state of that number covers."""
-    for number, path in _steps(folder):
-        if number < before:
-            path.unlink(missing_ok=True)
-
-
-def read_checkpoints(folder: Path) -> Kept | None:
-    """The checkpoints of a private folder, if it has any."""
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """The state in a private folder, if it has one."""
     if not (folder / FILE_NAME).exists():
         return None
     try:
-        state = Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
-        found = _steps(folder)
-        # Steps lead on from the state without a gap; the events behind a gap are still in the input.
-        number, steps = state.number, []
-        for place, path in found:
-            if place == number + 1:
-                steps.append(Checkpoint.from_bytes(path.read_bytes(), whole=False))
-                number = place
-        return Kept(state, steps, max([state.number, *(place for place, _ in found)]))
+        return Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
     except (OSError, ValueError, KeyError, TypeError, RecursionError, pl.exceptions.PolarsError):
-        raise ReleaseError(
-            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
-            "Begin the stream anew with new folders for --private and --out."
-        ) from None
+        raise damaged(folder) from None
 
 
-def _steps(folder: Path) -> list[tuple[int, Path]]:
-    return sorted((int(path.name.removeprefix(STEP_NAME)), path) for path in folder.glob(f"{STEP_NAME}*"))
+def damaged(folder: Path) -> ReleaseError:
+    """What is said of a state that cannot be read."""
+    return ReleaseError(
+        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
+        "Begin the stream anew with new folders for --private and --out."
+    )
 
 
 def different(kept: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:

@@ -79,6 +79,8 @@ def read_times(column: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
 def _read_text(column: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     # Many events share an instant: each text is read once.
     distinct = column.unique()
+    if distinct.null_count() == 0 and distinct.str.contains(_INTEGER).all():
+        return _usable(column.cast(pl.Int64).to_numpy(), np.full(len(column), TimeKind.INTEGER))
     found = parse_times(distinct.to_arrow())
     kinds = np.select(
         [found.missing | found.wrong, found.integer, found.date_only, found.has_offset],

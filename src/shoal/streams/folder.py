@@ -81,6 +81,12 @@ class Folder:
                 return
             stop.wait(POLL_SECONDS)
 
+    def acknowledge(self, block: Block) -> None:
+        """Files stay where they are."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def _files(self, begun: str | None) -> list[Path]:
         """The files to read now, in order."""
         try:

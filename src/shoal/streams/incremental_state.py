@@ -56,7 +56,7 @@ class Growth:
         """Write it for its owner alone, and wait until it is on disk."""
         rows, facts = self.operator.state()
         whole = {"settings": self.settings, "releases": self.releases, "operator": facts}
-        content = Checkpoint(len(self.releases), True, whole, {_TABLE: rows}).to_bytes()
+        content = Checkpoint(len(self.releases), whole, {_TABLE: rows}).to_bytes()
         aside = write_aside(folder / FILE_NAME, content, mode=0o600)
         aside.sync()
         aside.put_in_place()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
 
 _BLOCK = 1 << 20
 """Bytes per block where more are waiting than that."""
+_LINGER = 0.005
+"""Seconds for which a block waits for more: a pipe holds less than a block, and blocks of some size cost less."""
+_MOST_LINGER = 0.05
 LONGEST = 1 << 24
 """Bytes of the longest line that is read; a longer one is malformed."""
 
@@ -32,16 +39,17 @@ class Lines:
         Whether the input will go on another time: then a last line without an end is not consumed, it may be cut.
     """
 
-    name = "lines"
-
     def __init__(
         self, descriptor: int, columns: Sequence[str], position: Position, *, skip: bool = True, goes_on: bool = False
     ) -> None:
         self._descriptor = descriptor
+        with suppress(OSError, AttributeError):  # no pipe, or not on Linux
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _BLOCK)
         self._columns = list(columns)
         self._position = position
         self._to_skip = position.number if skip else 0
         self._goes_on = goes_on
+        self._arrived = time.monotonic()
 
     def blocks(self, stop: Stop) -> Iterator[Block]:
         """What has arrived, again and again, until the input ends or a stop is asked for."""
@@ -65,12 +73,20 @@ class Lines:
                 if n_rest <= LONGEST + len(piece):
                     rest.append(piece[cut:])
 
+    def acknowledge(self, block: Block) -> None:
+        """A pipe keeps nothing."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def _read(self, stop: Stop) -> bytes | None:
         """What is there now, at least a byte; nothing at the end; None when asked to stop."""
         pieces: list[bytes] = []
         size = 0
+        until = 0.0
         while size < _BLOCK:
-            ready, _, _ = select.select([self._descriptor, stop.descriptor], [], [], 0 if pieces else None)
+            wait = max(0.0, min(_LINGER, until - time.monotonic())) if pieces else None
+            ready, _, _ = select.select([self._descriptor, stop.descriptor], [], [], wait)
             if stop.asked:
                 # What was taken from the pipe but not consumed is not in the position either.
                 return None
@@ -79,6 +95,9 @@ class Lines:
             piece = os.read(self._descriptor, _BLOCK - size)
             if not piece:
                 break
+            if not pieces:
+                self._arrived = time.monotonic()
+                until = self._arrived + _MOST_LINGER
             pieces.append(piece)
             size += len(piece)
         return b"".join(pieces)
@@ -93,6 +112,6 @@ class Lines:
             self._to_skip = 0
         if len(raw) > LONGEST:
             raw = b"\n".join(line if len(line) <= LONGEST else b"-" for line in raw.split(b"\n"))
-        block = parse_lines(raw, self._columns, self._position)
+        block = replace(parse_lines(raw, self._columns, self._position), arrived=self._arrived)
         self._position = block.after
         yield block

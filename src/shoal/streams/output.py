@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, write_aside
@@ -106,10 +109,14 @@ def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finishe
 
 def _published_values(tables: EventTables) -> dict[str, int]:
     """How many published events have each sensitive value, written as text."""
-    value = pl.col(tables.sensitive).cast(pl.String)
     if tables.counts is None:
-        return dict(tables.records.group_by(value).len().iter_rows())
-    return dict(tables.counts.group_by(value).agg(pl.col(COUNT).sum()).iter_rows())
+        values, numbers = tables.records[tables.sensitive], np.ones(len(tables.records))
+    else:
+        values, numbers = tables.counts[tables.sensitive], tables.counts[COUNT].to_numpy()
+    texts = values if values.dtype == pl.String else values.cast(pl.String)
+    encoded = texts.to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode("encode")
+    sums = np.bincount(encoded.indices.to_numpy(), weights=numbers, minlength=len(encoded.dictionary))
+    return dict(zip(encoded.dictionary.to_pylist(), sums.astype(np.int64).tolist(), strict=True))
 
 
 def check_new(folder: Path) -> None:
@@ -125,19 +132,34 @@ def check_new(folder: Path) -> None:
         )
 
 
-def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> list[Aside]:
+@dataclass(frozen=True, eq=False)
+class WrittenSnapshot:
+    """A snapshot in files beside their places: what reads back from them, and their digests by name."""
+
+    number: int
+    asides: tuple[Aside, ...]
+    tables: EventTables
+    digests: dict[str, tuple[str, int]]
+    """SHA-256 and bytes of each file."""
+
+
+def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> WrittenSnapshot:
     """Write the tables of a snapshot beside their places and read them back; the names count from 1."""
     asides: list[Aside] = []
-    for name, table in _tables(snapshot.tables).items():
+    found: dict[str, pl.DataFrame] = {}
+    digests: dict[str, tuple[str, int]] = {}
+    for name, table in published_tables(snapshot.tables).items():
         place = folder / f"{name}-{snapshot.number + 1:08d}.{file_format}"
         content = _to_bytes(table, file_format)
-        aside = write_aside(place, content)
-        if not _read_back(aside.path, file_format, table.schema).equals(table):
-            for written in (*asides, aside):
+        asides.append(write_aside(place, content))
+        found[name] = _read_back(asides[-1].path, file_format, table.schema)
+        if not found[name].equals(table):
+            for written in asides:
                 written.path.unlink()
             raise ReleaseError(f"{place.name} does not read back as it was written. Nothing of it was published.")
-        asides.append(aside)
-    return asides
+        digests[place.name] = (hashlib.sha256(content).hexdigest(), len(content))
+    tables = replace(snapshot.tables, records=found["data"], counts=found.get("sensitive"))
+    return WrittenSnapshot(snapshot.number, tuple(asides), tables, digests)
 
 
 def complete_summary(folder: Path, summary: Mapping[str, Any]) -> str:
@@ -154,11 +176,16 @@ def complete_summary(folder: Path, summary: Mapping[str, Any]) -> str:
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Replace the running summary; not synced, since it can be had again from the checkpoint."""
-    content = json.dumps(summary, indent=2, allow_nan=False) + "\n"
-    write_aside(folder / SUMMARY, content.encode()).put_in_place()
+    write_aside(folder / SUMMARY, summary_bytes(summary)).put_in_place()
 
 
-def _tables(tables: EventTables) -> dict[str, pl.DataFrame]:
+def summary_bytes(summary: Mapping[str, Any]) -> bytes:
+    """The one way a summary is written."""
+    return (json.dumps(summary, indent=2, allow_nan=False) + "\n").encode()
+
+
+def published_tables(tables: EventTables) -> dict[str, pl.DataFrame]:
+    """The tables of a snapshot by the names of their files."""
     return {"data": tables.records} if tables.counts is None else {"data": tables.records, "sensitive": tables.counts}
 
 
@@ -173,6 +200,8 @@ def _to_bytes(table: pl.DataFrame, file_format: FileFormat) -> bytes:
 
 def _read_back(path: Path, file_format: FileFormat, schema: Mapping[str, Any]) -> pl.DataFrame:
     if file_format == "parquet":
-        return pl.read_parquet(path, glob=False)
+        # By Arrow on this thread: polars would call on its own, and wait for them.
+        with pq.ParquetFile(path) as file:
+            return pl.DataFrame(file.read(use_threads=False), schema=dict(schema))
     texts = pl.read_csv(path, infer_schema=False, glob=False)
     return pl.DataFrame([from_text(texts[name], kind) for name, kind in schema.items()])

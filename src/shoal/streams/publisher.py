@@ -1,21 +1,28 @@
-"""The last step of a stream: published snapshots and the state that covers them reach the disk, in this order."""
+"""The last step of a stream: what arrived, what is published of it, and the state after it reach the disk in order.
+
+A block is in the log before anything that it causes is in its place. Killed in between, the stream takes the block in
+again and writes the same bytes under the same names. So published files need to be synced only before a checkpoint
+leaves the log behind, and a block costs one sync.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, sync, sync_all
-from shoal.model import EventTables
-from shoal.streams.checkpoint import Checkpoint, remove_asides, remove_steps, write_checkpoint
-from shoal.streams.output import FileFormat, write_snapshot, write_summary
+from shoal.streams.block_log import BlockLog
+from shoal.streams.blocks import Block
+from shoal.streams.checkpoint import Checkpoint, remove_asides, write_checkpoint
+from shoal.streams.latency import Latency
 
 if TYPE_CHECKING:
     from shoal.streams.reposition import PublishedSnapshot
@@ -24,70 +31,73 @@ _WAITING = 3
 """Commits that may wait: the stream goes on while the disk is busy, but not far."""
 
 
+class Admitted(Protocol):
+    """Snapshots that the gate has checked as they are written, beside their places."""
+
+    @property
+    def asides(self) -> Sequence[Aside]:
+        """Their files."""
+
+
+class Gate(Protocol):
+    """The only door out: writes, reads back, checks, and certifies what is in its place."""
+
+    def admit(self, snapshots: Sequence[PublishedSnapshot]) -> Admitted:
+        """Write snapshots aside and check what was written; called from several threads."""
+
+    def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
+        """Account for snapshots that are in their places now; called in order."""
+
+    def sync(self) -> None:
+        """Wait until what was certified is on disk."""
+
+
 @dataclass(frozen=True)
 class Commit:
-    """Snapshots to publish, the state after them, and the summary with them."""
+    """Snapshots to publish, the block that caused them, the state after it if it is to be kept, and the summary."""
 
     snapshots: Sequence[PublishedSnapshot]
-    checkpoint: Checkpoint | None
     summary: Mapping[str, Any]
-
-    def handed_over(self) -> Commit:
-        """The same with frames of its own.
-
-        A frame that polars writes in one thread is locked, and whoever touches the same object in another holds
-        Python's lock while waiting for it: both wait for ever. A clone shares the memory and not the lock.
-        """
-        snapshots = [replace(snapshot, tables=_cloned(snapshot.tables)) for snapshot in self.snapshots]
-        if self.checkpoint is None:
-            return Commit(snapshots, None, self.summary)
-        tables = {name: table.clone() for name, table in self.checkpoint.tables.items()}
-        return Commit(snapshots, replace(self.checkpoint, tables=tables), self.summary)
-
-
-def _cloned(tables: EventTables) -> EventTables:
-    counts = None if tables.counts is None else tables.counts.clone()
-    return replace(tables, records=tables.records.clone(), counts=counts)
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A commit whose files are on disk beside their places."""
-
-    snapshots: list[Aside]
-    state: list[Aside]
-
-    def remove(self) -> None:
-        for aside in (*self.snapshots, *self.state):
-            aside.path.unlink(missing_ok=True)
+    block: Block | None = None
+    checkpoint: Checkpoint | None = None
 
 
 class Publisher:
     """Brings commits to disk while the stream goes on: written side by side, put in place one after another.
-
-    A snapshot is in its place, and the folder synced, before the state that covers it is renamed: killed in between,
-    the stream goes on from the state before and writes the same bytes under the same name again.
 
     Parameters
     ----------
     folder
         Where snapshots go.
     private
-        Where the state goes; without it there is none.
-    file_format
-        "parquet" or "csv".
+        Where the log and the state go; without it there are none.
+    gate
+        Through which snapshots go.
+    acknowledge
+        Who is told of each block once it need not come again.
     """
 
-    def __init__(self, folder: Path, private: Path | None, file_format: FileFormat) -> None:
-        self._folder, self._private, self._format = folder, private, file_format
+    def __init__(
+        self,
+        folder: Path,
+        private: Path | None,
+        gate: Gate,
+        acknowledge: Callable[[Block], None] = lambda block: None,
+    ) -> None:
+        self._folder, self._private, self._gate, self._acknowledge = folder, private, gate, acknowledge
+        for path in folder.glob(".*.partial"):
+            path.unlink(missing_ok=True)
         if private is not None:
             remove_asides(private)  # of a killed run; they hold events
-        self._commits: queue.Queue[tuple[Commit, Future[_Written]] | None] = queue.Queue(_WAITING)
+        self.latency = Latency()
+        self.on_commit: Callable[[int], None] | None = None
+        """Who is told how many snapshots are in their places."""
+        self.log: BlockLog | None = None
+        self._commits: queue.Queue[tuple[Commit, Future[Admitted], Future[None] | None] | None] = queue.Queue(_WAITING)
         self._error: BaseException | None = None
         self._failed = False
-        self._writers, self._syncers = ThreadPoolExecutor(2), ThreadPoolExecutor(4)
-        self._state_synced: Future[None] | None = None
-        self._last: Checkpoint | None = None
+        self._writers, self._logger, self._syncers = (ThreadPoolExecutor(n) for n in (2, 1, 4))
+        self._to_sync: list[Path] = []
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -105,70 +115,93 @@ class Publisher:
         """Wait until all is written; an error of the block is told before one of the disk."""
         self._commits.put(None)
         self._thread.join()
-        self._writers.shutdown()
-        self._syncers.shutdown()
+        for pool in (self._writers, self._logger, self._syncers):
+            pool.shutdown()
+        if self.log is not None:
+            self.log.close()
         if error is None:
             self._tell()
 
-    def submit(self, commit: Commit) -> None:
-        """Hand over a commit. Raises what went wrong with an earlier one."""
+    def keep(self, block: Block | None) -> Future[None] | None:
+        """Begin to bring a block into the log, or the end of the input."""
+        return None if self.log is None else self._logger.submit(self.log.append, block)
+
+    def submit(self, commit: Commit, logged: Future[None] | None = None) -> None:
+        """Hand over a commit, to be put in place once its block is in the log. Raises what went wrong earlier."""
         self._tell()
-        self._commits.put((commit, self._writers.submit(self._write, commit.handed_over())))
+        self._commits.put((commit, self._writers.submit(self._gate.admit, commit.snapshots), logged))
+        if commit.checkpoint is not None:
+            self.wait()  # the log goes on in another file from here: nothing may be logged before that
+
+    def wait(self) -> None:
+        """Wait until everything handed over is in its place. Raises what went wrong."""
+        self._commits.join()
+        self._tell()
 
     def _tell(self) -> None:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
-    def _write(self, commit: Commit) -> _Written:
-        """Everything that needs no order."""
-        snapshots: list[Aside] = []
-        for snapshot in commit.snapshots:
-            snapshots += write_snapshot(self._folder, snapshot, self._format)
-        state: list[Aside] = []
-        if self._private is not None and commit.checkpoint is not None:
-            state.append(write_checkpoint(self._private, commit.checkpoint))
-        sync_all([*snapshots, *state], self._syncers)
-        return _Written(snapshots, state)
-
     def _run(self) -> None:
-        while (next_one := self._commits.get()) is not None:
-            commit, writing = next_one
+        while (waiting := self._commits.get()) is not None:
+            commit, admission, logged = waiting
             try:
-                written = writing.result()
+                admitted = admission.result()
+                if logged is not None:
+                    logged.result()
                 if self._failed:
-                    written.remove()  # nothing may follow a commit that is not there
+                    remove(admitted)  # nothing may follow a commit that is not there
                 else:
-                    self._put_in_place(written, commit)
+                    self._put_in_place(admitted, commit)
             except OSError as error:
                 self._fail(ReleaseError(f"Cannot write the stream: {error.strerror}."))
             except BaseException as error:
                 self._fail(error)
-        try:
-            self._wait_for_state()
-        except OSError as error:
-            self._fail(ReleaseError(f"Cannot write the stream: {error.strerror}."))
+            finally:
+                self._commits.task_done()
 
     def _fail(self, error: BaseException) -> None:
         if not self._failed:
             self._failed, self._error = True, error
 
-    def _put_in_place(self, written: _Written, commit: Commit) -> None:
-        for aside in written.snapshots:
+    def _put_in_place(self, admitted: Admitted, commit: Commit) -> None:
+        if commit.block is not None:
+            self._acknowledge(commit.block)
+        if self._private is not None and commit.checkpoint is not None and not commit.snapshots:
+            # Of a new stream: nothing may be in the folder before there is a state to which it belongs.
+            self._keep_state(self._private, commit.checkpoint)
+        for aside in admitted.asides:
             aside.put_in_place()
-        if written.snapshots:
-            sync(self._folder)
-        self._wait_for_state()
-        for aside in written.state:
-            aside.put_in_place()
-            # Waited for with the next commit: until it is on disk, the state before is as good.
-            self._state_synced = self._syncers.submit(sync, aside.place.parent)
-            self._last = commit.checkpoint
-        write_summary(self._folder, commit.summary)
+        self._gate.certify(admitted, commit.summary)
+        if commit.block is not None:
+            self.latency.add(time.monotonic() - commit.block.arrived, len(commit.block))
+        if self.on_commit is not None:
+            self.on_commit(int(commit.summary["snapshots"]["published"]))
+        if self._private is None:
+            return
+        self._to_sync += [aside.place for aside in admitted.asides]
+        if commit.checkpoint is not None and commit.snapshots:
+            self._keep_state(self._private, commit.checkpoint)
 
-    def _wait_for_state(self) -> None:
-        if self._state_synced is not None:
-            self._state_synced.result()
-            self._state_synced = None
-            if self._private is not None and self._last is not None and self._last.whole:
-                remove_steps(self._private, self._last.number)
+    def _keep_state(self, private: Path, checkpoint: Checkpoint) -> None:
+        """Everything that the new state covers is on disk before it takes the place of the old one and its log."""
+        sync_all([Aside(place, place) for place in self._to_sync], self._syncers)
+        self._to_sync = []
+        self._gate.sync()
+        sync(self._folder)
+        if self.log is not None:
+            self.log.close()
+        log = BlockLog(private, checkpoint.number)
+        aside = write_checkpoint(private, checkpoint)
+        aside.sync()
+        aside.put_in_place()
+        sync(private)
+        log.remove_others()
+        self.log = log
+
+
+def remove(admitted: Admitted) -> None:
+    """Take back what was written aside."""
+    for aside in admitted.asides:
+        aside.path.unlink(missing_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.methods import Reposition
+from shoal.methods.event_parts import concat
 from shoal.methods.reposition_window import Eligible
 from shoal.model import EventTables
 from shoal.model.event_kinds import coarse_names, is_number
@@ -90,40 +92,53 @@ class RepositionStream:
         self._run = method.start(time=time, sensitive=sensitive)
         self._finished = False
 
-    def push(self, snapshot: pl.DataFrame) -> list[PublishedSnapshot]:
-        """The events of one instant, later than all before; gives what may be published now."""
+    def push(self, *snapshots: pl.DataFrame) -> list[PublishedSnapshot]:
+        """The events of one instant, later than all before, or of some in order; gives what may be published now.
+
+        What is given does not depend on how many are pushed at once, but a dozen take hardly longer than three.
+        """
         if self._finished:
             raise InputError("The stream was flushed: nothing can arrive after its end.")
-        events = snapshot.select(self._time, *self._quasi, self._sensitive)
+        return self._publish(self._run.push_each([self._checked(snapshot) for snapshot in snapshots]))
+
+    def _checked(self, snapshot: pl.DataFrame) -> pl.DataFrame:
+        events = snapshot[[self._time, *self._quasi, self._sensitive]]
         if missing := events[self._time].null_count() + events[self._sensitive].null_count():
             raise InputError(f"{missing} times or sensitive values of a snapshot are missing. Leave those events out.")
         if self._known is not None:
             strange = len(events) - int(events[self._sensitive].cast(pl.String).is_in(self._known).sum())
             if strange:
                 raise InputError(f"{strange} of {len(events)} events of a snapshot have a sensitive value not known.")
-        eligible = self._run.push(events)
-        return [] if eligible is None else [self._publish(eligible)]
+        return events
 
     def flush(self) -> list[PublishedSnapshot]:
         """Everything that is still held back. Nothing can arrive after it."""
         self._finished = True
-        return [self._publish(eligible) for eligible in self._run.flush()]
+        return self._publish(self._run.flush())
 
-    def _publish(self, eligible: Eligible) -> PublishedSnapshot:
+    def _publish(self, left: Iterable[Eligible]) -> list[PublishedSnapshot]:
+        left = list(left)
         columns: dict[str, Any] = {"time": self._time, "quasi": self._quasi, "sensitive": self._sensitive}
-        if eligible.events.is_empty():
-            return PublishedSnapshot(eligible.number, self._nothing(eligible.events), {}, self._values(eligible))
-        tables = self._method.tables(eligible, seed=self._run.seed, **columns)
-        verdict = self._method.aims_at.check(tables)
-        if not verdict.holds:  # a defect of ours; it must not get out
+        full = [eligible for eligible in left if len(eligible.events)]
+        tables = self._method.tables(full, seed=self._run.seed, **columns) if full else []
+        if tables and not self._method.aims_at.check(concat(tables)).holds:  # a defect of ours; it must not get out
             raise GuaranteeNotMetError(
-                f"The snapshot at position {eligible.number} is not {self._method.l}-diverse. It was not published."
+                f"A snapshot among those from position {full[0].number} on is not {self._method.l}-diverse. None of "
+                "them was published."
             )
-        return PublishedSnapshot(eligible.number, tables, eligible.moved, self._values(eligible))
+        made = {eligible.number: table for eligible, table in zip(full, tables, strict=True)}
+        return [
+            PublishedSnapshot(
+                eligible.number,
+                made.get(eligible.number) or self._nothing(eligible.events),
+                eligible.moved if eligible.number in made else {},
+                self._values(eligible),
+            )
+            for eligible in left
+        ]
 
     def _values(self, eligible: Eligible) -> dict[str, int]:
-        counts = eligible.suppressed[self._sensitive].cast(pl.String).value_counts(sort=True)
-        return dict(counts.iter_rows())
+        return dict(Counter(eligible.suppressed[self._sensitive].cast(pl.String).to_list()).most_common())
 
     def _nothing(self, events: pl.DataFrame) -> EventTables:
         named = events.rename({self._time: TIME})

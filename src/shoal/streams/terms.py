@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from shoal.errors import ParameterError
@@ -31,7 +32,29 @@ def read_duration(text: str | None, setting: str) -> Duration | None:
     return None if text is None or text.strip() == "0" else parse_duration(text, setting)
 
 
-def method_terms(method: Reposition) -> dict[str, Any]:
+def stream_terms(
+    method: Reposition,
+    columns: Mapping[str, Any],
+    *,
+    to: Path,
+    file_format: str,
+    every: str | None,
+    lateness: str | None,
+    known: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Everything that must be the same when a stream goes on, as JSON holds it."""
+    return {
+        "out": str(to.resolve()),
+        "format": file_format,
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in columns.items()},
+        "every": every,
+        "lateness": lateness,
+        "known": None if known is None else sorted(set(known)),
+        **_method_terms(method),
+    }
+
+
+def _method_terms(method: Reposition) -> dict[str, Any]:
     """Parameters of the method as JSON holds them: a function by its values, a mapping by its entries."""
     return {f.name: _plain(getattr(method, f.name), method.window) for f in dataclasses.fields(method)}
 

@@ -121,7 +121,7 @@ class KeyFiles:
         """Write snapshots, each whole and on disk before it has its name."""
         for snapshot in snapshots:
             self._aside.mkdir(parents=True, exist_ok=True)
-            for written in write_snapshot(self._aside, snapshot, self._format):
+            for written in write_snapshot(self._aside, snapshot, self._format).asides:
                 written.sync()
                 aside = Aside(written.path, self._to / written.place.name)
                 if aside.place.exists() and aside.place.read_bytes() != aside.path.read_bytes():
@@ -228,7 +228,7 @@ class KeyStream:
             "seed": self._method.seed,
             "operator": operator,
         }
-        return Checkpoint(number, True, facts, tables)
+        return Checkpoint(number, facts, tables)
 
     def summary(self) -> dict[str, Any]:
         """The figures so far."""

@@ -23,7 +23,7 @@ from shoal.engines.structured_streaming.work import (
 )
 from shoal.errors import InputError, ParameterError, ShoalError
 from shoal.files.durable import sync
-from shoal.streams.checkpoint import Checkpoint, different, read_checkpoints, write_checkpoint
+from shoal.streams.checkpoint import Checkpoint, different, read_checkpoint, write_checkpoint
 from shoal.streams.output import complete_summary, write_summary
 from shoal.streams.stop_request import Stop
 
@@ -49,19 +49,19 @@ class Run:
         advance: Callable[[int, int], None],
     ) -> None:
         self._frame, self._order, self._advance = frame, order, advance
-        kept = read_checkpoints(terms.private)
+        kept = read_checkpoint(terms.private)
         self.is_new = kept is None
         # Drawn before anything is published and kept: a snapshot that is written again must have the same groups.
         seed = secrets.randbits(128) if terms.method.seed is None else terms.method.seed
         self._facts: dict[str, Any] = {"settings": settings, "seed": seed, "ending": False, "finished": False}
         self._number = 0
         if kept is not None:
-            if names := different(kept.state.facts["settings"], settings):
+            if names := different(kept.facts["settings"], settings):
                 raise ParameterError(
                     f"The stream was begun with other settings than now: {', '.join(names)}. Give the same, or begin a "
                     "new one in new folders."
                 )
-            self._facts, self._number = dict(kept.state.facts), kept.last_number
+            self._facts, self._number = dict(kept.facts), kept.number
         self._terms = dataclasses.replace(terms, method=dataclasses.replace(terms.method, seed=self._facts["seed"]))
         self._figures = {} if kept is None else kept_summaries(self._terms)
         self._error: BaseException | None = None
@@ -92,7 +92,7 @@ class Run:
 
     def _keep(self) -> None:
         self._number += 1
-        aside = write_checkpoint(self._terms.private, Checkpoint(self._number, True, self._facts, {}))
+        aside = write_checkpoint(self._terms.private, Checkpoint(self._number, self._facts, {}))
         aside.sync()
         aside.put_in_place()
         sync(self._terms.private)

@@ -33,7 +33,7 @@ from shoal.methods import Reposition
 from shoal.streams.checkpoint import locked
 from shoal.streams.output import check_new
 from shoal.streams.stop_request import stopping
-from shoal.streams.terms import check_terms, method_terms
+from shoal.streams.terms import check_terms, stream_terms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -102,21 +102,14 @@ def reposition_stream(
     if not events.isStreaming:
         raise ParameterError("The events must be a streaming frame: spark.readStream, not spark.read.")
     check_terms(method, [*quasi, sensitive], known, file_format)
-    settings = {
+    columns = {"time": time, "sensitive": sensitive, "quasi": tuple(quasi), "id": id}
+    settings = stream_terms(
+        method, columns, to=to, file_format=file_format, every=every, lateness=lateness, known=known
+    ) | {
         "engine": "spark",
         "source": f"spark {source}",
-        "out": str(to),
-        "format": file_format,
         "key": key,
         "order": list(order),
-        "time": time,
-        "sensitive": sensitive,
-        "quasi": list(quasi),
-        "id": id,
-        "every": every,
-        "lateness": lateness,
-        "known": None if known is None else sorted(set(known)),
-        **method_terms(method),
     }
     terms = Terms(
         method=method,

@@ -80,7 +80,7 @@ class TakeBatch:
                 f"{sum(counts.values())} events cannot be read or have no {self.terms.key!r}. Leave out --strict to "
                 "count and skip such."
             )
-        files.commit(Checkpoint(self.batch, True, dict(counts), {}), None)
+        files.commit(Checkpoint(self.batch, dict(counts), {}), None)
         return counts
 
 

@@ -1,0 +1,226 @@
+"""The gate for snapshots of a stream: nothing gets its name that does not check as it reads back from its file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shoal.errors import GuaranteeNotMetError
+from shoal.files.durable import Aside, sync, write_aside
+from shoal.methods.event_parts import concat
+from shoal.model import EventTables, Guarantee, Recipe, Verdict
+from shoal.release import certificate as cert
+from shoal.release.certification import certify
+from shoal.release.events import EventsForm
+from shoal.release.lint import settle
+from shoal.release.lint.file_metadata import judge_files, notes_in
+from shoal.release.stream_index import INDEX_FILE, Index, SnapshotLine, read_index
+from shoal.streams.output import SUMMARY, FileFormat, summary_bytes, write_snapshot
+from shoal.streams.publisher import Admitted
+from shoal.streams.reposition import PublishedSnapshot
+
+METHOD = "Events moved forward by a few snapshots and published in groups, while they arrived."
+
+
+@dataclass(frozen=True)
+class AdmittedSnapshots:
+    """Snapshots that are written aside, read back and checked."""
+
+    asides: tuple[Aside, ...]
+    lines: tuple[SnapshotLine, ...]
+    tables: EventTables | None
+    """One of them, for its columns."""
+    verdict: Verdict | None
+    """On all of them together; None where they have no events."""
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """A snapshot as it reads, and its line in the index."""
+
+    line: SnapshotLine
+    tables: EventTables
+
+    @staticmethod
+    def of(number: int, tables: EventTables, digests: Mapping[str, cert.FilePart]) -> _Examined:
+        return _Examined(SnapshotLine.of(number + 1, tables, digests), tables)
+
+
+def _admitted(asides: Sequence[Aside], found: Sequence[_Examined], verdict: Verdict | None) -> AdmittedSnapshots:
+    tables = next((one.tables for one in found if one.tables.n_events), found[-1].tables if found else None)
+    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, verdict)
+
+
+class StreamGate:
+    """Writes snapshots aside, reads them back, checks and lints them, and keeps the certificate of the folder.
+
+    Parameters
+    ----------
+    folder
+        Where snapshots are published.
+    guarantee
+        What every snapshot promises.
+    recipe
+        The method with its parameters.
+    file_format
+        "parquet" or "csv".
+    n_withheld
+        Columns that were read and are not published.
+    n_published
+        Snapshots that the state of the stream covers.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        guarantee: Guarantee,
+        recipe: Recipe,
+        file_format: FileFormat,
+        *,
+        n_withheld: int = 0,
+        n_published: int = 0,
+    ) -> None:
+        self._folder, self._guarantee, self._recipe, self._format = folder, guarantee, recipe, file_format
+        self._n_withheld = n_withheld
+        self._index = Index(folder, n_published)
+        self._columns: cert.ColumnsPart | None = None
+        self._kind: str = "int64"
+        self._timezone: str | None = None
+        self._note, self._measured = "", math.inf
+        # Of a folder that goes on, what its certificate says of columns.
+        if (folder / cert.FILE_NAME).is_file() and (said := cert.read_certificate(folder)) is not None:
+            self._columns, self._timezone = said.columns, said.time.timezone
+            verdict = said.guarantees[0].verdict
+            # Of all that is published: what the state does not cover is published again, the same.
+            self._note, self._measured = verdict.note, math.inf if verdict.measured is None else verdict.measured
+            self._kind = "int64" if said.time.first.lstrip("-").isdigit() else "datetime64[us]"
+
+    @property
+    def first_number(self) -> int:
+        """The number of the first snapshot in the folder, from 1."""
+        return self._index.account.first_number
+
+    def admit(self, snapshots: Sequence[PublishedSnapshot]) -> AdmittedSnapshots:
+        """Write snapshots aside and check what was written."""
+        asides: list[Aside] = []
+        found: list[_Examined] = []
+        try:
+            for snapshot in snapshots:
+                written = write_snapshot(self._folder, snapshot, self._format)
+                asides += written.asides
+                digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
+                self._lint([aside.path for aside in written.asides])
+                found.append(_Examined.of(snapshot.number, written.tables, digests))
+            verdict = self._check(found)
+        except BaseException:
+            for aside in asides:
+                aside.path.unlink(missing_ok=True)
+            raise
+        return _admitted(asides, found, verdict)
+
+    def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
+        """Check what others have written here as Parquet since the index ends."""
+        found: list[_Examined] = []
+        number = self.first_number + self._index.account.n_snapshots
+        while (data := self._folder / f"data-{number:08d}.parquet").exists():
+            apart = self._folder / f"sensitive-{number:08d}.parquet"
+            paths = [data, apart] if apart.exists() else [data]
+            records, *counts = (pl.read_parquet(path, glob=False) for path in paths)
+            tables = EventTables(records, counts[0] if counts else None, quasi, sensitive)
+            digests = {path.name: cert.digest_file(path) for path in paths}
+            self._lint(paths)
+            found.append(_Examined.of(number - 1, tables, digests))
+            number += 1
+        return _admitted([], found, self._check(found))
+
+    def _check(self, found: Sequence[_Examined]) -> Verdict | None:
+        """The verdict on snapshots as they read; one that does not keep its promise is refused with the others."""
+        full = [one for one in found if one.tables.n_events]
+        if not full:
+            return None
+        verdict = self._guarantee.check(concat([one.tables for one in full]))
+        if not verdict.holds:
+            worst = next((one for one in full if not self._guarantee.check(one.tables).holds), full[0])
+            raise GuaranteeNotMetError(
+                f"The snapshot at position {worst.line.number - 1} does not keep {self._guarantee.name} as it reads "
+                "back from its file. It was not published."
+            )
+        return verdict
+
+    def _lint(self, paths: Sequence[Path]) -> None:
+        if self._format == "parquet":
+            finding = judge_files(sum(notes_in(path) for path in paths), 0)
+            settle([finding] if finding else [], ())
+
+    def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
+        """Account for snapshots that are in their places: the index, the summary, and the certificate of both."""
+        assert isinstance(admitted, AdmittedSnapshots)
+        self._index.append(admitted.lines)
+        if admitted.tables is not None:
+            self._columns = self._columns or EventsForm().columns(admitted.tables, self._n_withheld)
+        if admitted.tables is not None and admitted.verdict is not None and admitted.verdict.measured is not None:
+            self._note, self._measured = admitted.verdict.note, min(self._measured, float(admitted.verdict.measured))
+            self._kind, self._timezone = admitted.tables.times.dtype.str, admitted.tables.timezone
+        content = summary_bytes(summary)
+        write_aside(self._folder / SUMMARY, content).put_in_place()
+        if self._columns is None:
+            return
+        final = self._certificate(summary, content).sealed()
+        write_aside(self._folder / cert.FILE_NAME, final.as_bytes()).put_in_place()
+
+    def _certificate(self, summary: Mapping[str, Any], content: bytes) -> cert.Certificate:
+        assert self._columns is not None
+        account = self._index.account
+        required = int(self._guarantee.parameters.get("l", 0))
+        measured = self._measured if account.n_with_events else None
+        outcome = Verdict("holds" if account.n_with_events else "not judged", measured, required, None, self._note)
+        draft = certify(
+            recipe=self._recipe,
+            summary=METHOD,
+            guarantees=((self._guarantee, outcome),),
+            scores={},
+            risks={},
+            figures={},
+            form="events",
+            counts=account.counts(int(summary["events"]["suppressed"])),
+            time=account.time(self._kind, self._timezone),
+            input=cert.InputPart(kind="stream", sha256=(), rows=None, reading={}, panel_sha256=None),
+            columns=self._columns,
+            pseudonyms="random",
+            files={INDEX_FILE: self._index.part, SUMMARY: cert.digest_bytes(content)},
+        )
+        part = cert.StreamPart(
+            first=account.first_number, snapshots=account.n_snapshots, finished=bool(summary["finished"])
+        )
+        return draft.model_copy(update={"stream": part})
+
+    def sync(self) -> None:
+        """Wait until the index and the certificate are on disk."""
+        self._index.sync()
+        for name in (SUMMARY, cert.FILE_NAME):
+            if (self._folder / name).exists():
+                sync(self._folder / name)
+
+    def close(self) -> None:
+        """Give the index back."""
+        self._index.close()
+
+
+def certify_in_place(
+    folder: Path, guarantee: Guarantee, recipe: Recipe, *, quasi: tuple[str, ...], sensitive: str, n_withheld: int
+) -> None:
+    """Take the snapshots that an engine has written to a folder, as Parquet and with a summary, through the gate."""
+    indexed = read_index(folder)
+    n_published = indexed[-1].number if indexed else 0
+    gate = StreamGate(folder, guarantee, recipe, "parquet", n_withheld=n_withheld, n_published=n_published)
+    try:
+        gate.certify(gate.admit_in_place(quasi, sensitive), json.loads((folder / SUMMARY).read_bytes()))
+        gate.sync()
+    finally:
+        gate.close()
