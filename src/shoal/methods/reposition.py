@@ -20,11 +20,13 @@ from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
 from shoal.methods.reposition_costs import delay_costs, suppression_costs
 from shoal.methods.reposition_window import Eligible, Repositioning
+from shoal.methods.rolling_window import RollingWindow
 from shoal.model import Described, Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 
 Publish = Literal["bucketised", "generalised"]
+Planning = Literal["rolling", "paper"]
 _ROW = "__row"
 
 
@@ -35,8 +37,9 @@ class Reposition(Described):
     A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published
     with one of the next snapshots, where that value is rare; what finds no place within the window is suppressed.
     Events of one value are published in the order of their times. The first window is placed at the least cost that an
-    integer program finds, every later snapshot by the optimal step of the paper. Then the events of a snapshot form
-    groups in which each value has a share of at most 1/l, and these are published:
+    integer program finds. Whenever a snapshot arrives after that, all that waits is placed anew, and only the snapshot
+    that leaves is final. Then the events of a snapshot form groups in which each value has a share of at most 1/l, and
+    these are published:
 
     "bucketised" (Anatomy): quasi-identifiers as they are, and how often each sensitive value occurs in each group
     apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value beside.
@@ -59,6 +62,9 @@ class Reposition(Described):
         is published.
     publish
         "bucketised" or "generalised".
+    plan
+        "rolling" places the whole window anew at each arrival. "paper" takes the step of the paper, which leaves the
+        counts of waiting snapshots as they are: faster, and it moves and suppresses more.
     seed
         Decides which events of a value move, and who shares a group. Default: drawn afresh each time. It is never
         published: together with the order of the input it would undo the groups.
@@ -85,6 +91,7 @@ class Reposition(Described):
     cost: str | Callable[[int], float] = "linear"
     suppression: float | str | Mapping[str, float] | None = None
     publish: Publish = "bucketised"
+    plan: Planning = "rolling"
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -92,6 +99,8 @@ class Reposition(Described):
         refuse_unless_whole("window", self.window, 1, "a snapshot must be in the window to be published.")
         if self.publish not in get_args(Publish):
             raise ParameterError(f"publish must be one of: {', '.join(get_args(Publish))}.")
+        if self.plan not in get_args(Planning):
+            raise ParameterError(f"plan must be one of: {', '.join(get_args(Planning))}.")
         costs = delay_costs(self.cost, int(self.window))
         suppression_costs(self._suppression, costs)
 
@@ -104,6 +113,7 @@ class Reposition(Described):
             "cost": self.cost if isinstance(self.cost, str) else getattr(self.cost, "__name__", "function"),
             "suppression": dict(self.suppression) if isinstance(self.suppression, Mapping) else self.suppression,
             "publish": self.publish,
+            "plan": self.plan,
         }
 
     @property
@@ -120,7 +130,7 @@ class Reposition(Described):
         costs = delay_costs(self.cost, int(self.window))
         prices = suppression_costs(self._suppression, costs)
         return Repositioning(
-            RelayWindow(int(self.l), costs),
+            (RollingWindow if self.plan == "rolling" else RelayWindow)(int(self.l), costs),
             time=time,
             sensitive=sensitive,
             price=lambda values: prices.of(list(values)),
@@ -174,7 +184,7 @@ class Reposition(Described):
             "published": int((place >= 0).sum()),
             "suppressed": int((place < 0).sum()),
             "moved": {str(distance): moved[distance] for distance in sorted(moved)},
-            "first_window_optimal": bool(run.window.optimal_start),
+            **run.window.figures,
         }
         return EventsCandidate(
             published=concat(parts),

@@ -29,7 +29,7 @@ class Eligible:
     moved: dict[int, int]
     """How many of them came from how many snapshots before; 0 for those that stayed."""
     suppressed: pl.DataFrame
-    """Events that arrived with this snapshot and are never published."""
+    """Events of this snapshot or of earlier ones that, as is known now, are never published."""
 
 
 class Repositioning:
@@ -110,13 +110,15 @@ class Repositioning:
     def _leave(self, departure: Departure) -> Eligible:
         number = departure.number
         own = self._frames[number]
-        parts = [self._frames[home][rows] for home, rows in departure.rows]
+        parts, lost = (
+            [self._frames[home][rows] for home, rows in taken] for taken in (departure.rows, departure.suppressed)
+        )
         eligible = Eligible(
             number,
             self._times[number],
             pl.concat(parts) if parts else own.head(0),
             departure.moved,
-            own[departure.suppressed],
+            pl.concat(lost) if lost else own.head(0),
         )
         kept = self.window.homes
         self._frames = {home: self._frames[home] for home in kept}
