@@ -250,8 +250,8 @@ def releases(stream: Stream, plan: Plan, seed: int) -> Iterator[tuple[str, Relea
 
     l, w, events = stream.l, plan.window, stream.events
     yield REPOSITIONED, moved(w, Reposition(l=l, window=w, plan="paper", seed=seed).anonymize(events))
-    coarse = Reposition(l=l, window=w, plan="paper", publish="generalised", seed=seed)
-    yield GENERALISED, moved(w, coarse.anonymize(events))
+    ranges = Reposition(l=l, window=w, plan="paper", publish="generalised", seed=seed)
+    yield GENERALISED, moved(w, ranges.anonymize(events))
     yield SUPPRESSED, moved(1, suppression_alone(events, l, seed))
     if stream.fair:
         yield MERGED, coarse(merge(events, l, as_they_come(stream.counts, l), seed))

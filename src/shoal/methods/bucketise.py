@@ -6,15 +6,34 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from shoal.guarantees.event_groups import counted_as
 from shoal.kernels.anatomy import anatomy_groups
-from shoal.methods.event_parts import Snapshot
+from shoal.methods.event_parts import Snapshot, value_codes
 from shoal.model import EventTables
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
 
+def form_groups(values: pl.Series, *, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The group of each event of an l-eligible snapshot: of at least l events, all with different sensitive values.
+
+    `rng` decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
+    """
+    codes, n_values = value_codes(counted_as(values))
+    n = len(codes)
+    formed = anatomy_groups(codes, n_values, l, rng.permutation(n), rng.random(l - 1))
+    return np.asarray(rng.permutation(n // l)[formed])
+
+
 def bucketise(
-    events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l: int, rng: np.random.Generator
+    events: pl.DataFrame,
+    *,
+    quasi: Sequence[str],
+    sensitive: str,
+    l: int,
+    rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
 ) -> EventTables:
     """Publish an l-eligible snapshot in groups of at least l events, all with different sensitive values.
 
@@ -32,6 +51,8 @@ def bucketise(
         One sensitive value may have one in l events of a group at most.
     rng
         Decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
+    groups
+        The group of each event where they are formed already; a value may be in one more than once.
 
     Examples
     --------
@@ -44,15 +65,24 @@ def bucketise(
     ----------
     X. Xiao, Y. Tao, "Anatomy: simple and effective privacy preservation", 2006.
     """
-    frame, codes, n_values = Snapshot.of(events, quasi, sensitive, l)
+    frame, codes, _ = Snapshot.of(events, quasi, sensitive, l)
     n = len(frame)
-    formed = anatomy_groups(codes, n_values, l, rng.permutation(n), rng.random(l - 1))
-    groups = rng.permutation(n // l)[formed]
+    given = groups is not None
+    if groups is None:
+        groups = form_groups(frame[sensitive], l=l, rng=rng)
     # Columns are put together as they are: on snapshots of some hundred events, queries would take most of the time.
     records = pl.DataFrame([frame[TIME], pl.Series(GROUP, groups), *(frame[name] for name in quasi)])
-    # No value is twice in a group, so that every row is a count of one.
-    by_value = np.lexsort((codes, groups))
-    ones = pl.Series(COUNT, np.ones(n, dtype=np.int64))
-    values = frame[sensitive].gather(by_value)
-    counts = pl.DataFrame([frame[TIME], pl.Series(GROUP, groups[by_value]), values, ones])
+    if given:
+        _, by_value, often = np.unique(groups * n + codes, return_index=True, return_counts=True)
+    else:
+        # No value is twice in a group, so that every row is a count of one.
+        by_value, often = np.lexsort((codes, groups)), np.ones(n, dtype=np.int64)
+    counts = pl.DataFrame(
+        [
+            frame[TIME].head(1).new_from_index(0, len(by_value)),
+            pl.Series(GROUP, groups[by_value]),
+            frame[sensitive].gather(by_value),
+            pl.Series(COUNT, often, dtype=pl.Int64),
+        ]
+    )
     return EventTables(records.sort(records.columns), counts, tuple(quasi), sensitive)

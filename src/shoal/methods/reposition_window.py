@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.methods.remedies import HOME, Remedy
+from shoal.methods.signatures import Signatures
 from shoal.model.names import value_of
-
-_HOME = "__home"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,8 @@ class Eligible:
     """How many of them came from how many snapshots before; 0 for those that stayed."""
     suppressed: pl.DataFrame
     """Events of this snapshot or of earlier ones that, as is known now, are never published."""
+    groups: NDArray[np.int64] | None = None
+    """The group of each event, where groups follow from earlier snapshots."""
 
 
 class Repositioning:
@@ -48,6 +51,10 @@ class Repositioning:
         Gives the costs of suppression for sensitive values, written as text.
     seed
         For the chance; each snapshot draws from its own child.
+    remedy
+        What becomes of events without a place, given what numbers sensitive values.
+    signatures
+        What subjects were published with, where that must stay the same.
     """
 
     def __init__(
@@ -58,8 +65,12 @@ class Repositioning:
         sensitive: str,
         price: Callable[[Iterable[str]], NDArray[np.float64]],
         seed: int,
+        remedy: Callable[[Callable[[pl.Series], NDArray[np.int64]]], Remedy],
+        signatures: Signatures | None = None,
     ) -> None:
         self.window = window
+        self.remedy = remedy(self._encode)
+        self.signatures = signatures
         self.time, self.sensitive = time, sensitive
         self.seed = seed
         self._price = price
@@ -83,7 +94,7 @@ class Repositioning:
         if self._times and time.to_physical()[0] <= self._times[number - 1].to_physical()[0]:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")
         codes = self._encode(snapshot[self.sensitive])
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 0)))
+        rng = self._rng(number, 0)
         shuffled = rng.permutation(len(codes))
         self._frames[number] = snapshot[shuffled[np.argsort(codes[shuffled], kind="stable")]]
         self._times[number] = time
@@ -93,7 +104,8 @@ class Repositioning:
 
     def flush(self) -> list[Eligible]:
         """All snapshots that are still there."""
-        return [self._leave(departure) for departure in self.window.flush(self._beta)]
+        last = self.window.entered - 1
+        return [self._leave(departure, last=departure.number == last) for departure in self.window.flush(self._beta)]
 
     def _encode(self, values: pl.Series) -> NDArray[np.int64]:
         # 0.0 and -0.0 are one value.
@@ -107,18 +119,26 @@ class Repositioning:
         codes = {value: self._codes[first] for value, first in spelt.items()}
         return text.replace_strict(codes, return_dtype=pl.Int64).to_numpy().copy()
 
-    def _leave(self, departure: Departure) -> Eligible:
+    def _leave(self, departure: Departure, *, last: bool = False) -> Eligible:
         number = departure.number
-        own = self._frames[number]
-        parts, lost = (
-            [self._frames[home][rows] for home, rows in taken] for taken in (departure.rows, departure.suppressed)
+        left = self.remedy.apply(
+            number,
+            self._taken(departure.rows, number),
+            self._taken(departure.suppressed, number),
+            self._rng(number, 2),
+            last=last,
         )
+        groups = None
+        if self.signatures is not None:
+            left, groups = self.signatures.apply(left, self._encode, self._rng(number, 1))
+        moved = Counter((number - left.events[HOME]).to_list())
         eligible = Eligible(
             number,
             self._times[number],
-            pl.concat(parts) if parts else own.head(0),
-            departure.moved,
-            pl.concat(lost) if lost else own.head(0),
+            left.events.drop(HOME),
+            {late: moved[late] for late in sorted(moved)},
+            left.suppressed.drop(HOME),
+            groups,
         )
         kept = self.window.homes
         self._frames = {home: self._frames[home] for home in kept}
@@ -126,10 +146,27 @@ class Repositioning:
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible
 
+    def _taken(self, rows: Sequence[tuple[int, NDArray[np.int64]]], number: int) -> pl.DataFrame:
+        """Events of several homes, each with its home."""
+        parts = [self._frames[home][places].with_columns(pl.lit(home).alias(HOME)) for home, places in rows]
+        return pl.concat(parts) if parts else self._frames[number].head(0).with_columns(pl.lit(number).alias(HOME))
+
+    def _rng(self, number: int, purpose: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, purpose)))
+
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
         """The events that are there, and the rest as JSON knows it."""
-        frames = [frame.with_columns(pl.lit(home).alias(_HOME)) for home, frame in self._frames.items()]
-        facts = {"seed": self.seed, "values": list(self._codes), "window": self.window.state()}
+        frames = [frame.with_columns(pl.lit(home).alias(HOME)) for home, frame in self._frames.items()]
+        if self.remedy.held is not None and len(self.remedy.held):
+            # Their homes below 0, to tell them from those in the window.
+            frames.append(self.remedy.held.with_columns((-1 - pl.col(HOME)).alias(HOME)))
+        facts = {
+            "seed": self.seed,
+            "values": list(self._codes),
+            "window": self.window.state(),
+            "remedy": self.remedy.facts(),
+            "signatures": None if self.signatures is None else self.signatures.facts(),
+        }
         return (pl.concat(frames) if frames else pl.DataFrame()), facts
 
     def restore(self, rows: pl.DataFrame, facts: dict[str, Any]) -> None:
@@ -139,6 +176,10 @@ class Repositioning:
         self._spelt = {value_of(value): value for value in reversed(facts["values"])}
         self._beta = self._price(self._codes)
         self.window.restore(facts["window"])
-        homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)
-        self._frames = {int(part[_HOME][0]): part.drop(_HOME) for part in homes}
+        held = None if rows.is_empty() else rows.filter(pl.col(HOME) < 0).with_columns((-1 - pl.col(HOME)).alias(HOME))
+        self.remedy.restore(held, facts["remedy"])
+        if self.signatures is not None:
+            self.signatures.restore(facts["signatures"])
+        homes = [] if rows.is_empty() else rows.filter(pl.col(HOME) >= 0).partition_by(HOME, maintain_order=True)
+        self._frames = {int(part[HOME][0]): part.drop(HOME) for part in homes}
         self._times = {home: frame[self.time].head(1) for home, frame in self._frames.items()}
