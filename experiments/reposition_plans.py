@@ -50,12 +50,12 @@ REMEDIES: tuple[dict[str, Any], ...] = (
 
 ABOUT_PLANS = f"""
 Loss per event in a window of {WINDOW}: linear delay, and {LOST_LIKE:g} for each suppressed event. The *paper's step*
-leaves the counts of waiting snapshots as they are; *rolling* places the window anew at each arrival, with the same delay
-and without knowing the future; the *offline optimum* knows the whole stream (an integer program, at most 0.1% above its
-bound, or the best of 200 nodes). *Optimal, limited, step* counts windows proven optimal, those ended by the limit of
-work, and those that took the paper's step. Times are processor time on a shared machine ({platform.machine()}) and
-include the trials that find the price of the horizon; *slowest* is the slowest snapshot. The last column counts
-snapshots of the release that the method makes.
+leaves the counts of waiting snapshots as they are; *rolling* places the window anew at each arrival, with the same
+delay and without knowing the future; the *offline optimum* knows the whole stream (an integer program, at most 0.1%
+above its bound, or the best of 200 nodes). *Optimal, limited, step* counts windows proven optimal, those ended by the
+limit of work, and those that took the paper's step. Times are processor time on a shared machine
+({platform.machine()}) and include the trials that find the price of the horizon; *slowest* is the slowest snapshot.
+The last column counts snapshots of the release that the method makes.
 """
 ABOUT_REMEDIES = """
 What becomes of events that find no place, in a window of 7. *Chance* is the homogeneity attack, in which missing is

@@ -48,13 +48,25 @@ class Republication(Attack[RepublicationRisk]):
 
     so that a value which one of the snapshots rules out is ruled out. The chance of success is the mean of p over the
     target's own values. Where no value is left, because the target's value did change, it is the mean over snapshots by
-    themselves. Targets are the subjects with events in two snapshots or more. The baseline knows how frequent each
-    value is among all events; the control takes every snapshot by itself.
+    themselves. Targets are the subjects with events in two snapshots or more, or all if there are none. The baseline
+    knows how frequent each value is among all events; the control takes every snapshot by itself.
 
     Parameters
     ----------
     window
         As in `Homogeneity`.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame(
+    ...     {"time": [0, 0, 1, 1], "age": [30, 50, 30, 51], "who": ["p", "q", "p", "r"], "result": ["a", "b", "a", "c"]}
+    ... )
+    >>> events = Events(table, sensitive="result", quasi=["age"], subject="who")
+    >>> records = table.select("time", pl.lit(0).alias("group"), "age")
+    >>> counts = table.select("time", pl.lit(0).alias("group"), "result", pl.lit(1).alias("count"))
+    >>> found = Republication().attack(events, EventTables(records, counts, ("age",), "result"))
+    >>> found.alone, found.success
+    (0.5, 1.0)
 
     References
     ----------
@@ -92,7 +104,8 @@ class Republication(Attack[RepublicationRisk]):
         for row, subject in enumerate(subjects.tolist()):
             rows_of.setdefault(subject, []).append(row)
         times = frame[original.time].to_list()
-        targets = [rows for rows in rows_of.values() if len({times[row] for row in rows}) > 1]
+        several = [rows for rows in rows_of.values() if len({times[row] for row in rows}) > 1]
+        targets = several or list(rows_of.values())
         together, alone, baseline = (np.zeros(len(targets)) for _ in range(3))
         for at, rows in enumerate(targets):
             # A snapshot in which nothing matches says nothing: all values are as likely as they are in general.
@@ -106,15 +119,12 @@ class Republication(Attack[RepublicationRisk]):
             else:
                 joint = np.exp(logs - logs.max())
                 together[at] = (joint / joint.sum())[own[rows]].mean()
-        return RepublicationFindings(together, alone, baseline, np.array([rows[0] for rows in targets], dtype=np.int64))
+        first = np.array([rows[0] for rows in targets], dtype=np.int64)
+        return RepublicationFindings(together, alone, baseline, first, bool(several))
 
     def risk(self, findings: RepublicationFindings) -> RepublicationRisk:
         """The chance to tell a sensitive value, on the average and at most."""
         n = len(findings.together)
-        if not n:
-            sentence = "No subject has events in two snapshots, so there is nothing to intersect."
-            point = Interval.exactly(0.0)
-            return RepublicationRisk(0.0, point, 0.0, point, 0, sentence=sentence)
         mean, alone, chance = (float(part.mean()) for part in (findings.together, findings.alone, findings.baseline))
         told = int(((findings.together > 1.0 - 1e-9) & (findings.alone < 1.0 - 1e-9)).sum())
         order = np.argsort(-findings.together, kind="stable")[:N_WORST]
@@ -128,11 +138,7 @@ class Republication(Attack[RepublicationRisk]):
             n_targets=n,
             worst=tuple(int(row) for row in findings.first[order]),
             prosecutor=float(findings.together.max()),
-            sentence=(
-                f"Putting together all snapshots of a subject tells its sensitive value with a chance of "
-                f"{percent(mean)} ({n} subjects with events in several snapshots); each snapshot by itself "
-                f"{percent(alone)}, guessing {percent(chance)}. For {told} of them it is certain only together."
-            ),
+            sentence=_sentence(findings, mean, alone, chance, told),
             alone=alone,
             highest=float(findings.together.max()),
             n_told=told,
@@ -147,8 +153,8 @@ class Republication(Attack[RepublicationRisk]):
             there = at.to_numpy() >= 0
             places = part["__row"].to_numpy()[there], at.to_numpy()[there]
             np.add.at(found, places, part["__hits"].to_numpy()[there])
-        total = found.sum(axis=1, keepdims=True)
-        return np.divide(found, total, out=found, where=total > 0)
+        shares: NDArray[np.float64] = found / np.maximum(found.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return shares
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,6 +166,22 @@ class RepublicationFindings(Findings):
     baseline: NDArray[np.float64]
     first: NDArray[np.int64]
     """Position of the first event of each target."""
+    several: bool
+    """Whether targets have events in several snapshots; otherwise nobody has, and there is nothing to intersect."""
+
+
+def _sentence(findings: RepublicationFindings, mean: float, alone: float, chance: float, told: int) -> str:
+    n = len(findings.together)
+    if not findings.several:
+        return (
+            f"No subject has events in two snapshots, so there is nothing to intersect; one tells a sensitive value "
+            f"with a chance of {percent(mean)} ({n} subjects), guessing {percent(chance)}."
+        )
+    return (
+        f"Putting together all snapshots of a subject tells its sensitive value with a chance of {percent(mean)} ({n} "
+        f"subjects with events in several snapshots); each snapshot by itself {percent(alone)}, guessing "
+        f"{percent(chance)}. For {told} of them it is certain only together."
+    )
 
 
 def _subjects(original: Events) -> NDArray[np.int64]:

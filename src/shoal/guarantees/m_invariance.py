@@ -125,9 +125,9 @@ def _same(mine: pl.DataFrame, published: EventsCandidate) -> bool:
     """Whether the original events, with their groups, are what is published: records, and counts of values."""
     tables = published.published
     assert tables.counts is not None
-    records = mine.select(tables.records.columns).cast(dict(tables.records.schema))
+    records = mine.select(tables.records.columns).cast(tables.records.schema)
     counts = mine.group_by(TIME, GROUP, tables.sensitive).agg(pl.len().alias(COUNT))
-    counts = counts.select(tables.counts.columns).cast(dict(tables.counts.schema))
+    counts = counts.select(tables.counts.columns).cast(tables.counts.schema)
     return _sorted(records).equals(_sorted(tables.records)) and _sorted(counts).equals(_sorted(tables.counts))
 
 

@@ -162,9 +162,8 @@ class Reposition(Described):
             "plan": self.plan,
             "m": None if self.m is None else int(self.m),
             "remedy": self.remedy,
-            # Names of values stay with the publisher.
-            **({"tree": len(self._tree)} if self.tree else {}),
-            **({"within": float(self.within)} if self.remedy == "spread" else {}),
+            "tree": dict(self.tree) if isinstance(self.tree, Mapping) else self.tree,
+            "within": float(self.within),
         }
 
     @property

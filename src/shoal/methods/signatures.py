@@ -81,8 +81,8 @@ class Signatures:
                 self.n_changed += 1
         groups = np.full(len(events), -1, dtype=np.int64)
         n_groups = 0
-        for family in self._families:
-            n_groups += self._deal([[*returning[value], *fresh[value]] for value in family], groups, n_groups)
+        for members in self._families:
+            n_groups += self._deal([[*returning[value], *fresh[value]] for value in members], groups, n_groups)
         inside = groups >= 0
         self.n_unmatched += sum(len(own) for own in (*returning.values(), *fresh.values())) - int(inside.sum())
         for row in np.flatnonzero(inside).tolist():
