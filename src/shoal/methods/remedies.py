@@ -9,7 +9,8 @@ works on a snapshot that leaves, with the events that found no place:
     generalise        they are published with a coarser value, from a given tree, where a snapshot has room for that
     counterbalance    others are suppressed beside them, drawn from what would be published: l - 1 for each, as far as
                       the snapshot has them and stays l-eligible
-    spread            others are suppressed as well, so that shares of values stay as they were, within a distance
+    spread            others are suppressed as well, so that shares of values stay as they were, within a distance, or
+                      within the least that is possible
 
 No event is made up. All keep snapshots l-eligible.
 """
@@ -191,12 +192,14 @@ class Remedy:
         here[: len(counts)] = counts
         before += here + np.bincount(self._codes(lost), minlength=n)
         shares = before / max(int(before.sum()), 1)
+        # What no release can be below is allowed in any case: else nothing would be published.
+        allowed = max(self.within, float(shares.max()) - 1.0 / self.l)
         kept = here.copy()
         while kept.any():
             total = after + kept
             over = np.where(kept > 0, total / int(total.sum()) - shares, -np.inf)
             value = int(over.argmax())
-            if over[value] <= self.within:
+            if over[value] <= allowed:
                 break
             kept[value] -= 1
             while int(kept.max()) * self.l > int(kept.sum()):

@@ -2,9 +2,9 @@
 
     signature of a subject    the values of the first group it was published in, at least m of them
 
-Values are put into families as they appear, the most frequent ones together, and every group shows all values of one
-family: so a signature is a family, and subjects who come back find others with theirs. A value that appears while too
-few others have no family waits for them. In a snapshot the events of a family are published if each of its values is
+Values are put into families once they were seen a few times, the most frequent ones together, and every group shows all
+values of one family: so a signature is a family, and subjects who come back find others with theirs. Until then events
+of a value are suppressed. In a snapshot the events of a family are published if each of its values is
 there, as far as no value has a share above 1/l, those who come back before those who are new. They form as many groups
 as that allows. Nobody is published twice in a snapshot.
 
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from shoal.kernels.reposition import first_level
 from shoal.methods.remedies import Codes, Left
 
-_FREQUENT = 3
-"""Events of a value in a snapshot from which it is held to be in the next ones, too."""
+_OFTEN = 5
+"""Events of a value, over all snapshots, before it joins a family: a first guess at how frequent it is."""
 
 
 class Signatures:
@@ -48,6 +48,8 @@ class Signatures:
         self._known: dict[str, int] = {}
         """The family of each subject that was published."""
         self._families: list[tuple[int, ...]] = []
+        self._seen: Counter[int] = Counter()
+        """Events of each value so far."""
         self.n_repeated = 0
         """Events beyond the first of a subject in a snapshot."""
         self.n_changed = 0
@@ -94,13 +96,18 @@ class Signatures:
         return out, rng.permutation(max(n_groups, 1))[groups[inside]]
 
     def _join(self, values: NDArray[np.int64]) -> None:
-        """Values without a family form some: larger ones, which leave more room, where all are frequent."""
+        """Values that were seen often enough and have no family form some, the most frequent first.
+
+        A family takes values until no one of them has a share above 1/l among all of theirs so far.
+        """
+        self._seen.update(values.tolist())
         assigned = {value for family in self._families for value in family}
-        counts = Counter(values.tolist())
-        new = sorted((value for value in counts if value not in assigned), key=lambda value: (-counts[value], value))
+        new = [value for value, n in self._seen.items() if n >= _OFTEN and value not in assigned]
+        new.sort(key=lambda value: (-self._seen[value], value))
         while len(new) >= self.size:
-            wide = 2 * self.size - 1
-            n = wide if len(new) >= wide and counts[new[wide - 1]] >= _FREQUENT else self.size
+            n = self.size
+            while self._seen[new[0]] * self.l > sum(self._seen[value] for value in new[:n]) and n < len(new):
+                n += 1
             self._families.append(tuple(sorted(new[:n])))
             new = new[n:]
 
@@ -126,6 +133,7 @@ class Signatures:
         """Everything, as JSON knows it. As private as the events."""
         return {
             "families": [list(family) for family in self._families],
+            "seen": list(self._seen.items()),
             "known": self._known,
             "counts": [self.n_repeated, self.n_changed, self.n_unmatched],
         }
@@ -133,5 +141,6 @@ class Signatures:
     def restore(self, facts: Mapping[str, Any]) -> None:
         """Become what the facts were taken from."""
         self._families = [tuple(family) for family in facts["families"]]
+        self._seen = Counter(dict(facts["seen"]))
         self._known = {name: int(family) for name, family in facts["known"].items()}
         self.n_repeated, self.n_changed, self.n_unmatched = facts["counts"]
