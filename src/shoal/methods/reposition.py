@@ -77,6 +77,7 @@ class Reposition(Described):
         that shares of values stay as they were).
     tree
         For "generalise": the coarser value of each value, as a mapping or as text such as "flu=airways,cold=airways".
+        To l-diversity a coarser value is one of its own; a reader who knows the tree learns more than that says.
     within
         For "spread": how far the share of a value among the published events may be from its share among all. The
         recipe says how far it is, and what was possible.
