@@ -52,6 +52,7 @@ def grow(
     from shoal.process import publish_growing
 
     settings = {"missing": "keep", **read_options.settings_of(ctx)}
+    settings.pop("every", None)  # the release's own, not that of events
     with steps() as progress:
         summary = publish_growing(
             source,
