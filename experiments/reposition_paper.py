@@ -205,7 +205,8 @@ def measuring_section(plan: Plan) -> list[str]:
         "default of the method grows with the window, so that losses could not be compared. An *endless* window takes "
         "the paper's step for every snapshot and lets none leave; it has no program for a first window, so that a "
         "window can be ahead of it.",
-        f"- **Releases** are made with a window of {plan.window}, linear costs and the default price of suppression.",
+        f'- **Releases** are made with `plan="paper"`, a window of {plan.window}, linear costs and the default price '
+        "of suppression.",
         f"- *{SUPPRESSED.capitalize()}* publishes each snapshot without what is too many in it: a window of 1.",
         f"- *{MERGED.capitalize()}* publishes consecutive snapshots as one, with an interval for a time: they join "
         "until their union is l-eligible; what is left over at the end joins the interval before it. "

@@ -188,7 +188,7 @@ def place(stream: Stream, window: int, cost: str, lost_like: int) -> Placed:
         for departure in departures:
             for distance, n in departure.moved.items():
                 late[distance] += n
-        suppressed = sum(len(departure.suppressed) for departure in departures)
+        suppressed = sum(len(rows) for departure in departures for _, rows in departure.suppressed)
         proven = bool(run.optimal_start)
     loss = float(late @ delays + suppressed * beta[0]) / int(counts.sum())
     return Placed(late, suppressed, loss, proven)
@@ -249,8 +249,9 @@ def releases(stream: Stream, plan: Plan, seed: int) -> Iterator[tuple[str, Relea
         return replace(found(merged.candidate, merged.count, risk), length=merged.mean_length)
 
     l, w, events = stream.l, plan.window, stream.events
-    yield REPOSITIONED, moved(w, Reposition(l=l, window=w, seed=seed).anonymize(events))
-    yield GENERALISED, moved(w, Reposition(l=l, window=w, publish="generalised", seed=seed).anonymize(events))
+    yield REPOSITIONED, moved(w, Reposition(l=l, window=w, plan="paper", seed=seed).anonymize(events))
+    ranges = Reposition(l=l, window=w, plan="paper", publish="generalised", seed=seed)
+    yield GENERALISED, moved(w, ranges.anonymize(events))
     yield SUPPRESSED, moved(1, suppression_alone(events, l, seed))
     if stream.fair:
         yield MERGED, coarse(merge(events, l, as_they_come(stream.counts, l), seed))

@@ -54,7 +54,7 @@ def eligible(counts: Counts, l: int) -> NDArray[np.bool_]:
 
 def suppression_alone(events: Events, l: int, seed: int) -> EventsCandidate:
     """Every snapshot without what is too many in it."""
-    return in_one_piece(Reposition(l=l, window=1, seed=seed).anonymize(events))
+    return in_one_piece(Reposition(l=l, window=1, plan="paper", seed=seed).anonymize(events))
 
 
 def in_one_piece(candidate: EventsCandidate) -> EventsCandidate:

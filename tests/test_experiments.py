@@ -286,3 +286,15 @@ def test_label_choice_answers_and_its_control_leaves_everybody_a_crowd(tmp_path)
     (other,) = [row for row in left if row[1] == "learned metric" and row[2] == "4"]
     assert same[3:5] == ["0 %", "0 %"]
     assert int(other[3].split()[0]) > 50
+
+
+def test_the_rolling_plan_loses_no_more_than_the_step_and_keeps_every_snapshot_diverse(tmp_path):
+    command = [sys.executable, str(EXPERIMENTS / "reposition_plans.py"), "--days", "28", "--data", str(tmp_path)]
+    subprocess.run([*command, "--to", str(tmp_path / "page.md")], check=True, capture_output=True, timeout=500)
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if line.startswith(("| small register", "| register"))]
+    assert len(rows) == 2
+    for row in rows:
+        assert float(row[4]) <= float(row[3])
+        passed, _, n = row[12].split()
+        assert passed == n

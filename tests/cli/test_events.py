@@ -91,7 +91,8 @@ def test_the_report_says_what_became_of_events(released):
     ("wrong", "message"),
     [
         (["--value", "age"], "--value is about series"),
-        (["--missing", "drop-series"], "--missing is about series"),
+        (["--missing", "interpolate:2h"], "there is nothing to fill it with"),
+        (["--m", "3"], "these events have none"),
         (["--sensitive", "region"], "2 are named"),
         (["--require", "k-anonymity:k=3"], "judged by l-diversity"),
         (["--l", "11"], "the events have 10"),

@@ -78,7 +78,10 @@ def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folde
     assert summary() == {
         "method": {
             "name": "reposition",
-            "parameters": {"l": 2, "window": 3, "cost": "linear", "suppression": None, "publish": "bucketised"},
+            "parameters": {
+                **{"l": 2, "window": 3, "cost": "linear", "suppression": None, "publish": "bucketised"},
+                **{"plan": "rolling", "m": None, "remedy": "suppress", "tree": None, "within": 0.05},
+            },
         },
         "events": {"arrived": 8, "taken": 8, "published": 8, "suppressed": 0, "suppressed_share": 0.0, "waiting": 0},
         "snapshots": {"closed": 4, "published": 4},

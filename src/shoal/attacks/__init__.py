@@ -24,6 +24,7 @@ from shoal.attacks.membership import Membership, MembershipRisk
 from shoal.attacks.nearest_neighbour import NearestNeighbour
 from shoal.attacks.relink import Relink
 from shoal.attacks.reordering import Reordering, ReorderingRisk
+from shoal.attacks.republication import Republication, RepublicationRisk
 from shoal.attacks.subset_sum import SubsetRisk, SubsetSum
 from shoal.attacks.unmixing import Unmixing, UnmixingRisk
 
@@ -49,6 +50,8 @@ __all__ = [
     "Relink",
     "Reordering",
     "ReorderingRisk",
+    "Republication",
+    "RepublicationRisk",
     "SubsetRisk",
     "SubsetSum",
     "Unmixing",

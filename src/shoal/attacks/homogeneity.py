@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ from shoal.model import Attack, Events, EventTables, Findings, Interval, Risk
 from shoal.model.event_kinds import as_text
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
-_CLASS, _HITS = "__class", "__hits"
+_CLASS, _HITS, _ROW = "__class", "__hits", "__row"
 
 
 @dataclass(frozen=True)
@@ -137,28 +137,16 @@ class Homogeneity(Attack[HomogeneityRisk]):
         self, original: Events, published: EventTables, window: int, instants: pl.Series
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """For each original event the chance of its value, and whether any published event matches it."""
-        frame, names = original.frame, list(original.quasi)
-        keyed = frame.with_columns(_keys(frame, names).alias(_CLASS))
-        kinds = keyed.unique(_CLASS, keep="first").select(_CLASS, *names)
-        # How many published events each kind of person could be at each instant, and how many have each value.
-        reach = _matches(published, kinds, names)
+        total, right = np.zeros(len(original)), np.zeros(len(original))
+        reach = _reach(original, published)
         hits = reach.group_by(TIME, _CLASS).agg(pl.col(_HITS).sum())
-        targets = keyed.select(
-            pl.col(_CLASS), pl.col(original.sensitive), pl.col(original.time).alias(TIME)
-        ).with_row_index("__row")
-        place = instants.search_sorted(targets[TIME])
-        total = np.zeros(len(frame))
-        right = np.zeros(len(frame))
-        for shift in range(window):
-            later = place + shift
-            there = targets.with_columns(later.alias("__place")).filter(pl.col("__place") < len(instants))
-            there = there.with_columns(instants.gather(there["__place"]).alias(TIME))
+        for there in _targets(original, window, instants):
             found = there.join(hits, on=[TIME, _CLASS], how="inner")
-            np.add.at(total, found["__row"].to_numpy(), found[_HITS].to_numpy())
+            np.add.at(total, found[_ROW].to_numpy(), found[_HITS].to_numpy())
             same = there.join(reach, on=[TIME, _CLASS, original.sensitive], how="inner")
-            np.add.at(right, same["__row"].to_numpy(), same[_HITS].to_numpy())
+            np.add.at(right, same[_ROW].to_numpy(), same[_HITS].to_numpy())
         matched = total > 0
-        return np.divide(right, total, out=np.zeros(len(frame)), where=matched), matched
+        return np.divide(right, total, out=np.zeros(len(original)), where=matched), matched
 
     def _chances_of_suppressed(
         self, original: Events, published: EventTables, baseline: NDArray[np.float64], instants: pl.Series
@@ -183,6 +171,38 @@ class Homogeneity(Attack[HomogeneityRisk]):
         joined = targets.join(best, on=["__home", sensitive], how="left", maintain_order="left")
         told = homes.is_in(best["__home"].implode()).to_numpy()
         return np.where(told, joined["__chance"].fill_null(0.0).to_numpy(), baseline)
+
+
+def match_events(original: Events, published: EventTables, window: int) -> Iterator[pl.DataFrame]:
+    """For each original event, by `__row`, which values the published events have that it could be.
+
+    One frame per distance, with the sensitive value and in `__hits` the expected number of events with it.
+    """
+    reach = _reach(original, published)
+    instants = original.frame[original.time].unique().sort()
+    for there in _targets(original, window, instants):
+        yield there.drop(original.sensitive).join(reach, on=[TIME, _CLASS], how="inner")
+
+
+def _reach(original: Events, published: EventTables) -> pl.DataFrame:
+    """How many published events each kind of person could be at each instant, by their sensitive value."""
+    names = list(original.quasi)
+    keyed = original.frame.with_columns(_keys(original.frame, names).alias(_CLASS))
+    return _matches(published, keyed.unique(_CLASS, keep="first").select(_CLASS, *names), names)
+
+
+def _targets(original: Events, window: int, instants: pl.Series) -> Iterator[pl.DataFrame]:
+    """All original events with the instants at which each may be published, one frame per distance."""
+    frame = original.frame
+    targets = frame.select(
+        _keys(frame, list(original.quasi)).alias(_CLASS),
+        pl.col(original.sensitive),
+        pl.col(original.time).alias(TIME),
+    ).with_row_index(_ROW)
+    place = instants.search_sorted(targets[TIME])
+    for shift in range(window):
+        there = targets.with_columns((place + shift).alias("__place")).filter(pl.col("__place") < len(instants))
+        yield there.with_columns(instants.gather(there["__place"]).alias(TIME))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from shoal.cli.options import build, method_options
 from shoal.cli.output import print_json, print_table, steps
 
 
-@read_options.reads(without=("layout", "sensitive", "other", "split", "sql"), missing="keep")
+@read_options.reads(without=("layout", "sensitive", "other", "split", "every", "sql"), missing="keep")
 def grow(
     ctx: typer.Context,
     source: Annotated[Path, typer.Argument(help="A folder with one table per day, or a table that is appended to.")],
@@ -55,6 +55,7 @@ def grow(
     from shoal.process import publish_growing
 
     settings = {"missing": "keep", **read_options.settings_of(ctx)}
+    settings.pop("every", None)  # the release's own, not that of events
     with steps() as progress:
         summary = publish_growing(
             source,

@@ -17,7 +17,7 @@ _AFTERWARDS = ("as_json",)
 
 NOT_LOOKED_AT = (
     *("missing", "align", "duplicates", "complete", "quantity", "dst", "split"),
-    *("quasi", "sensitive", "other"),
+    *("quasi", "sensitive", "other", "every"),
 )
 """Options that say what to do with a table, not what it is."""
 

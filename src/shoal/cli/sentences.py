@@ -129,6 +129,11 @@ ROWS: tuple[Row, ...] = (
         lambda t: str(t.certificate["risk"]["homogeneity"]["sentence"]),
     ),
     Row(
+        "republication",
+        lambda t: "republication" in t.certificate["risk"],
+        lambda t: str(t.certificate["risk"]["republication"]["sentence"]),
+    ),
+    Row(
         "not released",
         lambda t: bool(t.certificate["figures"].get("left_out")),
         lambda t: str(t.certificate["figures"]["left_out"]),

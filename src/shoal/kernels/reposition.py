@@ -242,3 +242,29 @@ def loss(
 ) -> float:
     """The loss of a window (formula 2), counting what its snapshots hold and what of them is suppressed."""
     return float(placed.sum(axis=(0, 1)) @ cost[: placed.shape[2]] + suppressed.sum(axis=1) @ beta)
+
+
+@njit(cache=True)
+def lay_out(by_home: NDArray[np.int64], by_place: NDArray[np.int64], n_left: int, w: int) -> NDArray[np.int64]:
+    """Events of each value in the order of their homes into places in their order: placed[s, j, d], as above.
+
+    by_home[h, s] are the events to publish of home h, of which the first n_left are before place 0; by_place[j, s] as
+    many in all for place j. Of all ways to bring these homes to these places none costs less, whatever the convex cost,
+    and nobody is later than the latest in any other way: two that cross can swap.
+    """
+    n_places, n_values = by_place.shape
+    placed = np.zeros((n_values, n_places, w), dtype=np.int64)
+    for s in range(n_values):
+        h = 0
+        there = by_home[0, s]
+        for j in range(n_places):
+            wanted = by_place[j, s]
+            while wanted > 0:
+                while there == 0:
+                    h += 1
+                    there = by_home[h, s]
+                taken = min(wanted, there)
+                placed[s, j, j - (h - n_left)] += taken
+                wanted -= taken
+                there -= taken
+    return placed

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.guarantees.event_groups import counted_codes
 from shoal.kernels.anatomy import anatomy_groups
@@ -18,8 +20,23 @@ from shoal.model.event_tables import COUNT, GROUP, TIME
 _PLACE = "__place"
 
 
+def form_groups(values: pl.Series, *, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The group of each event of an l-eligible snapshot: of at least l events, all with different sensitive values.
+
+    `rng` decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
+    """
+    codes, n_values = counted_codes(values)
+    return _formed(codes, n_values, l, rng)
+
+
 def bucketise(
-    events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l: int, rng: np.random.Generator
+    events: pl.DataFrame,
+    *,
+    quasi: Sequence[str],
+    sensitive: str,
+    l: int,
+    rng: np.random.Generator,
+    groups: NDArray[np.int64] | None = None,
 ) -> EventTables:
     """Publish an l-eligible snapshot in groups of at least l events, all with different sensitive values.
 
@@ -37,6 +54,8 @@ def bucketise(
         One sensitive value may have one in l events of a group at most.
     rng
         Decides which event of a value goes to which group. It must stay as secret as the groups' pairs.
+    groups
+        The group of each event where they are formed already; a value may be in one more than once.
 
     Examples
     --------
@@ -49,7 +68,7 @@ def bucketise(
     ----------
     X. Xiao, Y. Tao, "Anatomy: simple and effective privacy preservation", 2006.
     """
-    return bucketise_each([events], quasi=quasi, sensitive=sensitive, l=l, rngs=[rng])[0]
+    return bucketise_each([events], quasi=quasi, sensitive=sensitive, l=l, rngs=[rng], groups=[groups])[0]
 
 
 def bucketise_each(
@@ -59,23 +78,38 @@ def bucketise_each(
     sensitive: str,
     l: int,
     rngs: Sequence[np.random.Generator],
+    groups: Sequence[NDArray[np.int64] | None],
 ) -> list[EventTables]:
     """Each of some snapshots as `bucketise` gives it. Frames are queried once for all, whatever their number."""
     frame = plain_types(pl.concat([events[[TIME, *quasi, sensitive]] for events in snapshots]))
     codes, n_values = counted_codes(frame[sensitive])
     ends = np.cumsum([len(events) for events in snapshots]).tolist()
     bounds = list(zip([0, *ends], ends, strict=False))
-    groups = np.empty(len(frame), dtype=np.int64)
-    for (start, end), events, rng in zip(bounds, snapshots, rngs, strict=True):
+    numbers = np.empty(len(frame), dtype=np.int64)
+    for (start, end), events, rng, given in zip(bounds, snapshots, rngs, groups, strict=True):
         inside = dense_codes(codes[start:end])
         refuse_ineligible(events[TIME], inside, l)
-        formed = anatomy_groups(inside, n_values, l, rng.permutation(end - start), rng.random(l - 1))
-        groups[start:end] = rng.permutation((end - start) // l)[formed]
-    places = pl.Series(_PLACE, np.repeat(np.arange(len(snapshots)), np.diff([0, *ends])))
-    numbers, ones = pl.Series(GROUP, groups), pl.Series(COUNT, np.ones(len(frame), dtype=np.int64))
-    records = pl.DataFrame([places, frame[TIME], numbers, *(frame[name] for name in quasi)])
-    # No value is twice in a group, so that every row is a count of one.
-    counts = pl.DataFrame([places, frame[TIME], numbers, frame[sensitive], ones])
-    records, counts = sort_rows(records, [_PLACE, GROUP, *quasi]), sort_rows(counts, [_PLACE, GROUP, sensitive])
-    records, counts = records.drop(_PLACE), counts.drop(_PLACE)
-    return [EventTables(records[a:b], counts[a:b], tuple(quasi), sensitive) for a, b in bounds]
+        numbers[start:end] = _formed(inside, n_values, l, rng) if given is None else given
+    places = np.repeat(np.arange(len(snapshots)), np.diff([0, *ends]))
+    place, group = pl.Series(_PLACE, places), pl.Series(GROUP, numbers)
+    records = pl.DataFrame([place, frame[TIME], group, *(frame[name] for name in quasi)])
+    records = sort_rows(records, [_PLACE, GROUP, *quasi]).drop(_PLACE)
+    # Of groups that are formed here no value is twice in one; of others it may be.
+    rows, often = np.arange(len(frame)), np.ones(len(frame), dtype=np.int64)
+    if any(given is not None for given in groups):
+        keys = dense_codes((places * (int(numbers.max(initial=0)) + 1) + numbers) * n_values + codes)
+        _, rows, often = np.unique(keys, return_index=True, return_counts=True)
+    columns = [place, frame[TIME], group, frame[sensitive]]
+    counts = pl.DataFrame([*(column[rows] for column in columns), pl.Series(COUNT, often, dtype=pl.Int64)])
+    counts = sort_rows(counts, [_PLACE, GROUP, sensitive]).drop(_PLACE)
+    cuts = np.searchsorted(np.sort(places[rows]), np.arange(len(snapshots) + 1)).tolist()
+    return [
+        EventTables(records[a:b], counts[c:d], tuple(quasi), sensitive)
+        for (a, b), (c, d) in zip(bounds, pairwise(cuts), strict=True)
+    ]
+
+
+def _formed(codes: NDArray[np.int64], n_values: int, l: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    n = len(codes)
+    formed = anatomy_groups(codes, n_values, l, rng.permutation(n), rng.random(l - 1))
+    return np.asarray(rng.permutation(n // l)[formed])

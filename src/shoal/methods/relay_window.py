@@ -23,8 +23,8 @@ class Departure:
     number: int
     rows: tuple[tuple[int, NDArray[np.int64]], ...]
     """Home snapshot and rows, the home itself first, then the ones before it."""
-    suppressed: NDArray[np.int64]
-    """Rows of this snapshot's own events that are never published."""
+    suppressed: tuple[tuple[int, NDArray[np.int64]], ...]
+    """Home snapshot and rows of events that, as is known now, are never published."""
 
     @property
     def moved(self) -> dict[int, int]:
@@ -35,8 +35,8 @@ class Departure:
 class RelayWindow:
     """Takes in how many events of each sensitive value a snapshot has, and says which may leave.
 
-    The first window is solved as an integer program, every later snapshot enters by the linear step. A snapshot leaves
-    when `window` others have entered after it, or by `flush`.
+    The first window is solved as an integer program, every later snapshot enters by the linear step of the paper. A
+    snapshot leaves when `window` others have entered after it, or by `flush`.
 
     Parameters
     ----------
@@ -54,14 +54,24 @@ class RelayWindow:
         self._left = 0
         self._waiting: list[NDArray[np.int64]] = []
         self._placed = np.zeros((0, self.window, self.window), dtype=np.int64)
-        self._suppressed = np.zeros((0, self.window), dtype=np.int64)
+        self._suppressed = np.zeros((0, self._n_past + self.window), dtype=np.int64)
         self._homes: dict[int, _Home] = {}
         self._entered = 0
+
+    @property
+    def _n_past(self) -> int:
+        """How many snapshots that have left may have events without a place."""
+        return 0
 
     @property
     def window(self) -> int:
         """How many snapshots it holds."""
         return len(self.cost)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """How the window was planned, for the recipe."""
+        return {"first_window_optimal": bool(self.optimal_start)}
 
     @property
     def entered(self) -> int:
@@ -86,6 +96,10 @@ class RelayWindow:
             if len(self._waiting) == self.window:
                 self._begin(beta)
             return None
+        return self._advance(counts, beta)
+
+    def _advance(self, counts: NDArray[np.int64], beta: NDArray[np.float64]) -> Departure:
+        """One snapshot enters a full window, and one leaves it."""
         return self._departure(*advance(self._placed, self._suppressed, counts, self.l, self.cost, beta))
 
     def flush(self, beta: NDArray[np.float64]) -> Iterator[Departure]:
@@ -104,7 +118,7 @@ class RelayWindow:
         n = len(counts)
         placed, suppressed, self.optimal_start = first_window(counts, self.l, self.cost[:n], beta)
         self._placed[:, :n, :n] = placed
-        self._suppressed[:, :n] = suppressed
+        self._suppressed[:, self._n_past : self._n_past + n] = suppressed
 
     def _departure(self, published: NDArray[np.int64], lost: NDArray[np.int64]) -> Departure:
         number = self._left
@@ -113,7 +127,7 @@ class RelayWindow:
             (number - late, self._homes[number - late].take(published[:, late]))
             for late in np.flatnonzero(published.any(axis=0)).tolist()
         )
-        suppressed = self._homes[number].last(lost)
+        suppressed = ((number, self._homes[number].last(lost)),) if lost.any() else ()
         # An event of a snapshot this far back has left, or never will.
         self._homes.pop(number - self.window + 1, None)
         return Departure(number, rows, suppressed)
@@ -142,7 +156,7 @@ class RelayWindow:
         self.optimal_start = state["optimal_start"]
         self._waiting = [np.array(counts, dtype=np.int64) for counts in state["waiting"]]
         self._placed = np.array(state["placed"], dtype=np.int64).reshape(-1, self.window, self.window)
-        self._suppressed = np.array(state["suppressed"], dtype=np.int64).reshape(-1, self.window)
+        self._suppressed = np.array(state["suppressed"], dtype=np.int64).reshape(-1, self._n_past + self.window)
         self._homes = {int(number): _Home.of(home) for number, home in state["homes"].items()}
 
 
@@ -164,6 +178,10 @@ class _Home:
         """The last rows of each value, which nobody takes."""
         n = counts[: len(self.ends)]
         return _ranges(self.ends - n, n)
+
+    def rest(self) -> NDArray[np.int64]:
+        """All rows that were not taken."""
+        return self.last(self.ends - self.next)
 
     def state(self) -> list[list[int]]:
         return [self.ends.tolist(), self.next.tolist()]

@@ -5,27 +5,31 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from shoal.errors import ParameterError
-from shoal.guarantees import LDiversity
+from shoal.guarantees import LDiversity, MInvariance
 from shoal.guarantees.event_groups import counted_as
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.methods.bucketise import bucketise_each
+from shoal.methods.bucketise import bucketise_each, form_groups
 from shoal.methods.event_parts import concat
 from shoal.methods.generalise import generalise
 from shoal.methods.relay_window import RelayWindow
+from shoal.methods.remedies import Kind, Remedy
 from shoal.methods.reposition_costs import delay_costs, suppression_costs
 from shoal.methods.reposition_window import Eligible, Repositioning
+from shoal.methods.rolling_window import RollingWindow
+from shoal.methods.signatures import Signatures
 from shoal.model import Described, Events, EventsCandidate, EventTables, PrivateEvents, Progress, Recipe
 from shoal.model.event_kinds import plain_types
 from shoal.model.event_tables import TIME
 
 Publish = Literal["bucketised", "generalised"]
+Planning = Literal["rolling", "paper"]
 _ROW = "__row"
 
 
@@ -36,8 +40,9 @@ class Reposition(Described):
     A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published
     with one of the next snapshots, where that value is rare; what finds no place within the window is suppressed.
     Events of one value are published in the order of their times. The first window is placed at the least cost that an
-    integer program finds, every later snapshot by the optimal step of the paper. Then the events of a snapshot form
-    groups in which each value has a share of at most 1/l, and these are published:
+    integer program finds. Whenever a snapshot arrives after that, all that waits is placed anew, and only the snapshot
+    that leaves is final. Then the events of a snapshot form groups in which each value has a share of at most 1/l, and
+    these are published:
 
     "bucketised" (Anatomy): quasi-identifiers as they are, and how often each sensitive value occurs in each group
     apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value beside.
@@ -60,6 +65,23 @@ class Reposition(Described):
         is published.
     publish
         "bucketised" or "generalised".
+    plan
+        "rolling" places the whole window anew at each arrival. "paper" takes the step of the paper, which leaves the
+        counts of waiting snapshots as they are: faster, and it moves and suppresses more.
+    m
+        Asks for m-invariance as well: the groups of one subject show the same set of at least m values in every
+        snapshot, and nobody is published twice in one. Needs events with a subject, and suppresses more.
+    remedy
+        What becomes of events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
+        "merge" (the snapshot is published with the next), "generalise" (with a coarser value), "counterbalance"
+        (others are suppressed beside them, so that missing tells less) or "spread" (others are suppressed as well, so
+        that shares of values stay as they were).
+    tree
+        For "generalise": the coarser value of each value, as a mapping or as text such as "flu=airways,cold=airways".
+        To l-diversity a coarser value is one of its own; a reader who knows the tree learns more than that says.
+    within
+        For "spread": how far the share of a value among the published events may be from its share among all. The
+        recipe says how far it is, and what was possible.
     seed
         Decides which events of a value move, and who shares a group. Default: drawn afresh each time. It is never
         published: together with the order of the input it would undo the groups.
@@ -86,6 +108,11 @@ class Reposition(Described):
     cost: str | Callable[[int], float] = "linear"
     suppression: float | str | Mapping[str, float] | None = None
     publish: Publish = "bucketised"
+    plan: Planning = "rolling"
+    m: int | None = None
+    remedy: Kind = "suppress"
+    tree: str | Mapping[str, str] | None = None
+    within: float = 0.05
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -93,8 +120,37 @@ class Reposition(Described):
         refuse_unless_whole("window", self.window, 1, "a snapshot must be in the window to be published.")
         if self.publish not in get_args(Publish):
             raise ParameterError(f"publish must be one of: {', '.join(get_args(Publish))}.")
+        if self.plan not in get_args(Planning):
+            raise ParameterError(f"plan must be one of: {', '.join(get_args(Planning))}.")
+        self._refuse_remedy()
         costs = delay_costs(self.cost, int(self.window))
         suppression_costs(self._suppression, costs)
+
+    def _refuse_remedy(self) -> None:
+        if self.remedy not in get_args(Kind):
+            raise ParameterError(f"remedy must be one of: {', '.join(get_args(Kind))}.")
+        if (self.remedy == "generalise") != bool(self._tree):
+            raise ParameterError(
+                "remedy='generalise' and a tree go together: give tree as a mapping from values to coarser ones, or as "
+                "text such as flu=airways,cold=airways."
+            )
+        if not 0.0 <= self.within <= 1.0:
+            raise ParameterError("within must be a share, from 0 to 1.")
+        if self.m is not None:
+            MInvariance(self.m)
+            if self.publish != "bucketised" or self.remedy == "generalise":
+                raise ParameterError(
+                    "m is about groups that show values as they are: leave publish at bucketised, generalise nothing."
+                )
+
+    @property
+    def _tree(self) -> dict[str, str]:
+        if not isinstance(self.tree, str):
+            return {str(value): str(coarse) for value, coarse in (self.tree or {}).items()}
+        pairs = [pair.rpartition("=") for pair in self.tree.split(",")]
+        if not all(equals for _, equals, _ in pairs):
+            raise ParameterError("tree must be value=coarser pairs with commas, such as flu=airways,cold=airways.")
+        return {value.strip(): coarse.strip() for value, _, coarse in pairs}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -105,6 +161,11 @@ class Reposition(Described):
             "cost": self.cost if isinstance(self.cost, str) else getattr(self.cost, "__name__", "function"),
             "suppression": dict(self.suppression) if isinstance(self.suppression, Mapping) else self.suppression,
             "publish": self.publish,
+            "plan": self.plan,
+            "m": None if self.m is None else int(self.m),
+            "remedy": self.remedy,
+            "tree": dict(self.tree) if isinstance(self.tree, Mapping) else self.tree,
+            "within": float(self.within),
         }
 
     @property
@@ -116,16 +177,32 @@ class Reposition(Described):
     def _suppression(self) -> float | Mapping[str, float] | None:
         return _parsed(self.suppression) if isinstance(self.suppression, str) else self.suppression
 
-    def start(self, *, time: str, sensitive: str) -> Repositioning:
+    @property
+    def further(self) -> tuple[MInvariance, ...]:
+        """What a candidate must keep beside it."""
+        return () if self.m is None else (MInvariance(int(self.m)),)
+
+    def start(self, *, time: str, sensitive: str, subject: str | None = None) -> Repositioning:
         """An empty window for events with these columns."""
+        if self.m is not None and subject is None:
+            raise ParameterError(
+                "m-invariance is about subjects, and these events have none. Name their column with subject, or leave "
+                "out m."
+            )
         costs = delay_costs(self.cost, int(self.window))
         prices = suppression_costs(self._suppression, costs)
         return Repositioning(
-            RelayWindow(int(self.l), costs),
+            (RollingWindow if self.plan == "rolling" else RelayWindow)(int(self.l), costs),
             time=time,
             sensitive=sensitive,
             price=lambda values: prices.of(list(values)),
             seed=secrets.randbits(128) if self.seed is None else int(self.seed),
+            remedy=lambda codes: Remedy(
+                self.remedy, int(self.l), int(self.window), sensitive, codes, self._tree, float(self.within)
+            ),
+            signatures=None
+            if self.m is None or subject is None
+            else Signatures(int(self.l), int(self.m), subject=subject, sensitive=sensitive),
         )
 
     def tables(
@@ -144,15 +221,22 @@ class Reposition(Described):
         columns: dict[str, Any] = {"quasi": quasi, "sensitive": sensitive, "l": int(self.l)}
         if self.publish == "generalised":
             return [generalise(events, **columns) for events in snapshots]
-        keys = [np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)) for eligible in left]
-        return bucketise_each(snapshots, rngs=[np.random.default_rng(key) for key in keys], **columns)
+        rngs = [_rng(seed, eligible) for eligible in left]
+        return bucketise_each(snapshots, rngs=rngs, groups=[eligible.groups for eligible in left], **columns)
+
+    def grouped(self, eligible: Eligible, *, sensitive: str, seed: int) -> Eligible:
+        """The same with the groups that `tables` would form, where it forms any."""
+        if self.publish == "generalised" or eligible.groups is not None:
+            return eligible
+        groups = form_groups(eligible.events[sensitive], l=int(self.l), rng=_rng(seed, eligible))
+        return replace(eligible, groups=groups)
 
     def anonymize(self, events: Events, *, progress: Progress | None = None) -> EventsCandidate:
         """Push one snapshot after the other, publish what leaves the window."""
         self._refuse(events)
         columns = {"time": events.time, "sensitive": events.sensitive}
-        run = self.start(**columns)
-        place = np.full(len(events), -1, dtype=np.int64)
+        run = self.start(**columns, subject=events.subject)
+        place, groups = (np.full(len(events), -1, dtype=np.int64) for _ in range(2))
         parts: list[EventTables] = []
         moved: Counter[int] = Counter()
 
@@ -160,6 +244,9 @@ class Reposition(Described):
             place[eligible.events[_ROW].to_numpy()] = eligible.number
             moved.update(eligible.moved)
             if len(eligible.events):
+                eligible = self.grouped(eligible, sensitive=events.sensitive, seed=run.seed)
+                if eligible.groups is not None:
+                    groups[eligible.events[_ROW].to_numpy()] = eligible.groups
                 parts.extend(self.tables([eligible], quasi=events.quasi, seed=run.seed, **columns))
 
         done = 0
@@ -183,13 +270,17 @@ class Reposition(Described):
             "published": int((place >= 0).sum()),
             "suppressed": int((place < 0).sum()),
             "moved": {str(distance): moved[distance] for distance in sorted(moved)},
-            "first_window_optimal": bool(run.window.optimal_start),
+            **run.window.figures,
+            **run.remedy.figures(),
+            **({} if run.signatures is None else run.signatures.figures()),
+            **({} if events.subject is None else {"repeated": events.n_repeated}),
         }
         return EventsCandidate(
             published=concat(parts),
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
-            private=PrivateEvents(original=events, snapshots=place),
+            private=PrivateEvents(events, place, None if self.publish == "generalised" else groups),
+            further=self.further,
         )
 
     def _refuse(self, events: Events) -> None:
@@ -207,6 +298,11 @@ class Reposition(Described):
             raise ParameterError(
                 f"l={self.l} needs at least {self.l} different sensitive values, the events have {n_values}. Lower l."
             )
+
+
+def _rng(seed: int, eligible: Eligible) -> np.random.Generator:
+    """The chance that decides about the groups of a snapshot."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(eligible.number, 1)))
 
 
 def _parsed(text: str) -> float | Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.methods.relay_window import Departure, RelayWindow
+from shoal.methods.remedies import HOME, Remedy
+from shoal.methods.signatures import Signatures
 from shoal.model.event_codes import as_numbers, take_rows
 from shoal.model.names import value_of
-
-_HOME = "__home"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,9 @@ class Eligible:
     moved: dict[int, int]
     """How many of them came from how many snapshots before; 0 for those that stayed."""
     suppressed: pl.DataFrame
-    """Events that arrived with this snapshot and are never published."""
+    """Events of this snapshot or of earlier ones that, as is known now, are never published."""
+    groups: NDArray[np.int64] | None = None
+    """The group of each event, where groups follow from earlier snapshots."""
 
 
 class Repositioning:
@@ -49,6 +52,10 @@ class Repositioning:
         Gives the costs of suppression for sensitive values, written as text.
     seed
         For the chance; each snapshot draws from its own child.
+    remedy
+        What becomes of events without a place, given what numbers sensitive values.
+    signatures
+        What subjects were published with, where that must stay the same.
     """
 
     def __init__(
@@ -59,8 +66,12 @@ class Repositioning:
         sensitive: str,
         price: Callable[[Iterable[str]], NDArray[np.float64]],
         seed: int,
+        remedy: Callable[[Callable[[pl.Series], NDArray[np.int64]]], Remedy],
+        signatures: Signatures | None = None,
     ) -> None:
         self.window = window
+        self.remedy = remedy(self._encode)
+        self.signatures = signatures
         self.time, self.sensitive = time, sensitive
         self.seed = seed
         self._price = price
@@ -103,7 +114,7 @@ class Repositioning:
             raise InputError(f"The snapshot at position {number} is not later than the one before.")
         if codes is None:
             codes = self._encode(snapshot[self.sensitive])
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, 0)))
+        rng = self._rng(number, 0)
         shuffled = rng.permutation(len(codes))
         self._frames[number] = snapshot
         self._orders[number] = shuffled[np.argsort(codes[shuffled], kind="stable")]
@@ -114,7 +125,8 @@ class Repositioning:
 
     def flush(self) -> list[Eligible]:
         """All snapshots that are still there."""
-        return [self._leave(departure) for departure in self.window.flush(self._beta)]
+        last = self.window.entered - 1
+        return [self._leave(departure, last=departure.number == last) for departure in self.window.flush(self._beta)]
 
     def _encode(self, values: pl.Series) -> NDArray[np.int64]:
         codes = self._look_up(values)
@@ -135,15 +147,27 @@ class Repositioning:
         codes = np.array(found, dtype=np.int64)
         return None if -1 in found else np.asarray(codes[encoded.indices.to_numpy()], dtype=np.int64)
 
-    def _leave(self, departure: Departure) -> Eligible:
+    def _leave(self, departure: Departure, *, last: bool = False) -> Eligible:
         number = departure.number
-        parts = [self._take(home, rows) for home, rows in departure.rows]
+        rows, lost = departure.rows, departure.suppressed
+        groups = None
+        if self.remedy.kind == "suppress" and self.signatures is None:
+            # Nobody asks where events came from, so they need no further column.
+            events, suppressed, moved = self._taken(rows, number), self._taken(lost, number), departure.moved
+        else:
+            homes = self._with_homes(rows, number), self._with_homes(lost, number)
+            left = self.remedy.apply(number, *homes, self._rng(number, 2), last=last)
+            if self.signatures is not None:
+                left, groups = self.signatures.apply(left, self._encode, self._rng(number, 1))
+            moved = Counter((number - left.events[HOME]).to_list())
+            events, suppressed = left.events.drop(HOME), left.suppressed.drop(HOME)
         eligible = Eligible(
             number,
             self._times[number],
-            pl.concat(parts) if parts else self._frames[number][:0],
-            departure.moved,
-            self._take(number, departure.suppressed),
+            events,
+            {late: moved[late] for late in sorted(moved) if moved[late]},
+            suppressed,
+            groups,
         )
         kept = self.window.homes
         self._frames = {home: self._frames[home] for home in kept}
@@ -152,15 +176,36 @@ class Repositioning:
         self._times = {home: t for home, t in self._times.items() if home > number}
         return eligible
 
+    def _taken(self, rows: Sequence[tuple[int, NDArray[np.int64]]], number: int) -> pl.DataFrame:
+        """Events of several homes."""
+        parts = [self._take(home, places) for home, places in rows if len(places)]
+        return pl.concat(parts) if parts else self._frames[number][:0]
+
+    def _with_homes(self, rows: Sequence[tuple[int, NDArray[np.int64]]], number: int) -> pl.DataFrame:
+        """The same, each with its home."""
+        parts = [self._take(home, places).with_columns(pl.lit(home).alias(HOME)) for home, places in rows]
+        return pl.concat(parts) if parts else self._frames[number][:0].with_columns(pl.lit(number).alias(HOME))
+
     def _take(self, home: int, rows: NDArray[np.int64]) -> pl.DataFrame:
-        frame = self._frames[home]
-        return take_rows(frame, self._orders[home][rows]) if len(rows) else frame[:0]
+        return take_rows(self._frames[home], self._orders[home][rows])
+
+    def _rng(self, number: int, purpose: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, purpose)))
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
         """The events that are there, and the rest as JSON knows it."""
         rows = [take_rows(frame, self._orders[home]) for home, frame in self._frames.items()]
-        frames = [frame.with_columns(pl.lit(home).alias(_HOME)) for home, frame in zip(self._frames, rows, strict=True)]
-        facts = {"seed": self.seed, "values": list(self._codes), "window": self.window.state()}
+        frames = [frame.with_columns(pl.lit(home).alias(HOME)) for home, frame in zip(self._frames, rows, strict=True)]
+        if self.remedy.held is not None and len(self.remedy.held):
+            # Their homes below 0, to tell them from those in the window.
+            frames.append(self.remedy.held.with_columns((-1 - pl.col(HOME)).alias(HOME)))
+        facts = {
+            "seed": self.seed,
+            "values": list(self._codes),
+            "window": self.window.state(),
+            "remedy": self.remedy.facts(),
+            "signatures": None if self.signatures is None else self.signatures.facts(),
+        }
         return (pl.concat(frames) if frames else pl.DataFrame()), facts
 
     def restore(self, rows: pl.DataFrame, facts: dict[str, Any]) -> None:
@@ -170,8 +215,12 @@ class Repositioning:
         self._first, self._spelt = {value_of(value): value for value in reversed(facts["values"])}, dict(self._codes)
         self._beta = self._price(self._codes)
         self.window.restore(facts["window"])
-        homes = [] if rows.is_empty() else rows.partition_by(_HOME, maintain_order=True)
-        self._frames = {int(part[_HOME][0]): part.drop(_HOME) for part in homes}
+        held = None if rows.is_empty() else rows.filter(pl.col(HOME) < 0).with_columns((-1 - pl.col(HOME)).alias(HOME))
+        self.remedy.restore(held, facts["remedy"])
+        if self.signatures is not None:
+            self.signatures.restore(facts["signatures"])
+        homes = [] if rows.is_empty() else rows.filter(pl.col(HOME) >= 0).partition_by(HOME, maintain_order=True)
+        self._frames = {int(part[HOME][0]): part.drop(HOME) for part in homes}
         self._orders = {home: np.arange(len(frame)) for home, frame in self._frames.items()}
         self._times = {home: frame[self.time][:1] for home, frame in self._frames.items()}
 

@@ -26,11 +26,13 @@ class Events:
         Columns with quasi-identifiers.
     id
         Column that tells events apart; kept for the publisher, never published.
+    subject
+        Column with the person behind an event, who may have others in other snapshots; never published either.
     origin
         Digest of the input, for the certificate.
     """
 
-    __slots__ = ("_frame", "_origin", "_roles")
+    __slots__ = ("_frame", "_origin", "_roles", "_subject")
 
     def __init__(
         self,
@@ -40,14 +42,17 @@ class Events:
         sensitive: str,
         quasi: Sequence[str] = (),
         id: str | None = None,
+        subject: str | None = None,
         origin: Origin | None = None,
     ) -> None:
         table = frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
         roles = {time: Role.TIME, sensitive: Role.SENSITIVE} | dict.fromkeys(quasi, Role.QUASI_IDENTIFIER)
-        if id is not None:
-            roles[id] = Role.IDENTIFIER
-        if len(roles) != 2 + len(quasi) + (id is not None):
-            raise InputError("A column of events has two roles. Give each column one of time, sensitive, quasi, id.")
+        named = tuple(dict.fromkeys(name for name in (id, subject) if name is not None))
+        roles |= dict.fromkeys(named, Role.IDENTIFIER)
+        if len(roles) != 2 + len(quasi) + len(named):
+            raise InputError(
+                "A column of events has two roles. Give each column one of time, sensitive, quasi, id or subject."
+            )
         if any(column.startswith("__") for column in roles):
             raise InputError("Names of columns must not begin with two underscores; Shoal's own do. Rename them.")
         for column in roles:
@@ -63,6 +68,7 @@ class Events:
         self._frame = table.select(list(roles)).sort(time, maintain_order=True)
         self._roles = Roles(roles)
         self._origin = origin
+        self._subject = subject
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -93,6 +99,19 @@ class Events:
     def quasi(self) -> tuple[str, ...]:
         """Names of the quasi-identifiers."""
         return self._roles.columns(Role.QUASI_IDENTIFIER)
+
+    @property
+    def subject(self) -> str | None:
+        """Name of the column with the person behind an event, if there is one."""
+        return self._subject
+
+    @property
+    def n_repeated(self) -> int:
+        """Events beyond the first of a subject in a snapshot; 0 where subjects are not known."""
+        if self._subject is None:
+            return 0
+        known = self._frame.filter(pl.col(self._subject).is_not_null())
+        return len(known) - len(known.select(self.time, self._subject).unique())
 
     @property
     def n_events(self) -> int:

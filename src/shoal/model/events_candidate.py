@@ -23,6 +23,8 @@ class PrivateEvents:
     original: Events
     snapshots: NDArray[np.int64]
     """For each original event the position of the snapshot it is published in; -1 where it is suppressed."""
+    groups: NDArray[np.int64] | None = None
+    """For each original event the number of its group in that snapshot, -1 where suppressed; None without groups."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,17 +41,20 @@ class EventsCandidate:
         Method and parameters.
     private
         The original events and where each of them went, apart from the rest.
+    further
+        What the method aims at beside it.
     """
 
     published: EventTables
     guarantee: Guarantee
     recipe: Recipe
     private: PrivateEvents
+    further: tuple[Guarantee, ...] = ()
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """Everything the method aims at; all of it must hold."""
-        return (self.guarantee,)
+        return (self.guarantee, *self.further)
 
     @property
     def suppression(self) -> Suppression:

@@ -80,12 +80,12 @@ def _remembered(release: Release, publishing: Mapping[str, Any], settings: Mappi
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:
     """Events, from the settings that make sense for them."""
-    ours = ("id", "time", "quasi", "sensitive", "timezone", "sql", "sheet")
+    ours = ("id", "time", "subject", "quasi", "sensitive", "every", "missing", "timezone", "sql", "sheet")
     for name in given_options(settings):
         if name not in ours:
             raise ParameterError(f"--{name} is about series; this method reads events, which have none.")
     sensitive: tuple[str, ...] = tuple(settings.get("sensitive") or ())
     if len(sensitive) != 1:
         raise ParameterError(f"Events need one sensitive column, {len(sensitive)} are named. Give --sensitive COLUMN.")
-    given: dict[str, Any] = {name: settings.get(name) for name in ours if name != "sensitive"}
+    given: dict[str, Any] = {name: settings[name] for name in ours if name != "sensitive" and name in settings}
     return read_events(source, sensitive=sensitive[0], **given)

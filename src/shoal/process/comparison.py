@@ -187,5 +187,6 @@ def _events(source: Any, settings: Mapping[str, Any]) -> Events:
             f"This release has events, which have one sensitive column; {len(sensitive)} are named. Give --sensitive "
             "COLUMN, and --quasi COLUMN for each quasi-identifier."
         )
-    named = {name: settings.get(name) for name in ("id", "time", "timezone", "sql", "sheet")}
+    ours = ("id", "time", "subject", "every", "missing", "timezone", "sql", "sheet")
+    named = {name: settings[name] for name in ours if name in settings}
     return read_events(source, sensitive=sensitive[0], quasi=tuple(settings.get("quasi") or ()), **named)

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from shoal.attacks import Homogeneity
+from shoal.attacks import Homogeneity, Republication
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.guarantees.crowds import crowd_sizes, published_classes
 from shoal.ledger.file import recording
+from shoal.methods.remedies import reach_of
 from shoal.model import Candidate, CandidateShards, EventsCandidate, Measure, Panel, Release, Risk, Score
 from shoal.model.reduction import Answer, Reduction
 from shoal.process.catalogue import find_method, summary_of
@@ -171,10 +172,13 @@ def _of_sample(candidate: CandidateShards, drawn: Candidate) -> tuple[dict[str, 
 def _event_figures(candidate: EventsCandidate) -> Figures:
     """Figures for the publisher, of all events, suppressed ones included."""
     original, published = candidate.private.original, candidate.published
-    measure, attack = WindowError(), Homogeneity(window=int(candidate.recipe.parameters.get("window", 1)))
+    measure, attack = WindowError(), Homogeneity(window=reach_of(candidate.recipe.parameters))
+    attacks: list[Homogeneity | Republication] = [attack]
+    if original.subject is not None:
+        attacks.append(Republication(window=attack.window))
     return Figures(
         {measure.name: (measure.measure(original, published), measure.meaning)},
-        {attack.name: (attack.attack(original, published), attack.meaning)},
+        {one.name: (one.attack(original, published), one.meaning) for one in attacks},
         {},
     )
 

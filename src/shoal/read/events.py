@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Events, Origin
 from shoal.read.columns import find_column, find_default, parse_request
+from shoal.read.durations import parse_duration
+from shoal.read.missing import DropInstants, DropSeries, Fail, parse_missing
 from shoal.read.series import Spellings, as_array, read_names, read_values
 from shoal.read.sources import open_table
 from shoal.read.subjects import tell_events
@@ -26,6 +29,9 @@ def read_events(
     time: str | None = None,
     quasi: str | Sequence[str] = (),
     id: str | None = None,
+    subject: str | None = None,
+    every: str | int | None = None,
+    missing: str | Mapping[str, Any] | Sequence[Any] = "fail",
     sql: str | None = None,
     timezone: str | None = None,
     sheet: str | None = None,
@@ -41,6 +47,14 @@ def read_events(
     sensitive, quasi, id
         Columns with the sensitive value, with quasi-identifiers, and with what tells events apart. Columns that are not
         named are not read. In a CSV a column of plain numbers becomes numbers, any other stays text; empty is missing.
+    subject
+        Column with the person behind an event, who may have others in other snapshots.
+    every
+        How long a snapshot is, such as "1d", "2h" or a number where times are integers: times are cut down to a
+        multiple of it, counted from 1970-01-01 00:00 UTC, or from 0. By default events of one time are a snapshot.
+    missing
+        What becomes of rows without a time: "fail" refuses them, "drop-instants" and "drop-series" leave them out, and
+        say how many. Nothing else can be done about a time.
     timezone, sheet
         As in `read_panel`.
 
@@ -52,7 +66,9 @@ def read_events(
     """
     if not isinstance(sensitive, str) or not sensitive:
         raise ParameterError("sensitive: give the name of one column.")
-    request = parse_request(id=id, time=time, value=None, subject=None, quasi=quasi, sensitive=sensitive, other=())
+    length = None if every is None else parse_duration(every, "every")
+    drops = _drops_rows(missing)
+    request = parse_request(id=id, time=time, value=None, subject=subject, quasi=quasi, sensitive=sensitive, other=())
     if isinstance(source, np.ndarray):
         raise InputError("Events cannot be read from an array: their columns need names. Give a frame or a file.")
     with open_table(source, sql, sheet) as table:
@@ -67,28 +83,61 @@ def read_events(
         clock = TimeReader(clock_column.name, timezone)
         times: list[Any] = []
         parts: list[list[Any]] = [[] for _ in rest]
+        n_dropped = 0
         for batch, *others in table.batches([clock_column.position, *(column.position for column in rest)]):
+            if drops and (n_timeless := int(pc.sum(gone := _timeless(batch)).as_py() or 0)):
+                n_dropped += n_timeless
+                batch, *others = (part.filter(pc.invert(gone)) for part in (batch, *others))
             times.append(clock.read(batch))
             for part, other in zip(parts, others, strict=True):
                 part.append(other)
         if clock.n_rows == 0:
             raise empty()
         clock.verify()
-        spellings = Spellings(f"column {id!r}")
-        columns = {clock_column.name: _time_series(clock, np.concatenate(times))}
+        spellings = Spellings(f"column {(id if subject is None else subject)!r}")
+        instants = np.concatenate(times)
+        if length is not None:
+            instants = instants // (step := length.needs(clock=clock.on_clock, setting="every")) * step
+        columns = {clock_column.name: _time_series(clock, instants)}
         for column, part in zip(rest, parts, strict=True):
-            if column.name == id:
+            if column.name in (id, subject):
                 part = [read_names(pa.chunked_array(part).combine_chunks(), spellings)]
             columns[column.name] = _plain_series(table, part)
-        told = (tell_events(clock.n_rows), *spellings.told())
+        told = (tell_events(clock.n_rows, subject=subject is not None), *spellings.told())
+        if n_dropped:
+            told += (f"{n_dropped} of {n_dropped + clock.n_rows} rows have no time and are left out",)
         if (values := columns[sensitive]).dtype == pl.String:
             read, told_of_values = read_values(values.to_arrow(), sensitive)
             columns[sensitive] = pl.Series(pl.from_arrow(read))
             told += told_of_values
         origin = Origin(table.kind, table.sha256, clock.n_rows, told=told)
     return Events(
-        pl.DataFrame(columns), time=clock_column.name, sensitive=sensitive, quasi=request.quasi, id=id, origin=origin
+        pl.DataFrame(columns),
+        time=clock_column.name,
+        sensitive=sensitive,
+        quasi=request.quasi,
+        id=id,
+        subject=subject,
+        origin=origin,
     )
+
+
+def _drops_rows(missing: Any) -> bool:
+    """Whether rows without a time are left out; otherwise they are refused."""
+    steps = parse_missing(missing)
+    if any(not isinstance(step, Fail | DropSeries | DropInstants) for step in steps):
+        raise ParameterError(
+            "missing: a row without a time can be refused ('fail') or left out ('drop-instants'); there is nothing to "
+            "fill it with."
+        )
+    return any(not isinstance(step, Fail) for step in steps)
+
+
+def _timeless(batch: Any) -> Any:
+    """Which entries of a column of times are empty."""
+    if pa.types.is_string(batch.type) or pa.types.is_large_string(batch.type):
+        return pc.equal(pc.utf8_trim_whitespace(batch), "").fill_null(True)
+    return pc.is_null(batch, nan_is_null=True)
 
 
 def _time_series(clock: TimeReader, instants: Any) -> pl.Series:

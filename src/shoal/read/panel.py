@@ -64,6 +64,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     null: str | Sequence[str] | None = None,
     register: str = "keep",
     split: str | None = None,
+    every: str | None = None,
     sql: str | None = None,
     sheet: str | None = None,
     engine: PanelReader | None = None,
@@ -177,12 +178,15 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
             "null": null,
             "register": register,
             "split": split,
+            "every": every,
             "sql": sql,
             "sheet": sheet,
         }
         return engine.read_panel(source, shard_size=shard_size, **settings, **given_options(further))
     if shard_size is not None:
         raise ParameterError("shard_size is for a panel on an engine. Give engine=shoal.engines.Memory() with it.")
+    if every is not None:
+        raise ParameterError("every is about events and their snapshots. For series give align='resample:1h'.")
     policies = parse_missing(missing)
     uneven = isinstance(policies[-1], Keep)
     rules = parse_rules(

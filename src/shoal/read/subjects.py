@@ -103,9 +103,10 @@ def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
     return (f"{is_called} called like a total of others and counted as a subject: leave totals out",)
 
 
-def tell_events(n_rows: int) -> str:
+def tell_events(n_rows: int, *, subject: bool = False) -> str:
     """What was taken for a subject where a row is an event."""
-    return f"{_plural(n_rows, 'row')} read as {_plural(n_rows, 'event')}, each counted as a subject of its own"
+    whose = "of the subjects that a column names" if subject else "each counted as a subject of its own"
+    return f"{_plural(n_rows, 'row')} read as {_plural(n_rows, 'event')}, {whose}"
 
 
 def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -> None:

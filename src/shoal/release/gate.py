@@ -20,6 +20,7 @@ from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.files.whole_folder import folder_beside, whole_folder
 from shoal.guarantees import KAnonymity, NoGuarantee
 from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.methods.remedies import reach_of
 from shoal.model import (
     Candidate,
     CandidateShards,
@@ -268,7 +269,7 @@ def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate 
     why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
     why = why or _refuse_attributes(candidate, guarantees)
     if isinstance(candidate, EventsCandidate):
-        why = why or refuse_late(candidate.private, int(candidate.recipe.parameters.get("window", 1)))
+        why = why or refuse_late(candidate.private, reach_of(candidate.recipe.parameters))
     verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
     bits = sampled_bits(candidate) if number == 0 and isinstance(candidate, Candidate) and why is None else 0.0
     return _Looked(why, verdicts, suppression_of(candidate), bits)

@@ -17,6 +17,7 @@ KNOWN = (
     "nlk-anonymity",
     "kp-anonymity",
     "l-diversity",
+    "m-invariance",
     "aggregate-rule",
     "differential-privacy",
     "none",
@@ -105,6 +106,14 @@ MAY = (
         "sensitive values",
         _is("l-diversity"),
         lambda f: f"In no published group does one sensitive value make up more than 1 in {_number(f, 'l')}.",
+    ),
+    Said(
+        "values over time",
+        _is("m-invariance"),
+        lambda f: (
+            f"Whoever intersects the groups of a subject over all snapshots is left with at least {_number(f, 'm')} "
+            "sensitive values."
+        ),
     ),
     Said(
         "aggregates",
@@ -232,6 +241,14 @@ MAY_NOT = (
         "values ruled out",
         _is("l-diversity"),
         lambda f: "That it withstands someone who can rule out sensitive values from knowledge of their own.",
+    ),
+    Said(
+        "change over time",
+        _is("m-invariance"),
+        lambda f: (
+            "That it withstands someone who knows how a sensitive value goes on from one time to another, or which "
+            "events are not published."
+        ),
     ),
     Said(
         "one in an aggregate",
