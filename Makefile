@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # From the registry's default index torch would pull a GPU build of several gigabytes.
 TORCH  := torch==2.13.0
-EXTRAS := deep,studio,spark,postgres,meters,lake,notebook,dev
+EXTRAS := deep,studio,spark,postgres,meters,lake,notebook,mqtt,dev
 
 .PHONY: demo setup system check test soak bench scale docs clean
 

@@ -4,6 +4,7 @@ set -u
 wanted=""
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || wanted="$wanted postgresql"
 command -v chromium >/dev/null 2>&1 || wanted="$wanted chromium"
+command -v mosquitto >/dev/null 2>&1 || [ -x /usr/sbin/mosquitto ] || wanted="$wanted mosquitto"
 java_version() { "$1" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1; }
 java=""
 for program in "${JAVA_HOME:-/nowhere}/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do

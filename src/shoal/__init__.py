@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import attacks, engines, errors, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal import attacks, edge, engines, errors, features, guarantees, methods, queries, simulate, streams, utility
     from shoal.errors import ShoalError
     from shoal.guarantees import (
         AggregateRule,
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         KAnonymity,
         KPAnonymity,
         LDiversity,
+        LocalDifferentialPrivacy,
         NLKAnonymity,
         NoGuarantee,
         SequenceAnonymity,
@@ -55,6 +56,7 @@ _HOMES = {
     "KPAnonymity": "shoal.guarantees",
     "LDiversity": "shoal.guarantees",
     "LabelTask": "shoal.labels",
+    "LocalDifferentialPrivacy": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
     "NLKAnonymity": "shoal.guarantees",
@@ -94,6 +96,7 @@ _HOMES = {
 }
 _ROOMS = (
     "attacks",
+    "edge",
     "engines",
     "errors",
     "features",
@@ -117,6 +120,7 @@ __all__ = [
     "KPAnonymity",
     "LDiversity",
     "LabelTask",
+    "LocalDifferentialPrivacy",
     "Microaggregation",
     "NLKAnonymity",
     "NoGuarantee",
@@ -145,6 +149,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "attacks",
+    "edge",
     "engines",
     "errors",
     "features",
