@@ -22,7 +22,7 @@ def run_scheme(scheme, meters, instants, read):
     for instant in range(instants):
         for number, meter in enumerate(meters):
             meter.measure(instant, read(number, instant))
-        asking = scheme.instant()
+        asking = scheme.instant(instant)
         try:
             question = next(asking)
             while True:

@@ -116,7 +116,7 @@ class SumRules:
 
     def shape_of_sum(self, survivors: int) -> Fraction:
         """The shape of all honest noise in a sum over so many; at least 1."""
-        return (survivors - self.colluding) * sum(self.shapes[: self.level(survivors) + 1])
+        return (survivors - self.colluding) * sum(self.shapes[: self.level(survivors) + 1], Fraction(0))
 
     @property
     def ratio(self) -> Fraction | None:
@@ -127,7 +127,7 @@ class SumRules:
         """Of the noise in a sum over so many, in steps squared."""
         if self.ratio is None:
             return 0.0
-        shape = survivors * sum(self.shapes[: self.level(survivors) + 1])
+        shape = survivors * sum(self.shapes[: self.level(survivors) + 1], Fraction(0))
         return float(2 * shape * self.ratio / (1 - self.ratio) ** 2)
 
     @property

@@ -148,7 +148,8 @@ class RandomizedResponse:
     def shares(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The unbiased estimate of the share of each point, from how often each was said; some may be below 0."""
         other, more = self._edges
-        return (counts / counts.sum() - other) / more
+        found: NDArray[np.float64] = (counts / counts.sum() - other) / more
+        return found
 
     def variance(self, n: int) -> float:
         """The variance of an estimated share that is 0, from n answers; others have more by at most their own spread.

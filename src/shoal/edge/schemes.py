@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,9 @@ class Scheme(ABC):
         For the order in which parts of the population are asked; no secret.
     """
 
+    unasked: ClassVar[bool] = False
+    """Whether devices know by themselves when to answer, so that messages go one way only."""
+
     epsilon: int
     w: int
     members: Sequence[int]
@@ -97,8 +101,13 @@ class Scheme(ABC):
     def begin(self) -> None:  # noqa: B027 - a scheme may remember nothing
         """What a scheme remembers, before the first instant."""
 
+    @classmethod
+    def due(cls, epsilon: int, w: int, place: int, label: int) -> int:
+        """What a device answers for without being asked, at an instant; 0 where it waits for a question."""
+        return 0
+
     @abstractmethod
-    def instant(self) -> Asking:
+    def instant(self, label: int) -> Asking:
         """Yield questions, be sent the counts of their answers, and return the estimate."""
 
     def _conclude(self, cost: int, counts: Counts) -> Estimate:
@@ -134,7 +143,14 @@ class Scheme(ABC):
 class BudgetUniform(Scheme):
     """Everybody, always, for the same."""
 
-    def instant(self) -> Asking:
+    unasked: ClassVar[bool] = True
+
+    @classmethod
+    def due(cls, epsilon: int, w: int, place: int, label: int) -> int:
+        """An equal part of the budget."""
+        return epsilon // w
+
+    def instant(self, label: int) -> Asking:
         """One question."""
         cost = self.epsilon // self.w
         return self._conclude(cost, (yield Question(cost, tuple(self.members))))
@@ -147,7 +163,7 @@ class BudgetDistribution(Scheme):
         """What the last w - 1 instants cost beyond the first looks."""
         self._costs: deque[int] = deque(maxlen=self.w - 1)
 
-    def instant(self) -> Asking:
+    def instant(self, label: int) -> Asking:
         """One question, or two."""
         look = self.epsilon // (2 * self.w)
         counts = yield Question(look, tuple(self.members))
@@ -166,7 +182,7 @@ class BudgetAbsorption(Scheme):
         """Instants since the last new figures, and how many shares these took."""
         self._since, self._taken = 0, 0
 
-    def instant(self) -> Asking:
+    def instant(self, label: int) -> Asking:
         """One question, or two."""
         look = self.epsilon // (2 * self.w)
         counts = yield Question(look, tuple(self.members))
@@ -203,19 +219,19 @@ class _Population(Scheme):
         return drawn
 
 
-class PopulationUniform(_Population):
-    """One part in w, in turn."""
+class PopulationUniform(Scheme):
+    """One part in w, in turn by their places."""
 
-    def begin(self) -> None:
-        """The order of the meters."""
-        self._turn = 0
-        self._shuffled = list(self.members)
-        self._order.shuffle(self._shuffled)
+    unasked: ClassVar[bool] = True
 
-    def instant(self) -> Asking:
+    @classmethod
+    def due(cls, epsilon: int, w: int, place: int, label: int) -> int:
+        """Everything, once in w instants."""
+        return epsilon if place % w == label % w else 0
+
+    def instant(self, label: int) -> Asking:
         """One question."""
-        whom = tuple(self._shuffled[self._turn :: self.w])
-        self._turn = (self._turn + 1) % self.w
+        whom = tuple(member for member in self.members if member % self.w == label % self.w)
         if not whom:
             return self._repeat()
         return self._conclude(self.epsilon, (yield Question(self.epsilon, whom)))
@@ -229,7 +245,7 @@ class PopulationDistribution(_Population):
         super().begin()
         self._numbers: deque[int] = deque(maxlen=self.w - 1)
 
-    def instant(self) -> Asking:
+    def instant(self, label: int) -> Asking:
         """One question, or two."""
         n = len(self.members)
         counts = yield Question(self.epsilon, self._draw(max(1, n // (2 * self.w))))
@@ -252,7 +268,7 @@ class PopulationAbsorption(_Population):
         super().begin()
         self._since, self._taken = 0, 0
 
-    def instant(self) -> Asking:
+    def instant(self, label: int) -> Asking:
         """One question, or two."""
         part = max(1, len(self.members) // (2 * self.w))
         counts = yield Question(self.epsilon, self._draw(part))
