@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import queue
 import random
+import threading
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from shoal.edge.budget import Budget
-from shoal.edge.collector import Collector
+from shoal.edge.collector import Collector, Outgoing
 from shoal.edge.device import Device, join_fleet, make_device
 from shoal.edge.fleet import FILE_NAME, Enrolled, Fleet, Plan, enrolled
 from shoal.edge.keys import Keys
@@ -36,6 +39,7 @@ SUMMARIES = {
 """The two ways in a sentence, by the name that a certificate has."""
 
 _PATIENCE = 2.0
+_POLL = 0.02
 
 
 def make_plan(**given: Any) -> Plan:
@@ -109,7 +113,7 @@ def open_link(at: str | None, fleet: Fleet, receivers: Iterable[int]) -> Link:
 
 
 def run_meter(folder: Path, lines: Iterable[str]) -> Iterable[str]:
-    """Readings in, `time,value` a line; reports out, a line each. One way only, so for schemes that need no questions."""
+    """Readings in, `time,value` a line; reports out, a line each: one way only, for schemes that need no questions."""
     device = Device.open(folder)
     plan = device.fleet.plan
     try:
@@ -125,38 +129,115 @@ def run_meter(folder: Path, lines: Iterable[str]) -> Iterable[str]:
         device.close()
 
 
-def serve_meter(folder: Path, lines: Iterable[str], at: str) -> int:
-    """Readings in; messages through a link, both ways. Gives how many were sent."""
+def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0) -> int:
+    """Readings in; messages through a link, both ways, until the readings end. Gives how many were sent.
+
+    Parameters
+    ----------
+    linger
+        For how many seconds questions are answered after the last reading.
+    """
     device, sent = Device.open(folder), 0
     link = open_link(at, device.fleet, [device.place])
+    arrived: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
-    def answer() -> int:
-        found = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
-        for reply in found:
-            link.send(COLLECTOR, reply)
-        return len(found)
+    def read() -> None:
+        for line in lines:
+            arrived.put(line)
+        arrived.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    readings = parse_readings(device.fleet.plan, iter(lambda: waiting(), None))
+    end: float | None = None
+
+    def waiting() -> str | None:
+        """The next line; messages are answered meanwhile."""
+        nonlocal sent
+        while True:
+            sent += _answer(device, link)
+            try:
+                return arrived.get(timeout=_POLL)
+            except queue.Empty:
+                continue
 
     try:
-        for label, reading in parse_readings(device.fleet.plan, lines):
-            sent += answer()
+        for label, reading in readings:
             for content in device.measure(label, reading):
                 link.send(COLLECTOR, content)
                 sent += 1
-            sent += answer()
-        return sent + answer()
+        end = time.monotonic() + linger
+        while time.monotonic() < end:
+            sent += _answer(device, link)
+            time.sleep(_POLL)
+        return sent
     finally:
         link.close()
         device.close()
 
 
+def _answer(device: Device, link: Link) -> int:
+    found = [reply for content in link.fetch(device.place) for reply in device.hear(content)]
+    for reply in found:
+        link.send(COLLECTOR, reply)
+    return len(found)
+
+
+def collect_live(
+    collector: Collector, at: str, *, begin: str | None = None, instants: int = 48, wait: float = 30.0
+) -> None:
+    """Collect instant by instant through a link.
+
+    Parameters
+    ----------
+    begin
+        The first instant; by default the next one. Instants that are over already are concluded at once, `wait`
+        seconds for each step.
+    wait
+        How long to wait for messages, each time something was sent.
+    """
+    plan = collector.fleet.plan
+    try:
+        first = plan.label(np.datetime64(begin, "s") if begin else np.datetime64("now", "s")) + (begin is None)
+    except ValueError:
+        raise ParameterError("begin must be a time, such as 2026-01-01T00:00.") from None
+    link = open_link(at, collector.fleet, [COLLECTOR])
+
+    def listen(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            for content in link.fetch(COLLECTOR):
+                collector.receive(content)
+            if time.monotonic() >= end:
+                return
+            time.sleep(_POLL)
+
+    def say(outgoing: Outgoing) -> None:
+        for receiver, content in outgoing:
+            link.send(receiver, content)
+
+    try:
+        for label in range(first, first + instants):
+            for outgoing in collector.begin(label):
+                say(outgoing)
+                if len(outgoing) > 1:  # what is dealt to one meter needs no answer
+                    listen(wait)
+            over = (plan.time(label + 1) - np.datetime64("now", "s")).astype(float)
+            listen(max(wait, over))
+            for outgoing in collector.conclude(label):
+                say(outgoing)
+                listen(wait)
+    finally:
+        link.close()
+
+
 def parse_readings(plan: Plan, lines: Iterable[str]) -> Iterable[tuple[int, float]]:
     """Instants and readings; a header and empty lines are skipped, an empty value is a missing reading."""
     for number, line in enumerate(lines):
-        time, _, value = line.strip().partition(",")
-        if not time or (number == 0 and not time[0].isdecimal()):
+        at, _, value = line.strip().partition(",")
+        if not at or (number == 0 and not at[0].isdecimal()):
             continue
         try:
-            yield plan.label(np.datetime64(time)), float(value) if value.strip() else float("nan")
+            yield plan.label(np.datetime64(at)), float(value) if value.strip() else float("nan")
         except ValueError:
             raise InputError(
                 f"Line {number + 1} of the readings is not time,value, such as 2026-01-01T00:30,0.42."
@@ -190,7 +271,7 @@ def simulate_fleet(
     plan: Plan,
     *,
     groups: int = 1,
-    missing: float = 0.0,
+    absent: float = 0.0,
     at: str | None = None,
     seed: int = 0,
     fleet_folder: Path | None = None,
@@ -206,7 +287,7 @@ def simulate_fleet(
         What is measured, and how it is protected. Bounds must not come from the panel.
     groups
         Into how many groups meters are dealt.
-    missing
+    absent
         Share of meters that are not there, drawn at each instant.
     at
         As in `open_link`.
@@ -233,18 +314,18 @@ def simulate_fleet(
             raise ParameterError(f"The fleet has {len(devices)} meters, the panel {panel.n_series} series.")
     link = open_link(at, collector.fleet, [*devices, COLLECTOR])
     field = Field(collector, devices, link, _PATIENCE if at else 0.0)
-    absent = np.random.default_rng(seed)
+    chance = np.random.default_rng(seed)
     values = panel.values.reshape(panel.n_series, -1)
     steps.start("metering")
     try:
-        for column, time in enumerate(panel.times):
-            there = absent.random(panel.n_series) >= missing
+        for column, moment in enumerate(panel.times):
+            there = chance.random(panel.n_series) >= absent
             readings = {
                 place: float(values[place, column])
                 for place in range(panel.n_series)
                 if there[place] and np.isfinite(values[place, column])
             }
-            label = plan.label(time) if panel.times.dtype.kind == "M" else int(time)
+            label = plan.label(moment) if panel.times.dtype.kind == "M" else int(moment)
             field.run(label, readings)
     finally:
         link.close()

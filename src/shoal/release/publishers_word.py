@@ -1,8 +1,8 @@
 """Promises that published values cannot show: what the gate asks for instead, and what a recipient is told.
 
 `NoGuarantee` promises nothing, and the gate asks for measured risks below a limit. `DifferentialPrivacy` is true by the
-mechanism that drew the noise, `LocalDifferentialPrivacy` by what ran on the meters, and the gate asks for the accounting.
-Of the folder a recipient can then check only that the certificate's own figures agree.
+mechanism that drew the noise, `LocalDifferentialPrivacy` by what ran on the meters, and the gate asks for the
+accounting. Of the folder a recipient can then check only that the certificate's own figures agree.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shoal.errors import ParameterError
 from shoal.edge.published import why_not_collected
+from shoal.errors import ParameterError
 from shoal.guarantees import DifferentialPrivacy, LocalDifferentialPrivacy, NoGuarantee
 from shoal.guarantees.no_guarantee import check_limit
 from shoal.methods.noisy_aggregates import why_not_drawn
@@ -100,8 +100,8 @@ def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
         )
     if isinstance(guarantee, LocalDifferentialPrivacy):
         return (
-            f"{part.name}: true by what ran on the meters, which values cannot show; of the reports used, no meter spent "
-            f"more than {guarantee.total:g} of {guarantee.epsilon:g} in any {guarantee.w} successive instants"
+            f"{part.name}: true by what ran on the meters, which values cannot show; of the reports used, no meter "
+            f"spent more than {guarantee.total:g} of {guarantee.epsilon:g} in any {guarantee.w} successive instants"
         )
     return f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
 
@@ -130,9 +130,7 @@ def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certi
     return []
 
 
-def _why_not(
-    published: Any, guarantee: DifferentialPrivacy | LocalDifferentialPrivacy, method: str
-) -> str | None:
+def _why_not(published: Any, guarantee: DifferentialPrivacy | LocalDifferentialPrivacy, method: str) -> str | None:
     """Why the mechanism that is named cannot have given what is published; None where it can."""
     if isinstance(guarantee, LocalDifferentialPrivacy) or method == "secure-sums":
         return why_not_collected(published, guarantee)

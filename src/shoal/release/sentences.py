@@ -50,6 +50,14 @@ WHO_CAN_CHECK = (
         ),
     ),
     Said(
+        "meters",
+        lambda f: f.name == "local-differential-privacy",
+        lambda f: (
+            "**Nobody can check this on published values.** It is true by what ran on the meters, before anything was "
+            "sent. `shoal verify FOLDER` compares the stated account with the budget."
+        ),
+    ),
+    Said(
         "attacks",
         lambda f: f.name == "none",
         lambda f: (
@@ -59,7 +67,7 @@ WHO_CAN_CHECK = (
     ),
     Said(
         "publisher",
-        lambda f: not f.anyone and f.name not in ("differential-privacy", "none"),
+        lambda f: not f.anyone and f.name not in ("differential-privacy", "local-differential-privacy", "none"),
         lambda f: (
             "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
             "whether the files are those of this certificate, not whether this guarantee holds."

@@ -73,14 +73,12 @@ PUBLISHED = (
     Said(
         # Beside noise nothing exact is told of the input: gaps may have been filled, and nobody may learn how many.
         "nothing missing",
-        lambda f: f.counts.get("missing") == 0 and not f.promises("differential-privacy"),
+        lambda f: f.counts.get("missing") == 0 and not f.has_noise,
         lambda f: "No published reading is missing.",
     ),
     Said(
         "missing",
-        lambda f: (
-            is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.promises("differential-privacy")
-        ),
+        lambda f: is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.has_noise,
         lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
     ),
 )
@@ -339,6 +337,14 @@ CHECK = (
         ),
     ),
     Said(
+        "meters",
+        lambda f: f.promises("local-differential-privacy"),
+        lambda f: (
+            "local-differential-privacy cannot be seen in published values: it rests on what ran on the meters. The "
+            "most that one meter spent within a window was compared with the budget."
+        ),
+    ),
+    Said(
         "attacks only",
         lambda f: f.promises("none"),
         lambda f: "Nothing is promised, so nothing could be checked. Attacks were run and held against a limit.",
@@ -526,12 +532,13 @@ NO_LOSS = (
         lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
     ),
     Said(
+        "meters",
+        lambda f: f.promises("local-differential-privacy"),
+        lambda f: "How far the figures are off cannot be measured: nobody has the originals. They come with intervals.",
+    ),
+    Said(
         "not measured",
-        lambda f: (
-            not f.certificate.get("utility")
-            and not f.figures.get("left_out")
-            and not f.promises("differential-privacy")
-        ),
+        lambda f: not f.certificate.get("utility") and not f.figures.get("left_out") and not f.has_noise,
         lambda f: "Not measured. The publisher, who has the originals, can tell with `shoal utility`.",
     ),
 )
@@ -555,18 +562,23 @@ READ = (
 DONE = (
     Said(
         "nothing",
-        lambda f: bool(f.reading) and not account_of(f.reading) and not f.promises("differential-privacy"),
+        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise,
         lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
     ),
     Said(
         "given",
-        lambda f: not f.reading and f.form != "events" and not f.promises("differential-privacy"),
+        lambda f: not f.reading and f.form != "events" and not f.has_noise,
         lambda f: "The readings were given as they are; what was done to them before is not known here.",
     ),
     Said(
         "not told",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
+    ),
+    Said(
+        "meters",
+        lambda f: f.from_meters,
+        lambda f: "No reading left its meter unprotected. How many meters reported is published with every figure.",
     ),
     Said(
         "method",
@@ -626,7 +638,7 @@ TELL = (
     ),
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.has_noise,
         lambda f: "Analysts: every figure carries noise; small groups may be far off.",
     ),
     Said(
