@@ -126,9 +126,10 @@ class Collector:
         self._survivors = {}
         if plan.way == "local":
             due = SCHEMES[plan.scheme].due
-            for place in range(len(self.fleet.meters)):
-                if cost := due(units(plan.epsilon), plan.w, place, label):
-                    self._asked[place] = cost
+            for members in self.fleet.groups.values():
+                for turn, place in enumerate(members):
+                    if cost := due(units(plan.epsilon), plan.w, turn, label):
+                        self._asked[place] = cost
             return
         period = label // plan.w
         if self._period is not None and period <= self._period:
@@ -220,6 +221,11 @@ class Collector:
             return LocalDifferentialPrivacy(plan.epsilon, plan.w, [account] if reports else [])
         cost, opened = units(plan.epsilon) // plan.w, len(self._opened)
         epsilon = math.nextafter(float(Fraction(opened * cost, UNIT)), math.inf)
+        if epsilon > 100:
+            raise ParameterError(
+                f"{opened} instants cost a subject {epsilon:.3g} together, which promises nothing. Publish fewer at a "
+                "time."
+            )
         spent = Spent(
             query=f"sums of {len(self.fleet.groups)} neighbourhood(s) at {opened} instants, in steps of "
             f"(upper - lower) / {STEPS}",

@@ -32,15 +32,15 @@ from shoal.edge.shamir import SHARE_BYTES
 from shoal.errors import InputError, ReleaseError
 
 
-def make_device(folder: Path) -> Keys:
-    """Draw the keys of a new device into a new folder, for its owner alone; what others may know is `keys.public`."""
+def make_device(folder: Path, keys: Keys | None = None) -> Keys:
+    """Put new keys into a new folder, for its owner alone; what others may know is `keys.public`."""
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
         raise ReleaseError(f"{str(folder)!r} exists. A device that is enrolled keeps its keys and budget.") from None
     except OSError as error:
         raise ReleaseError(f"Cannot write {str(folder)!r}: {error.strerror}.") from None
-    keys = Keys.draw()
+    keys = keys or Keys.draw()
     keys.save(folder)
     return keys
 
@@ -80,12 +80,13 @@ class Device:
         self._meter: Meter | None = None
         self._member: Member | None = None
         self._neighbours = fleet.groups[fleet.meters[self.place].group]
+        self._turn = self._neighbours.index(self.place)
         plan = fleet.plan
         if plan.way == "local":
             self._meter = Meter(plan.grid, budget, chance)
         else:
             self._member = Member(
-                self._neighbours.index(self.place),
+                self._turn,
                 keys,
                 [fleet.senders[place] for place in self._neighbours],
                 fleet.digest,
@@ -114,7 +115,7 @@ class Device:
             return [] if masked is None else [self._write(Kind.MASKED, label, WORD.pack(masked))]
         assert self._meter is not None
         self._meter.measure(label, reading)
-        cost = SCHEMES[plan.scheme].due(units(plan.epsilon), plan.w, self.place, label)
+        cost = SCHEMES[plan.scheme].due(units(plan.epsilon), plan.w, self._turn, label)
         return self._report(label, cost) if cost else []
 
     def hear(self, content: bytes) -> list[bytes]:

@@ -103,7 +103,7 @@ class Scheme(ABC):
 
     @classmethod
     def due(cls, epsilon: int, w: int, place: int, label: int) -> int:
-        """What a device answers for without being asked, at an instant; 0 where it waits for a question."""
+        """What a device answers for without being asked, by its place in the group; 0 where it waits for a question."""
         return 0
 
     @abstractmethod
@@ -220,7 +220,7 @@ class _Population(Scheme):
 
 
 class PopulationUniform(Scheme):
-    """One part in w, in turn by their places."""
+    """One part in w, in turn by their places in the group."""
 
     unasked: ClassVar[bool] = True
 
@@ -231,7 +231,7 @@ class PopulationUniform(Scheme):
 
     def instant(self, label: int) -> Asking:
         """One question."""
-        whom = tuple(member for member in self.members if member % self.w == label % self.w)
+        whom = tuple(self.members[label % self.w :: self.w])
         if not whom:
             return self._repeat()
         return self._conclude(self.epsilon, (yield Question(self.epsilon, whom)))

@@ -64,16 +64,14 @@ def enroll_fleet(folder: Path, plan: Plan, lines: Iterable[str]) -> Fleet:
         raise InputError("A line is not what `shoal edge enroll --device` prints.") from None
     # By chance: a place tells nothing about when a meter was enrolled.
     random.SystemRandom().shuffle(meters)
-    keys = make_device(folder / "collector")
-    return _write_fleet(folder, plan, keys, meters)
-
-
-def _write_fleet(folder: Path, plan: Plan, keys: Keys, meters: list[Enrolled]) -> Fleet:
+    keys = Keys.draw()
     try:
         fleet = Fleet(plan=plan, collector=enrolled(keys.public), meters=tuple(meters))
-        (folder / FILE_NAME).write_text(fleet.model_dump_json(), encoding="utf-8")
     except ValidationError as error:
         raise InputError(f"These meters make no fleet: {error.errors()[0]['msg']}.") from None
+    make_device(folder / "collector", keys)
+    try:
+        (folder / FILE_NAME).write_text(fleet.model_dump_json(), encoding="utf-8")
     except OSError as error:
         raise ReleaseError(f"Cannot write the fleet's file: {error.strerror}.") from None
     return fleet
@@ -342,7 +340,7 @@ def candidate_of(collector: Collector, *, smoothed: bool = False) -> Candidate:
     group_of = {place: number for number, members in enumerate(fleet.groups.values()) for place in members}
     groups = np.array([group_of[place] for place in range(len(fleet.meters))], dtype=np.int64)
     unknown = Panel(np.full((len(fleet.meters), published.n_instants), np.nan), times=published.times)
-    names = ("lower", "upper", "epsilon", "w", "minutes")
+    names: tuple[str, ...] = ("lower", "upper", "epsilon", "w", "minutes")
     names += ("scheme", "points") if fleet.plan.way == "local" else ("fewest", "colluding", "levels")
     return Candidate(
         published,
