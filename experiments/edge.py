@@ -154,7 +154,24 @@ def median(run, x, day, repeats, seed, after=None) -> dict[str, float]:
 
 def percent(value: float) -> str:
     """Three digits."""
-    return f"{100 * value:.3g} %" if value < 100 else f"{value:.3g} times"
+    if value < 1e-9:
+        return "0 %"
+    return f"{100 * value:.3g} %" if value < 9.995 else f"{value:.3g} times"
+
+
+def noise_of_sums(n: int) -> str:
+    """The standard deviation of the noise in a mean, by its formula, beside that of the central mechanism."""
+    cost, steps = units(1.0) // 48, 2**20
+    a = np.exp(-1.0 / 48 / steps)
+    central = np.sqrt(2 * a) / (1 - a) / steps / n
+    rows = []
+    for levels in (3, 0):
+        rules = SumRules(n, int(np.ceil(0.7 * n)), 0, cost, STEPS, levels)
+        there = [n, round(0.9 * n), round(0.7 * n)]
+        ratios = [np.sqrt(rules.variance(s)) / STEPS / s / central for s in there]
+        words = "taken back, 3 levels" if levels else "left in"
+        rows.append([words, *(f"{ratio:.3f}" for ratio in ratios)])
+    return table(["noise that is too much", "nobody missing", "10 % missing", "30 % missing"], rows)
 
 
 def smoothed(found: np.ndarray) -> np.ndarray:
@@ -169,7 +186,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def at_one_per_day(name, x, upper, day, given) -> tuple[str, dict[str, dict[str, float]]]:
+def at_one_per_day(name, x, upper, day, given) -> str:
     """Every way beside the central one."""
     seed, repeats = given.seed, given.repeats
     ways = {
@@ -193,7 +210,7 @@ def at_one_per_day(name, x, upper, day, given) -> tuple[str, dict[str, dict[str,
         for way, one in found.items()
     ]
     text = f"### {name}: {len(x):,} meters, {x.shape[1] // day} days, readings cut off at {upper:g}\n\n"
-    return text + table(["way", "one instant", "mean day", "daily totals", "peak of the mean day"], rows), found
+    return text + table(["way", "one instant", "mean day", "daily totals", "peak of the mean day"], rows)
 
 
 def by_setting(x, upper, day, given) -> str:
@@ -422,13 +439,18 @@ def page(given: argparse.Namespace) -> str:
         "ε = 1 for each day of a meter. Errors are relative to the true mean reading, or for totals and peaks to "
         f"themselves; medians over {given.repeats} draws of the noise. Cutting off high readings counts as error. "
         "*Local* trusts nobody, *secure sums* nobody either as long as no more meters collude than allowed, *central* "
-        "trusts one party with all readings. Microaggregation promises another thing, k-anonymity; it is here for scale."
+        "trusts one party with all readings. Microaggregation promises another thing, k-anonymity; it gives the scale."
     )
     parts.append("## Every way at ε = 1 per day")
     for name, (x, upper, day) in sets.items():
-        text, found = at_one_per_day(name, x, upper, day, given)
-        ratio = found["secure sum of all, nobody missing"]["mean day"] / found["central noise"]["mean day"]
-        parts += [text, f"Mean day from a secure sum with nobody missing: {ratio:.2f} times the central error."]
+        text = at_one_per_day(name, x, upper, day, given)
+        parts.append(text)
+    parts += [
+        "### What secure sums cost, exactly",
+        f"Standard deviation of the noise in the mean of {given.meters:,} meters at an instant, in multiples of "
+        "that of the central mechanism with everybody there; at least 70 % must be there.",
+        noise_of_sums(given.meters),
+    ]
     x, upper, day = next(iter(sets.values()))
     parts += [
         "## Mean day by ε, window and number of meters",
