@@ -38,7 +38,7 @@ EXAMPLES = {
     "membership": {"step": 1},
     "window-error": {"n": 20},
 }  # methods whose defaults are too much for so few series, or that need more than a number
-UNSEEN = {"none", "differential-privacy"}  # guarantees that published values cannot show
+UNSEEN = {"none", "differential-privacy", "local-differential-privacy"}  # guarantees that published values cannot show
 ANY_SIZE = {
     "noise-addition",
     "noisy-aggregates",

@@ -182,8 +182,11 @@ THE_OTHERS = {
     "private readings": _differs(BY_MECHANISM, more=["may not: habits", "may: noise for readings"]),
     "sums": _differs(
         BY_MECHANISM,
-        more=["may not: people in general", "may: noise for subjects", "done: meters"],
-        not_more=["done: not told"],
+        more=[
+            *("may not: people in general", "may: noise for subjects"),
+            *("done: meters", "no figure: meters", "no loss: meters"),
+        ],
+        not_more=["done: not told", "no figure: noise", "no loss: noise"],
     ),
     "meters": METERS,
     "events": EVENTS,

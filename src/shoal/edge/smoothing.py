@@ -13,7 +13,7 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
 
     The level moves by independent steps of one variance, and a figure is the level plus noise of its known variance
     (the local level model). The variance of the steps is what is left of the squared differences of successive figures
-    when that of their noise is taken away. A Kalman filter goes forward and the smoother of Rauch, Tung and Striebel
+    when that of their noise is taken away. A Kalman filter goes forward and the fixed-interval smoother of Rauch (1965)
     back. A missing figure, or one of infinite variance, counts for nothing.
 
     Parameters

@@ -45,8 +45,8 @@ WHO_CAN_CHECK = (
         "mechanism",
         lambda f: f.name == "differential-privacy",
         lambda f: (
-            "**Nobody can check this on published values.** It is true by the way the publisher drew the noise. `shoal "
-            "verify FOLDER` adds up the stated accounting."
+            "**Nobody can check this on published values.** It is true by the way the noise was drawn. `shoal verify "
+            "FOLDER` adds up the stated accounting."
         ),
     ),
     Said(

@@ -165,12 +165,12 @@ PROVEN = (
 NO_FIGURE = (
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "What attacks achieve is an exact figure about the originals, and would undo the noise.",
     ),
     Said(
         "meters",
-        lambda f: f.promises("local-differential-privacy"),
+        lambda f: f.from_meters,
         lambda f: "There is nothing to attack and compare with: the publisher has no readings.",
     ),
     Said(

@@ -97,13 +97,23 @@ def _instants(facts: Facts) -> str:
 # What reading did to the input before anything else; `account_of` has the condition of each part.
 INPUT = (Said("account", lambda f: bool(account_of(f.reading)), lambda f: " ".join(account_of(f.reading))),)
 
+
+def _held_back(facts: Facts) -> str:
+    """How many columns of the input are not published; meters have no table that could have some."""
+    if facts.from_meters:
+        return ""
+    n = facts.columns.get("withheld")
+    some = words.plural(n, "column") if n else "No column"
+    return f"{some} of the input {'was' if n in (None, 0, 1) else 'were'} held back. "
+
+
 COLUMNS = (
     Said(
         "columns",
         lambda f: bool(f.columns),
         lambda f: (
-            ("No column" if not f.columns.get("withheld") else words.plural(f.columns["withheld"], "column"))
-            + f" of the input {'was' if f.columns.get('withheld') in (None, 0, 1) else 'were'} held back. Published: "
+            _held_back(f)
+            + "Published: "
             + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
             + "."
         ),
@@ -528,12 +538,12 @@ HEAD = (
 NO_LOSS = (
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
     ),
     Said(
         "meters",
-        lambda f: f.promises("local-differential-privacy"),
+        lambda f: f.from_meters,
         lambda f: "How far the figures are off cannot be measured: nobody has the originals. They come with intervals.",
     ),
     Said(
