@@ -25,7 +25,7 @@ class Device(RuleBasedStateMachine):
     @initialize(w=st.integers(1, 4))
     def enrol(self, w):
         self.w, self.clock, self.true_tick, self.measured = w, 100, 0, False
-        self.sent, self.n_long = [], 0
+        self.sent, self.begun, self.n_long = [], [], 0
         self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
         write_budget(self.folder, MOST, w)
         self.budget = Budget(MOST, w, self.folder)
@@ -41,6 +41,13 @@ class Device(RuleBasedStateMachine):
     def send(self, cost):
         if self.measured and self.budget.spend(label=self.clock, cost=cost):
             self.sent.append((self.true_tick, self.clock, cost))
+
+    @rule(period=st.integers(0, 6))
+    def begin_a_period(self, period):
+        """Masks of a period are used once, whatever happens."""
+        if self.budget.begin(period):
+            assert period not in self.begun
+            self.begun.append(period)
 
     @rule(by=st.sampled_from([-200, -5, -2, -1, 1, 2, 5, 1000]))
     def set_clock(self, by):
