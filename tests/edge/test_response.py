@@ -133,3 +133,11 @@ def test_variances_are_those_of_the_outcomes():
     mean = probabilities @ (shares @ values)
     spread = probabilities @ (shares @ values - mean) ** 2
     assert response.mean_variance(np.rint(counts).astype(np.int64), values) * 1_000_000 == pytest.approx(spread, 1e-4)
+
+
+def test_answers_that_are_alike_by_chance_do_not_pass_for_certain():
+    response = RandomizedResponse.costing(units(1.0), 2)
+    p = float(response.probabilities(0)[0])
+    alike = response.mean_variance(np.array([5, 0]), np.array([0.0, 1.0]))
+    assert alike == pytest.approx(p * (1 - p) / 5 / (2 * p - 1) ** 2)
+    assert response.mean_variance(np.array([1, 0]), np.array([0.0, 1.0])) == float("inf")

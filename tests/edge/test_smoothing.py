@@ -41,3 +41,7 @@ def test_gaps_are_bridged_and_nothing_known_stays_unknown():
     assert np.isfinite(found).all()
     assert found[2] == np.clip(found[2], 1.0, 3.0)
     assert np.isnan(smooth(np.full(3, np.nan), np.ones(3))).all()
+
+
+def test_equal_figures_without_noise_stay_equal():
+    assert (smooth(np.full(5, 2.0), np.zeros(5)) == 2.0).all()

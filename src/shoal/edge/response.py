@@ -160,10 +160,19 @@ class RandomizedResponse:
         return (odds + self.points - 2) / (n * (odds - 1.0) ** 2)
 
     def mean_variance(self, counts: NDArray[np.int64], values: NDArray[np.float64]) -> float:
-        """The variance of the estimated mean, from the spread of the answers themselves."""
+        """The variance of the estimated mean, from the spread of the answers themselves.
+
+        A few answers may be alike by chance: the spread is at least what the response alone brings about.
+        """
         n = int(counts.sum())
         if n < 2:
             return float("inf")
         mean = float(counts @ values) / n
         spread = float(counts @ (values - mean) ** 2) / (n - 1)
-        return spread / n / self._edges[1] ** 2
+        other, more = self._edges
+        ends = []
+        for point in (0, self.points // 2, self.points - 1):
+            odds = np.full(self.points, other)
+            odds[point] += more
+            ends.append(float(odds @ values**2 - (odds @ values) ** 2))
+        return max(spread, min(ends), 0.0) / n / more**2

@@ -44,5 +44,6 @@ def smooth(figures: Floats, variances: Floats) -> Floats:
         level[t], spread[t] = mean, uncertain
     found = level.copy()
     for t in range(n - 2, -1, -1):
-        found[t] += spread[t] / (spread[t] + step) * (found[t + 1] - level[t])
+        back = spread[t] / (spread[t] + step) if spread[t] + step > 0 else 1.0
+        found[t] += back * (found[t + 1] - level[t])
     return found
