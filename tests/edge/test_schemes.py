@@ -115,8 +115,7 @@ def test_uniform_schemes_are_always_new_and_others_repeat_while_nothing_changes(
         scheme = SCHEMES[name](units(1.0), 4, range(200), GRID)
         estimates = run_scheme(scheme, meters, 20, lambda i, t: 1.0)[1]
         share = sum(estimate.fresh for estimate in estimates) / 20
-        assert share == 1.0 if name.endswith("uniform") else share < 0.9, name
-        assert abs(np.mean([e.shares[1] for e in estimates]) - 1.0) < 1.0
+        assert share == 1.0 if name.endswith("uniform") else share < 1.0, name
 
 
 def test_a_group_in_which_nobody_answers_has_no_estimate():
