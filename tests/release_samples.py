@@ -25,6 +25,7 @@ from shoal import (
 from shoal.attacks import KnownPoints
 from shoal.engines import Memory, in_shards
 from shoal.features import LinearMetric, ShownGroups
+from shoal.process.edge import make_plan, publish_collected, simulate_fleet
 from shoal.release import written_parts
 from shoal.release.agreement import Agreement
 from shoal.streams import IncrementalMicroaggregation
@@ -176,6 +177,9 @@ def publish_kinds(folder):
         ),
     }
     made = {name: publish(candidate, folder / name, **options) for name, (candidate, options) in made.items()}
+    for name, plan in {"meters": {"scheme": "budget-uniform"}, "sums": {"way": "sum"}}.items():
+        field = simulate_fleet(days(20, 3), make_plan(lower=0.0, upper=4.0, w=3, minutes=60, **plan))
+        made[name] = publish_collected(field.collector, folder / name)
     long_table(days()).write_parquet(folder / "meters.parquet")
     whole, written_parts.PART_BYTES = written_parts.PART_BYTES, 2**16
     try:

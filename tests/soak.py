@@ -13,6 +13,7 @@ GROUPS = {
     "a thousand kills of a stream": ["cli/test_stream_killed.py", "-m", "soak or not soak"],
     "two hundred kills of a stream from a broker, each": ["cli/test_stream_topics.py", "-m", "soak or not soak"],
     "a thousand kills of a release": ["cli/test_killed.py", "-m", "soak or not soak"],
+    "two hundred kills of a meter": ["edge/test_killed.py", "-m", "soak or not soak"],
     "a kill at every step": ["release/test_kills.py", "cli/test_grow_killed.py", "-m", "soak or not soak"],
     "experiments at small size": ["test_experiments.py", "-m", "soak"],
     "properties on many more examples": [".", "-m", "hypothesis and not soak"],

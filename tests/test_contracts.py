@@ -38,7 +38,8 @@ EXAMPLES = {
     "membership": {"step": 1},
     "window-error": {"n": 20},
 }  # methods whose defaults are too much for so few series, or that need more than a number
-UNSEEN = {"m-invariance", "none", "differential-privacy"}  # guarantees that published values cannot show
+# Guarantees that published values cannot show.
+UNSEEN = {"m-invariance", "none", "differential-privacy", "local-differential-privacy"}
 ANY_SIZE = {
     "noise-addition",
     "noisy-aggregates",

@@ -99,6 +99,32 @@ def test_the_process_paper_answers_whether_orderings_come_out(tmp_path):
     assert f"to {last:.3f} at k = 28" in falls
 
 
+def test_protection_at_the_meter_is_compared_in_every_way(tmp_path):
+    options = [
+        "--meters",
+        "60",
+        "--days",
+        "2",
+        "--repeats",
+        "1",
+        "--instants",
+        "30",
+        "--data",
+        str(tmp_path / "absent"),
+    ]
+    command = [sys.executable, str(EXPERIMENTS / "edge.py"), *options, "--out", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    page = (tmp_path / "edge.md").read_text(encoding="utf-8")
+    assert "**All data here are simulated**" in page
+    assert "nan" not in page
+    for way in ("central noise", "secure sum of all, 30 % missing", "LPA", "central microaggregation, k = 10"):
+        assert way in page.partition("## Mean day by")[0]
+    statements = page.partition("| statement | comes out? |")[2].partition("\n## ")[0]
+    answers = [line.split("|")[2].strip() for line in statements.splitlines() if line.startswith("| ")][1:]
+    assert len(answers) == 6
+    assert all(answer in ("yes", "no") or " of " in answer for answer in answers)
+
+
 def test_the_arithmetic_of_scale_adds_up(tmp_path):
     options = ["--series", "80", "--days", "3", "--targets", "20", "--without-spark", "--out", str(tmp_path)]
     command = [sys.executable, str(EXPERIMENTS / "scale_arithmetic.py"), *options]

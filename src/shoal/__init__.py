@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shoal import attacks, engines, errors, features, guarantees, methods, queries, simulate, streams, utility
+    from shoal import attacks, edge, engines, errors, features, guarantees, methods, queries, simulate, streams, utility
     from shoal.errors import ShoalError
     from shoal.guarantees import (
         AggregateRule,
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         KAnonymity,
         KPAnonymity,
         LDiversity,
+        LocalDifferentialPrivacy,
         MInvariance,
         NLKAnonymity,
         NoGuarantee,
@@ -57,6 +58,7 @@ _HOMES = {
     "LDiversity": "shoal.guarantees",
     "MInvariance": "shoal.guarantees",
     "LabelTask": "shoal.labels",
+    "LocalDifferentialPrivacy": "shoal.guarantees",
     "Microaggregation": "shoal.methods",
     "NLK": "shoal.methods",
     "NLKAnonymity": "shoal.guarantees",
@@ -96,6 +98,7 @@ _HOMES = {
 }
 _ROOMS = (
     "attacks",
+    "edge",
     "engines",
     "errors",
     "features",
@@ -119,6 +122,7 @@ __all__ = [
     "KPAnonymity",
     "LDiversity",
     "LabelTask",
+    "LocalDifferentialPrivacy",
     "MInvariance",
     "Microaggregation",
     "NLKAnonymity",
@@ -148,6 +152,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "attacks",
+    "edge",
     "engines",
     "errors",
     "features",

@@ -28,6 +28,8 @@ SHOWN = {
     "fictives": NO_GROUPS,
     "private subjects": NO_GROUPS - {"information-loss"},
     "private readings": NO_GROUPS - {"information-loss"},
+    "meters": NO_GROUPS - {"information-loss"},
+    "sums": NO_GROUPS - {"information-loss"},
     "events": EVENTS,
     "suppressed events": EVENTS,
 }

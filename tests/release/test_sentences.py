@@ -24,6 +24,8 @@ NOT_PLAIN = {
     "fictives": NOTHING_PROMISED,
     "private subjects": NOISY,
     "private readings": NOISY,
+    "sums": NOISY,
+    "meters": NOISY - {"check: mechanism"} | {"check: meters"},
     **dict.fromkeys(
         ("kp", "suppressed series", "sensitive", "exchanged", "events", "suppressed events"),
         PLAIN - {"may not: group", "may: figures"} | {"may not: row", "may: no figures"},

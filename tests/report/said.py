@@ -36,9 +36,9 @@ SAID_OF_PLAIN = {
 }
 
 
-def _differs(*others, more=(), less=()):
+def _differs(*others, more=(), less=(), not_more=()):
     """What is said beyond what is said of a plain release, and what is not; as of others, and more or less."""
-    return {*more}.union(*(o[0] for o in others)), {*less}.union(*(o[1] for o in others))
+    return {*more}.union(*(o[0] for o in others)) - {*not_more}, {*less}.union(*(o[1] for o in others))
 
 
 SUMMARY = _differs(more=["done: method"], less=["done: method in words"])
@@ -95,6 +95,18 @@ BY_MECHANISM = _differs(
     more=[
         *("Check: mechanism", "may not: noisy figures", "who can check: mechanism", "done: not told", "tell: noise"),
         *("no figure: noise", "no loss: noise", "proven: noise", "reader may not: further budgets"),
+    ],
+    less=[
+        *("Check: published values", "Published: nothing missing", "done: given", "no figure: not asked"),
+        *("reader may not: other releases", "tell: verify"),
+    ],
+)
+METERS = _differs(
+    *(NO_CROWD, NO_CURVES, PROFILES),
+    more=[
+        *("Check: meters", "may not: noisy figures", "may not: longer than a window", "who can check: meters"),
+        *("done: meters", "tell: noise", "no figure: meters", "no loss: meters", "proven: noise at the meter"),
+        "may: noise at the meter",
     ],
     less=[
         *("Check: published values", "Published: nothing missing", "done: given", "no figure: not asked"),
@@ -169,6 +181,15 @@ THE_OTHERS = {
     "aggregates at instants": _differs(AGGREGATES, more=["may: share at every instant"]),
     "private subjects": _differs(BY_MECHANISM, more=["may not: people in general", "may: noise for subjects"]),
     "private readings": _differs(BY_MECHANISM, more=["may not: habits", "may: noise for readings"]),
+    "sums": _differs(
+        BY_MECHANISM,
+        more=[
+            *("may not: people in general", "may: noise for subjects"),
+            *("done: meters", "no figure: meters", "no loss: meters"),
+        ],
+        not_more=["done: not told", "no figure: noise", "no loss: noise"],
+    ),
+    "meters": METERS,
     "events": EVENTS,
     "suppressed events": _differs(
         EVENTS,

@@ -32,6 +32,8 @@ NOT_PLAIN = {
     "fictives": NOTHING,
     "private subjects": NOISY,
     "private readings": NOISY,
+    "meters": NOISY,
+    "sums": NOISY,
     "events": EVENTS,
     "suppressed events": EVENTS,
     "sequence": PLAIN | UNSEEN | {"folder: joined by key"},

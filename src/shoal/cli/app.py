@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from shoal.cli.anonymize import anonymize
 from shoal.cli.attack import attack
 from shoal.cli.demo import demo
+from shoal.cli.edge import edge
 from shoal.cli.grow import grow
 from shoal.cli.judge import judge
 from shoal.cli.label import label
@@ -84,6 +85,7 @@ app.command()(judge)
 app.command()(query)
 app.command(cls=MethodCommand)(stream)
 app.command(cls=MethodCommand)(grow)
+app.add_typer(edge)
 app.add_typer(label)
 app.command()(learn)
 app.command()(methods)

@@ -51,7 +51,7 @@ def _events(told: Told) -> bool:
 
 def _has_groups(told: Told) -> bool:
     """Whether groups were formed, and their sizes are no secret."""
-    return _series(told) and not told.promises("none") and not told.promises("differential-privacy")
+    return _series(told) and not told.promises("none") and not told.has_noise
 
 
 ROWS: tuple[Row, ...] = (

@@ -13,6 +13,7 @@ from shoal.guarantees.differential_privacy import DifferentialPrivacy
 from shoal.guarantees.k_anonymity import KAnonymity
 from shoal.guarantees.kp_anonymity import KPAnonymity
 from shoal.guarantees.l_diversity import LDiversity
+from shoal.guarantees.local_differential_privacy import LocalDifferentialPrivacy
 from shoal.guarantees.m_invariance import MInvariance
 from shoal.guarantees.nlk_anonymity import NLKAnonymity
 from shoal.guarantees.no_guarantee import NoGuarantee
@@ -25,6 +26,7 @@ __all__ = [
     "KAnonymity",
     "KPAnonymity",
     "LDiversity",
+    "LocalDifferentialPrivacy",
     "MInvariance",
     "NLKAnonymity",
     "NoGuarantee",

@@ -89,6 +89,7 @@ class DifferentialPrivacy(Guarantee):
 
     name: ClassVar[str] = "differential-privacy"
     needs_originals: ClassVar[bool] = True  # that the mechanism was run is the publisher's word
+    by_mechanism: ClassVar[bool] = True
 
     epsilon: float
     unit: Unit = "subject"

@@ -23,6 +23,9 @@ class Guarantee(Described):
     needs_originals: ClassVar[bool] = False
     """Whether only the publisher can check it; otherwise anyone who has the release can."""
 
+    by_mechanism: ClassVar[bool] = False
+    """Whether it is true by how noise was drawn, which published values cannot show; `audit` judges the accounting."""
+
     allows_small_groups: ClassVar[bool] = False
     """Whether it says itself how often a series may be in a group that is too small to hide in."""
 

@@ -94,6 +94,16 @@ class Facts:
         """Whether one of these guarantees is among those of the release."""
         return any(self.about(guarantee).name in names for guarantee in self.guarantees)
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether what is promised rests on noise, the publisher's or the meters'."""
+        return self.promises("differential-privacy", "local-differential-privacy")
+
+    @property
+    def from_meters(self) -> bool:
+        """Whether it was collected from meters that sent no reading."""
+        return self.method.get("name") in ("local-reports", "secure-sums")
+
     def counted(self, name: str) -> int:
         """A figure that the method counted; of several steps, their sum."""
         figures = mapping(self.method.get("figures"))

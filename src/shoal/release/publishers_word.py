@@ -1,8 +1,8 @@
 """Promises that published values cannot show: what the gate asks for instead, and what a recipient is told.
 
-Two guarantees are of this kind. `NoGuarantee` promises nothing, and the gate asks for measured risks below a limit.
-`DifferentialPrivacy` is true by the mechanism that drew the noise, and the gate asks for its accounting. Of the folder
-a recipient can then check only that the certificate's own figures agree.
+`NoGuarantee` promises nothing, and the gate asks for measured risks below a limit. `DifferentialPrivacy` is true by the
+mechanism that drew the noise, `LocalDifferentialPrivacy` by what ran on the meters, and the gate asks for the
+accounting. Of the folder a recipient can then check only that the certificate's own figures agree.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from shoal.edge.published import why_not_collected
 from shoal.errors import ParameterError
-from shoal.guarantees import DifferentialPrivacy, NoGuarantee
+from shoal.guarantees import DifferentialPrivacy, LocalDifferentialPrivacy, NoGuarantee
 from shoal.guarantees.no_guarantee import check_limit
 from shoal.methods.noisy_aggregates import why_not_drawn
 from shoal.model import Guarantee, Risk, Verdict
@@ -63,14 +64,14 @@ def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], 
 
 def tells_exact_figures(guarantees: Sequence[Guarantee]) -> bool:
     """Whether exact figures about the originals may stand in the certificate: not beside noise that hides them."""
-    return not any(isinstance(guarantee, DifferentialPrivacy) for guarantee in guarantees)
+    return not any(guarantee.by_mechanism for guarantee in guarantees)
 
 
 def refuse_beside_noise(guarantees: Sequence[Any]) -> None:
     """Differential privacy stands alone: a check that decides whether noisy figures leave would undo the noise."""
     if tells_exact_figures(guarantees):
         return
-    others = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, DifferentialPrivacy)]
+    others = [guarantee.name for guarantee in guarantees if not guarantee.by_mechanism]
     if others or len(guarantees) > 1:
         raise ParameterError(
             f"{', '.join(others) or DifferentialPrivacy.name} cannot be required beside differential privacy: "
@@ -81,7 +82,7 @@ def refuse_beside_noise(guarantees: Sequence[Any]) -> None:
 
 def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:
     """Whether nothing is promised but what a mechanism keeps, so that there is no crowd to be counted."""
-    return all(isinstance(guarantee, DifferentialPrivacy) for guarantee in guarantees)
+    return all(guarantee.by_mechanism for guarantee in guarantees)
 
 
 def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
@@ -97,12 +98,17 @@ def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
             f"{part.name}: true by the mechanism the publisher ran, which values cannot show; its accounting spends "
             f"{guarantee.total:g} of {guarantee.epsilon:g}"
         )
+    if isinstance(guarantee, LocalDifferentialPrivacy):
+        return (
+            f"{part.name}: true by what ran on the meters, which values cannot show; of the reports used, no meter "
+            f"spent more than {guarantee.total:g} of {guarantee.epsilon:g} in any {guarantee.w} successive instants"
+        )
     return f"{part.name}: checked by the publisher, who has the originals; it cannot be checked from here"
 
 
 def stands_without_check(guarantee: Guarantee) -> bool:
     """Whether a release may rest on this alone, although nobody can check it from the folder."""
-    return isinstance(guarantee, NoGuarantee | DifferentialPrivacy)
+    return isinstance(guarantee, NoGuarantee) or guarantee.by_mechanism
 
 
 def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate, published: Any) -> list[str]:
@@ -115,13 +121,20 @@ def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certi
             return [f"{FILE_NAME} says that attacks were run, and has no risk figures that say the same"]
         if not 0 < verdict.required <= 1 or max(known) > verdict.required:
             return [f"{FILE_NAME} has a risk figure above its own limit"]
-    if isinstance(guarantee, DifferentialPrivacy):
+    if isinstance(guarantee, DifferentialPrivacy | LocalDifferentialPrivacy):
         found = guarantee.audit()
         if not found.holds or found.measured != verdict.measured:
             return [f"{FILE_NAME}: the accounting of {part.name} does not add up ({found.note})"]
-        if why_not := why_not_drawn(published, guarantee):
+        if why_not := _why_not(published, guarantee, certificate.method.name):
             return [f"the data is not what the mechanism of {part.name} gives: {why_not}"]
     return []
+
+
+def _why_not(published: Any, guarantee: DifferentialPrivacy | LocalDifferentialPrivacy, method: str) -> str | None:
+    """Why the mechanism that is named cannot have given what is published; None where it can."""
+    if isinstance(guarantee, LocalDifferentialPrivacy) or method == "secure-sums":
+        return why_not_collected(published, guarantee)
+    return why_not_drawn(published, guarantee)
 
 
 def _upper_end(entry: object) -> float | None:

@@ -45,8 +45,16 @@ WHO_CAN_CHECK = (
         "mechanism",
         lambda f: f.name == "differential-privacy",
         lambda f: (
-            "**Nobody can check this on published values.** It is true by the way the publisher drew the noise. `shoal "
-            "verify FOLDER` adds up the stated accounting."
+            "**Nobody can check this on published values.** It is true by the way the noise was drawn. `shoal verify "
+            "FOLDER` adds up the stated accounting."
+        ),
+    ),
+    Said(
+        "meters",
+        lambda f: f.name == "local-differential-privacy",
+        lambda f: (
+            "**Nobody can check this on published values.** It is true by what ran on the meters, before anything was "
+            "sent. `shoal verify FOLDER` compares the stated account with the budget."
         ),
     ),
     Said(
@@ -59,7 +67,7 @@ WHO_CAN_CHECK = (
     ),
     Said(
         "publisher",
-        lambda f: not f.anyone and f.name not in ("differential-privacy", "none"),
+        lambda f: not f.anyone and f.name not in ("differential-privacy", "local-differential-privacy", "none"),
         lambda f: (
             "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
             "whether the files are those of this certificate, not whether this guarantee holds."

@@ -20,6 +20,7 @@ KNOWN = (
     "m-invariance",
     "aggregate-rule",
     "differential-privacy",
+    "local-differential-privacy",
     "none",
 )
 """The guarantees about which there is more to say than their statement."""
@@ -144,6 +145,14 @@ MAY = (
         lambda f: (
             "Any single reading changes the odds of every published result by no more than the stated factor, whatever "
             "else anybody knows."
+        ),
+    ),
+    Said(
+        "noise at the meter",
+        _is("local-differential-privacy"),
+        lambda f: (
+            "What a meter sent about the readings of a window tells nobody, not even the publisher, more than the "
+            "stated factor allows."
         ),
     ),
     Said(
@@ -272,7 +281,7 @@ MAY_NOT = (
     ),
     Said(
         "noisy figures",
-        _is("differential-privacy"),
+        _is("differential-privacy", "local-differential-privacy"),
         lambda f: "That a published figure is exact: noise was added on purpose.",
     ),
     Said(
@@ -289,6 +298,11 @@ MAY_NOT = (
             "That a subject's habits are hidden: one reading is protected, what all readings of a subject have in "
             "common is not."
         ),
+    ),
+    Said(
+        "longer than a window",
+        _is("local-differential-privacy"),
+        lambda f: "That habits are hidden which last longer than a window: each window has a budget of its own.",
     ),
     Said(
         "anything else",
@@ -317,7 +331,8 @@ MAY_NOT_OF_THE_RELEASE = (
         lambda f: (
             bool(f.guarantees)
             and f.pseudonyms != "keyed"
-            and not f.promises("sequence-anonymity", "differential-privacy", "none")
+            and not f.promises("sequence-anonymity", "none")
+            and not f.has_noise
         ),
         lambda f: (
             "That it may be joined with another release of the same subjects, such as last month's: what is promised "

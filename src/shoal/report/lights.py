@@ -142,18 +142,40 @@ PROVEN = (
         lambda f: None,
         lambda f: 0.5,
     ),
+    Bound(
+        "noise at the meter",
+        lambda f: (
+            f.name == "local-differential-privacy"
+            and mapping(f.guarantee.get("verdict")).get("holds") is True
+            and is_finite(f.settings.get("epsilon"))
+            and f.settings["epsilon"] > 0
+        ),
+        lambda f: (
+            "Proven by what ran on the meters: of two equally likely versions of a window of one meter's readings, "
+            f"nobody tells the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
+        ),
+        "inference",
+        _odds,
+        lambda f: None,
+        lambda f: 0.5,
+    ),
 )
 
 # Why there is no figure.
 NO_FIGURE = (
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "What attacks achieve is an exact figure about the originals, and would undo the noise.",
     ),
     Said(
+        "meters",
+        lambda f: f.from_meters,
+        lambda f: "There is nothing to attack and compare with: the publisher has no readings.",
+    ),
+    Said(
         "left out",
-        lambda f: _left_out(f) and not f.promises("differential-privacy"),
+        lambda f: _left_out(f) and not f.has_noise,
         lambda f: (
             "Figures of risk are left out of this release, because they would tell about the originals. Ask the "
             "publisher."
@@ -161,7 +183,7 @@ NO_FIGURE = (
     ),
     Said(
         "not asked",
-        lambda f: not _left_out(f) and not f.promises("differential-privacy"),
+        lambda f: not _left_out(f) and not f.has_noise,
         lambda f: (
             "No such attack was run. Say in a policy what an adversary knows (`adversary:`) and use `shoal run`; of a "
             "finished release, the publisher can run `shoal attack`."

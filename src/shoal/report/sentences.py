@@ -72,14 +72,12 @@ PUBLISHED = (
     Said(
         # Beside noise nothing exact is told of the input: gaps may have been filled, and nobody may learn how many.
         "nothing missing",
-        lambda f: f.counts.get("missing") == 0 and not f.promises("differential-privacy"),
+        lambda f: f.counts.get("missing") == 0 and not f.has_noise,
         lambda f: "No published reading is missing.",
     ),
     Said(
         "missing",
-        lambda f: (
-            is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.promises("differential-privacy")
-        ),
+        lambda f: is_finite(f.counts.get("missing")) and f.counts["missing"] > 0 and not f.has_noise,
         lambda f: f"Missing readings: {words.number(f.counts['missing'])}.",
     ),
 )
@@ -99,6 +97,15 @@ def _instants(facts: Facts) -> str:
 # What reading did to the input before anything else; `account_of` has the condition of each part.
 INPUT = (Said("account", lambda f: bool(account_of(f.reading)), lambda f: " ".join(account_of(f.reading))),)
 
+
+def _held_back(facts: Facts) -> str:
+    """How many columns of the input are not published; meters have no table that could have some."""
+    if facts.from_meters:
+        return ""
+    n = facts.columns.get("withheld") or 0
+    return f" Of those read, {words.number(n)} {'was' if n == 1 else 'were'} held back."
+
+
 COLUMNS = (
     Said(
         "columns",
@@ -106,8 +113,8 @@ COLUMNS = (
         lambda f: (
             "Published columns: "
             + ", ".join(words.clipped(name, 40) for name in listed(f.columns.get("published"))[:20])
-            + f". Of those read, {words.number(f.columns.get('withheld') or 0)} "
-            + f"{'was' if f.columns.get('withheld') == 1 else 'were'} held back."
+            + "."
+            + _held_back(f)
         ),
     ),
 )
@@ -336,6 +343,14 @@ CHECK = (
         lambda f: (
             "differential-privacy cannot be seen in published values: it rests on how the noise was drawn. The "
             "accounting of that was added up."
+        ),
+    ),
+    Said(
+        "meters",
+        lambda f: f.promises("local-differential-privacy"),
+        lambda f: (
+            "local-differential-privacy cannot be seen in published values: it rests on what ran on the meters. The "
+            "most that one meter spent within a window was compared with the budget."
         ),
     ),
     Said(

@@ -53,16 +53,17 @@ HEAD = (
 NO_LOSS = (
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
     ),
     Said(
+        "meters",
+        lambda f: f.from_meters,
+        lambda f: "How far the figures are off cannot be measured: nobody has the originals. They come with intervals.",
+    ),
+    Said(
         "not measured",
-        lambda f: (
-            not f.certificate.get("utility")
-            and not f.figures.get("left_out")
-            and not f.promises("differential-privacy")
-        ),
+        lambda f: not f.certificate.get("utility") and not f.figures.get("left_out") and not f.has_noise,
         lambda f: "Not measured. The publisher, who has the originals, can tell with `shoal utility`.",
     ),
 )
@@ -86,18 +87,23 @@ READ = (
 DONE = (
     Said(
         "nothing",
-        lambda f: bool(f.reading) and not account_of(f.reading) and not f.promises("differential-privacy"),
+        lambda f: bool(f.reading) and not account_of(f.reading) and not f.has_noise,
         lambda f: "Reading dropped nothing, filled in nothing and merged nothing.",
     ),
     Said(
         "given",
-        lambda f: not f.reading and f.form != "events" and not f.promises("differential-privacy"),
+        lambda f: not f.reading and f.form != "events" and not f.has_noise,
         lambda f: "The readings were given as they are; what was done to them before is not known here.",
     ),
     Said(
         "not told",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.promises("differential-privacy") and not f.from_meters,
         lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
+    ),
+    Said(
+        "meters",
+        lambda f: f.from_meters,
+        lambda f: "No reading left its meter unprotected. How many meters reported is published with every figure.",
     ),
     Said("method in words", lambda f: bool(_method_in_words(f)), lambda f: _method_in_words(f)),
     Said(
@@ -186,7 +192,7 @@ TELL = (
     ),
     Said(
         "noise",
-        lambda f: f.promises("differential-privacy"),
+        lambda f: f.has_noise,
         lambda f: "Analysts: every figure carries noise; small groups may be far off.",
     ),
     Said(

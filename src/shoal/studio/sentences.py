@@ -26,12 +26,12 @@ VERDICT = (
     Said("checked now", _seen, lambda f: f"Holds, checked on the published data just now: {_figures(f)}"),
     Said(
         "by the certificate",
-        lambda f: not _seen(f) and f.name not in ("none", "differential-privacy"),
+        lambda f: not _seen(f) and f.name not in ("none", "differential-privacy", "local-differential-privacy"),
         lambda f: f"Holds by the certificate, which the folder alone cannot prove: {_figures(f)}",
     ),
     Said(
         "mechanism",
-        lambda f: f.name == "differential-privacy",
+        lambda f: f.name in ("differential-privacy", "local-differential-privacy"),
         lambda f: f"Rests on how the noise was drawn; the accounting was added up just now: {_figures(f)}",
     ),
     Said("nothing promised", lambda f: f.name == "none", lambda f: f"Promises nothing: {_figures(f)}"),

@@ -1,0 +1,201 @@
+"""`shoal edge`: meters that send nothing unprotected, and their collector."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shoal.cli import read_options
+from shoal.cli.output import print_json, print_table, steps
+from shoal.errors import ParameterError
+
+edge = typer.Typer(
+    name="edge",
+    help="Collect from meters that send nothing unprotected: randomised readings, or sums nobody can take apart.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Way = Annotated[str, typer.Option(help="local: each meter randomises its readings. sum: only sums can be opened.")]
+_Lower = Annotated[float | None, typer.Option(help="Lower bound of a reading, known without the data.")]
+_Upper = Annotated[float | None, typer.Option(help="Upper bound of a reading, known without the data.")]
+_Epsilon = Annotated[float, typer.Option(help="Budget of a meter for any w successive instants.")]
+_W = Annotated[int, typer.Option("--w", help="How many successive instants share the budget.")]
+_Minutes = Annotated[int, typer.Option(help="Length of an instant.")]
+_Scheme = Annotated[str, typer.Option(help="How a local budget is divided: budget- or population-uniform, and others.")]
+_Points = Annotated[int, typer.Option(help="Points of a local answer: 2 for means, more for distributions.")]
+_Fewest = Annotated[float, typer.Option(help="Share of a neighbourhood that must be there, or a sum is withheld.")]
+_Colluding = Annotated[float, typer.Option(help="Share of a neighbourhood that may work for the collector.")]
+_Levels = Annotated[int, typer.Option(help="To how many numbers of missing meters the noise of a sum is adapted.")]
+_Groups = Annotated[int, typer.Option(help="Into how many groups the meters are dealt.")]
+_Link = Annotated[str | None, typer.Option(help="mqtt://HOST:PORT, or a folder that meters and collector share.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+_Smooth = Annotated[bool, typer.Option("--smooth", help="Publish smoothed means as well; costs no budget.")]
+
+
+@edge.command()
+def enroll(
+    folder: Annotated[Path, typer.Argument(help="Folder of the fleet; with --device, of the meter.")],
+    device: Annotated[
+        bool, typer.Option("--device", help="On the meter: draw keys and print the public ones.")
+    ] = False,
+    join: Annotated[
+        Path | None, typer.Option(metavar="FLEET", help="On the meter: take the fleet's file; its budget begins.")
+    ] = None,
+    group: Annotated[str, typer.Option(help="With --device: the group it belongs to.")] = "all",
+    members: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="At the utility: what meters printed, a line each.")
+    ] = None,
+    meters: Annotated[int | None, typer.Option(help="For trials: make so many meters, all on this machine.")] = None,
+    groups: _Groups = 1,
+    way: _Way = "local",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    epsilon: _Epsilon = 1.0,
+    w: _W = 48,
+    minutes: _Minutes = 30,
+    scheme: _Scheme = "population-uniform",
+    points: _Points = 2,
+    fewest: _Fewest = 0.7,
+    colluding: _Colluding = 0.0,
+    levels: _Levels = 3,
+    as_json: _Json = False,
+) -> None:
+    """Enrol meters: keys on each device, then one file with the terms and everybody's public keys.
+
+    On a meter: `enroll DIR --device` prints a line. At the utility: `enroll FLEET --members LINES --lower 0 --upper 8`.
+    Back on the meter: `enroll DIR --join fleet.json`.
+    """
+    from shoal.process import edge as fleets
+
+    if device or join is not None:
+        if device:
+            print(fleets.as_line(fleets.enroll_device(folder, group)))
+        if join is not None:
+            fleets.join(folder, join)
+        return
+    if (members is None) == (meters is None):
+        raise ParameterError("Give --members FILE at the utility, --meters N for a trial, or --device on a meter.")
+    terms = _plan(way, lower, upper, epsilon, w, minutes, scheme, points, fewest, colluding, levels)
+    if members is not None:
+        fleet = fleets.enroll_fleet(folder, terms, fleets.read_lines(members))
+    else:
+        assert meters is not None
+        fleet = fleets.enroll_together(folder, terms, meters, groups)
+    figures = {"fleet": str(folder), "meters": len(fleet.meters), "groups": len(fleet.groups), "way": terms.way}
+    if as_json:
+        print_json(figures)
+    else:
+        print_table([(name, str(figure)) for name, figure in figures.items()])
+
+
+@edge.command()
+def meter(
+    folder: Annotated[Path, typer.Argument(help="Folder of the meter.")],
+    link: _Link = None,
+) -> None:
+    """Run one meter: readings from standard input, `time,value` a line; protected messages out.
+
+    Without --link they go to standard output, a line each, for schemes that need no questions.
+    """
+    from shoal.process import edge as fleets
+
+    if link is None:
+        for line in fleets.run_meter(folder, sys.stdin):
+            print(line, flush=True)
+    else:
+        sent = fleets.serve_meter(folder, sys.stdin, link)
+        print(f"shoal: {sent} message(s) sent", file=sys.stderr)
+
+
+@edge.command()
+def collect(
+    folder: Annotated[Path, typer.Argument(help="Folder of the fleet.")],
+    reports: Annotated[
+        list[Path] | None, typer.Argument(help="Files with what meters printed; standard input without.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Release folder to write.")] = Path("out"),
+    link: _Link = None,
+    begin: Annotated[
+        str | None, typer.Option(help="With --link: time of the first instant; by default the next.")
+    ] = None,
+    instants: Annotated[int, typer.Option(help="With --link: how many instants to collect.")] = 48,
+    wait: Annotated[float, typer.Option(help="With --link: seconds to wait for messages, each time.")] = 30.0,
+    smooth: _Smooth = False,
+    as_json: _Json = False,
+) -> None:
+    """Estimate from what meters sent, and publish it through the gate.
+
+    Without --link from files or standard input. With it, live: an instant is concluded when it is over.
+    """
+    from shoal.process import edge as fleets
+
+    collector = fleets.open_collector(folder)
+    if link is not None:
+        fleets.collect_live(collector, link, begin=begin, instants=instants, wait=wait)
+    else:
+        lines: list[str] = []
+        for path in reports or []:
+            lines += fleets.read_lines(path)
+        fleets.collect_reports(collector, lines if reports else sys.stdin)
+    release = fleets.publish_collected(collector, out, smoothed=smooth)
+    _show({"out": str(out), **collector.counts, "why_refused": dict(collector.refused)}, release, as_json)
+
+
+@edge.command()
+@read_options.reads(without=("layout", "sensitive", "quasi", "other", "split", "sql"))
+def simulate(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(help="A table of readings; each series is a meter.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Release folder to write.")] = None,
+    groups: _Groups = 1,
+    absent: Annotated[float, typer.Option(help="Share of meters that are not there at an instant.")] = 0.0,
+    link: _Link = None,
+    way: _Way = "local",
+    lower: _Lower = None,
+    upper: _Upper = None,
+    epsilon: _Epsilon = 1.0,
+    w: _W = 48,
+    minutes: _Minutes = 30,
+    scheme: _Scheme = "population-uniform",
+    points: _Points = 2,
+    fewest: _Fewest = 0.7,
+    colluding: _Colluding = 0.0,
+    levels: _Levels = 3,
+    smooth: _Smooth = False,
+    as_json: _Json = False,
+) -> None:
+    """Run a fleet with the readings of a table, to see what it would give: budgets are in memory."""
+    from shoal.process import edge as fleets
+    from shoal.read import read_panel
+
+    terms = _plan(way, lower, upper, epsilon, w, minutes, scheme, points, fewest, colluding, levels)
+    with steps() as progress:
+        progress.start("reading")
+        panel = read_panel(source, **{"missing": "keep", **read_options.settings_of(ctx)})
+        field = fleets.simulate_fleet(panel, terms, groups=groups, absent=absent, at=link, steps=progress)
+    release = None if out is None else fleets.publish_collected(field.collector, out, smoothed=smooth)
+    _show({**({} if out is None else {"out": str(out)}), **fleets.fleet_figures(field)}, release, as_json)
+
+
+def _plan(way: str, lower: float | None, upper: float | None, epsilon: float, w: int, minutes: int, *rest: Any) -> Any:
+    from shoal.process.edge import make_plan
+
+    if lower is None or upper is None:
+        raise ParameterError("--lower and --upper are needed: bounds of a reading, known without the data.")
+    names = ("scheme", "points", "fewest", "colluding", "levels")
+    given = dict(zip(names, rest, strict=True))
+    return make_plan(way=way, lower=lower, upper=upper, epsilon=epsilon, w=w, minutes=minutes, **given)
+
+
+def _show(figures: dict[str, Any], release: Any, as_json: bool) -> None:
+    if release is not None:
+        figures["guarantee"] = release.certificate["guarantees"][0]["statement"]
+    if as_json:
+        print_json(figures)
+    else:
+        rows = [(name.replace("_", " "), str(figure)) for name, figure in figures.items() if figure != {}]
+        print_table(rows)
