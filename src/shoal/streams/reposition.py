@@ -95,7 +95,7 @@ class RepositionStream:
     def push(self, *snapshots: pl.DataFrame) -> list[PublishedSnapshot]:
         """The events of one instant, later than all before, or of some in order; gives what may be published now.
 
-        What is given does not depend on how many are pushed at once, but a dozen take hardly longer than three.
+        What is given does not depend on how many are pushed at once, but together they take less time each.
         """
         if self._finished:
             raise InputError("The stream was flushed: nothing can arrive after its end.")
