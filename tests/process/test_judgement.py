@@ -157,7 +157,12 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     assert found["risk"]["known-points"]["held"] > 0.5
     assert "Above a limit" in page.read_text()
     assert "home 17" not in page.read_text() + json.dumps(found)
-    assert run([*arguments, "--match", "none", "--at-most", "0.5"]) == 0
+    # Another unit hides copies, and not who is behind the table: the shape tells.
+    assert run([*arguments, "--match", "none", "--at-most", "0.5", "--json"]) == 1
+    whole = json.loads(capsys.readouterr().out)["risk"]
+    assert whole["copies"]["success"] == 0.0
+    assert whole["membership"]["excess"][0] > 0.9
+    assert run([*arguments, "--match", "none"]) == 0
     told = capsys.readouterr().out
     assert "cannot be shown" in told
     assert "NOT MEASURED" in told

@@ -60,6 +60,11 @@ class MembershipRisk(Risk):
         """Right answers "in" less wrong ones: 0 where nothing can be told, 1 where everything can."""
         return self.found - (self.control or 0.0)
 
+    @property
+    def excess(self) -> tuple[float, float, float] | None:
+        """The advantage, with the ends of its 95 % interval: of right answers twice what goes beyond a half."""
+        return self.membership_advantage, 2.0 * self.interval.low - 1.0, 2.0 * self.interval.high - 1.0
+
 
 @dataclass(frozen=True)
 class Membership(SeriesAttack[MembershipRisk]):

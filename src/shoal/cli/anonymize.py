@@ -55,6 +55,14 @@ def anonymize(
     private: Annotated[
         Path | None, typer.Option(help="Folder for what stays with you: pseudonym map, group labels, key.")
     ] = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Keep so many of the subjects out of the release, by chance, such as 10%: the control for attacks. "
+            "Needs --private, where their names are kept.",
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
     insecure_seed: Annotated[
         int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
@@ -90,6 +98,7 @@ def anonymize(
     """
     from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
     from shoal.process import anonymize_source, find_method
+    from shoal.process.hold_out import as_share
 
     chosen = build(find_method(method), method_options(ctx))
     settings = read_options.settings_of(ctx)
@@ -102,6 +111,7 @@ def anonymize(
             settings,
             keep=keep,
             engine=where,
+            hold_out=None if hold_out is None else as_share(hold_out),
             steps=progress,
             require=[_guarantee(text) for text in require or ()],
             suppression_limit=suppression_limit,

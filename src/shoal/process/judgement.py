@@ -23,6 +23,7 @@ from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.comparison import Compared, Pairs
+from shoal.process.hold_out import WHOLE, behind
 from shoal.process.private_map import match as match_release
 from shoal.process.search.task import build_attacks
 from shoal.process.usefulness import Asked, Finding, Usefulness, asked_for, find_all, usual_measures
@@ -116,6 +117,7 @@ class Judgement:
             "risk": {
                 name: _finite(asdict(risk))
                 | {"held": self.held[name], "knows": attack.knows, "parameters": attack.parameters}
+                | ({"excess": risk.excess} if attack.against == "membership" else {})
                 for name, (attack, risk) in self.risks.items()
             },
             "utility": [_measured(finding) for finding in self.usefulness.findings],
@@ -208,14 +210,15 @@ def judge(
         tables = _by_position(tables)
     before, after, *others = tables
     outside = others[0] if others else None
+    if release is not None and private is not None:
+        before, held_out = behind(before, release, Path(private))
+        outside = held_out if outside is None else outside
     matched, rows = _who_is_who(before, after, release, match, names, private)
     absent = [] if outside is not None else [NO_CONTROL]
     risks: dict[str, tuple[Attack[Risk], Risk]] = {}
     if rows is None:
         absent.append(NOT_MATCHED)
-    whole: list[Attack[Any]] = [attack_room.Copies(seed=seed), attack_room.Completion(seed=seed)]
-    if outside is not None:
-        whole.append(attack_room.Membership(seed=seed))
+    whole = [kind(seed=seed) for kind in WHOLE if outside is not None or kind is not attack_room.Membership]
     todo = [*(linking.values() if rows is not None else ()), *whole]
     for attack in todo:
         steps.start(attack.name)
@@ -237,11 +240,9 @@ def judge(
 
 
 def _gained(attack: Attack[Risk], risk: Risk) -> float:
-    if isinstance(risk, attack_room.MembershipRisk):
-        return max(0.0, 2.0 * risk.interval.high - 1.0)
     if attack.against == "values":
         return risk.interval.high
-    return max(0.0, risk.interval.high - (risk.baseline if risk.control is None else risk.control))
+    return max(0.0, risk.interval.high - risk.baseline if risk.excess is None else risk.excess[2])
 
 
 def _release(published: Any) -> Release | None:
