@@ -3,7 +3,7 @@
     python rivals_generators.py NAME train.npz made.npy '{"epochs": 100}'
 
 train.npz has `days`, (households, days, times of day), and `weekend`, a truth value for each day; made.npy gets as many
-households of the same days. How each generator is called is what its own guide does; days are rows or steps, because
+households of the same days, of PAR at most 60, which takes a second of the processor for each. How each generator is called is what its own guide does; days are rows or steps, because
 none of them takes a sequence of 672 readings in a reasonable time.
 """
 
@@ -17,6 +17,8 @@ import numpy as np
 
 Days = Any
 """(households, days, times of day)."""
+
+MOST_OF_PAR = 60
 
 
 def main() -> None:
@@ -68,8 +70,8 @@ def par(days: Days, weekend: Days, *, epochs: int) -> Days:
     frame["day"] = np.tile(np.arange(n_days), n)
     model = PARSynthesizer(Metadata.load_from_dict({"tables": {"days": table}}), epochs=epochs, cuda=False)
     model.fit({"days": frame})
-    drawn = model.sample_sequences(n, n_days)["days"]
-    return drawn[hours].to_numpy().reshape(n, n_days, width)
+    drawn = model.sample_sequences(min(n, MOST_OF_PAR), n_days)["days"]
+    return drawn[hours].to_numpy().reshape(-1, n_days, width)
 
 
 def doppelganger(days: Days, weekend: Days, *, epochs: int) -> Days:

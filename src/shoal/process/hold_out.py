@@ -83,7 +83,9 @@ def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel,
     return panel.take(np.setdiff1d(np.arange(panel.n_series), out)), panel.take(out)
 
 
-def attack_whole(original: Panel, published: Panel, control: Panel, seed: int = 0) -> dict[str, tuple[Attack[Any], Risk]]:
+def attack_whole(
+    original: Panel, published: Panel, control: Panel, seed: int = 0
+) -> dict[str, tuple[Attack[Any], Risk]]:
     """What each attack on the whole table finds of those behind it and of the control; left out where none applies."""
     found: dict[str, tuple[Attack[Any], Risk]] = {}
     for kind in WHOLE:

@@ -17,9 +17,7 @@ from shoal.release.certification import keyed_digest
 from shoal.release.private import data_digest, read_input_key, write_privately
 
 
-def remember(
-    private: Path | None, release: Release, settings: Mapping[str, Any], held_out: Sequence[str] = ()
-) -> None:
+def remember(private: Path | None, release: Release, settings: Mapping[str, Any], held_out: Sequence[str] = ()) -> None:
     """Keep the reading options of a release, and who was kept out, in the private folder, for its owner alone."""
     if private is not None:
         content: dict[str, Any] = {"release": str(release.path), "reading": given_options(settings)}

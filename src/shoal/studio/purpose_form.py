@@ -230,7 +230,8 @@ def _attacks(policy: Policy) -> list[dict[str, Any]]:
 _ATTACKS = {
     "known-points": "A few readings of a subject",
     "known-totals": "Totals of a subject, as on a bill",
-    "nearest-neighbour": "How a subject behaved at another time",
+    "relink": "How a subject behaved at another time, compared as other people's series teach it",
+    "nearest-neighbour": "How a subject behaved at another time, compared by mean days",
     "linkage": "Readings to link with ranges and shapes",
     "denoising": "A few readings, and how to filter noise",
     "reordering": "Which slices belong to one subject",
