@@ -2,9 +2,9 @@
 
     python experiments/rivals.py --generators sdv=venv/bin/python --generators opensynth=other/bin/python
 
-Every method gets three settings, rules of aggregation four. Each table it makes is judged by `shoal.judge`, with a control of as many households as
-are behind it. Generators run in environments of their own (`experiments/rivals_generators.py`); one that is not given,
-or fails, is said to on the page, with its error. Tables stay in `--work`, if given, and are not made twice.
+Every method gets three settings, rules of aggregation four. Each table is judged by `shoal.judge`, with a control of as
+many households as are behind it. Generators run in environments of their own (`experiments/rivals_generators.py`); the
+page names one that is not given or fails, with its error. Tables stay in `--work`, if given, and are not made twice.
 """
 
 import argparse
@@ -46,7 +46,7 @@ PURPOSES = {
     "own peaks": "peak-height-error",
     "own readings": "information-loss",
 }
-"""What a table is used for, and the measure that tells; "own" ones follow a household, which a synthetic table cannot."""
+"""What a table is used for, and the measure that tells; "own" ones follow a household, as no synthetic table can."""
 
 GENERATORS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
     "Gaussian copula over days": (

@@ -3,8 +3,8 @@
     python rivals_generators.py NAME train.npz made.npy '{"epochs": 100}'
 
 train.npz has `days`, (households, days, times of day), and `weekend`, a truth value for each day; made.npy gets as many
-households of the same days, of PAR at most 60, which takes a second of the processor for each. How each generator is called is what its own guide does; days are rows or steps, because
-none of them takes a sequence of 672 readings in a reasonable time.
+households of the same days, of PAR at most 60, which takes a second of the processor for each. Each generator is called
+as its own guide does; days are rows or steps, because none of them takes 672 readings in a reasonable time.
 """
 
 import json

@@ -42,8 +42,8 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str]) -> str:
     parts = [
         "# Shoal and what people use instead",
         f"Made by `python experiments/rivals.py --seed {seed}` with an environment for each generator; do not edit. "
-        "Every method has three settings, rules of aggregation four, pseudonyms one. Every table is judged by `shoal.judge` with a control of as "
-        "many households as are behind it: 200 of the Slovak meters, 44 of the Australian households; four weeks of "
+        "Every method has three settings, rules of aggregation four, pseudonyms one. Every table is judged by "
+        "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the Australian households; four weeks of "
         "hours.",
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "

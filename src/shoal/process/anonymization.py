@@ -37,9 +37,9 @@ def anonymize_source(
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
     A method for events gets events: of the settings only those of `read_events` may be given. With an engine the panel
-    is in shards, and all of it is done there. `hold_out` is the share of the subjects that is kept out, as a control for
-    attacks. What is to be kept (see `shoal.features.keep`) is measured, and compared
-    with groups formed on raw values.
+    is in shards, and all of it is done there. `hold_out` is the share of the subjects that is kept out, as a control
+    for attacks. What is to be kept (see `shoal.features.keep`) is measured, and compared with groups formed on raw
+    values.
     """
     method = apply_keep(method, keep)
     # Asked first: nobody wants to learn after an hour that the folder exists.
