@@ -24,7 +24,6 @@ class Row:
     member: float = 0.0
     member_range: Sequence[float] = (0.0, 0.0)
     utility: Mapping[str, float | None] = field(default_factory=dict)
-    seconds: float = 0.0
 
     @property
     def found(self) -> float:
@@ -42,9 +41,9 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str]) -> str:
     parts = [
         "# Shoal and what people use instead",
         f"Made by `python experiments/rivals.py --seed {seed}` with an environment for each generator; do not edit. "
-        "Every method has three settings, rules of aggregation four, pseudonyms one. Every table is judged by "
-        "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the Australian households; four weeks of "
-        "hours.",
+        "Methods have three settings, rules of aggregation four, generators two, each with up to a minute of the "
+        "processor. Every table is judged by `shoal.judge` with a control of as many households as are behind it: 200 "
+        "of the Slovak meters, 44 of the Australian households; four weeks of hours.",
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
         "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
@@ -90,7 +89,7 @@ def failures(rows: Sequence[Row]) -> list[str]:
 
 def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
     """Every table with its figures."""
-    head = ["method", "setting", "linked", "copied", "inferred", "member", *purposes, "s"]
+    head = ["method", "setting", "linked", "copied", "inferred", "member", *purposes]
     cells = [
         [
             row.family,
@@ -100,7 +99,6 @@ def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
             percent(row.inferred),
             f"{percent(row.member)} ({100 * row.member_range[0]:.0f} to {100 * row.member_range[1]:.0f})",
             *(figure(row.utility.get(purpose)) for purpose in purposes),
-            f"{row.seconds:.0f}",
         ]
         for row in rows
     ]

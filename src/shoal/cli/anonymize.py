@@ -34,7 +34,7 @@ def anonymize(
         list[str] | None,
         typer.Option(
             metavar="GUARANTEE",
-            help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15.",
+            help="A further guarantee, such as aggregate-rule:15/15 or aggregate-rule:size=15,share=0.15.",
         ),
     ] = None,
     suppression_limit: Annotated[
@@ -143,10 +143,13 @@ def _guarantee(text: str) -> Any:
     from shoal.process import find_guarantee
 
     name, _, listed = text.partition(":")
+    kind = find_guarantee(name)
+    if listed and "=" not in listed and hasattr(kind, "named"):
+        return kind.named(listed)
     options: dict[str, str] = {}
     for pair in filter(None, listed.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--require takes NAME or NAME:parameter=value,parameter=value.")
         options[key.strip().replace("-", "_")] = value.strip()
-    return build(find_guarantee(name), options)
+    return build(kind, options)

@@ -28,7 +28,7 @@ OTHER_ROWS = (
 )
 
 RULES: Mapping[str, tuple[int, float]] = MappingProxyType(
-    {"15/15": (15, 0.15), "6/40": (6, 0.40), "10": (10, 1.0), "4/80": (4, 0.80), "5/25": (5, 0.25), "100": (100, 1.0)}
+    {"15/15": (15, 0.15), "6/40": (6, 0.40), "10": (10, 1.0), "4/80": (4, 0.80), "100": (100, 1.0)}
 )
 """Rules by the names regulators use: the fewest subjects, and the largest share of one. docs/guarantees.md has where
 each comes from."""
