@@ -96,7 +96,7 @@ def main() -> None:
             for family, setting, make in tables(given, name, sides, work):
                 rows.append(judged(name, family, setting, make, sides, work))
                 print(json.dumps(asdict(rows[-1])), flush=True)
-    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES), encoding="utf-8")
+    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, clean=given.work is None), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -105,6 +105,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the sets")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     parser.add_argument("--work", type=Path, help="keep tables and figures here, and do not make them twice")
+    parser.add_argument("--made-only", action="store_true", help="of generators only the tables that are in --work")
     parser.add_argument("--generators", action="append", default=[], metavar="NAME=PYTHON", help="sdv, dgan, opensynth")
     parser.add_argument("--seed", type=int, default=0)
     found = parser.parse_args()
@@ -167,8 +168,8 @@ def tables(
     for family, (environment, function, settings) in GENERATORS.items():
         for one in settings:
             words = ", ".join(f"{key} {value}" for key, value in one.items())
-            python = given.pythons.get(environment)
-            yield family, words, partial(from_generator, python, function, one | {"seed": seed}, inside, work, name)
+            call = [] if given.made_only else [given.pythons.get(environment)]
+            yield family, words, partial(from_generator, call, function, one | {"seed": seed}, inside, work, name)
 
 
 def from_method(method: Any, inside: Panel) -> Made:
@@ -187,20 +188,22 @@ def from_method(method: Any, inside: Panel) -> Made:
 
 
 def from_generator(
-    python: str | None, function: str, settings: dict[str, Any], inside: Panel, work: Path, name: str
+    call: list[str | None], function: str, settings: dict[str, Any], inside: Panel, work: Path, name: str
 ) -> Made:
     """A table that a generator makes in its own environment."""
-    if python is None:
-        raise RuntimeError("no environment was given for it")
     label = "-".join([name.replace(" ", "_"), function, *(str(value) for value in settings.values())])
     made = work / f"{label}.npy"
     if not made.exists():
+        if not call:
+            raise RuntimeError("it was not made before the run was stopped")
+        if call[0] is None:
+            raise RuntimeError("no environment was given for it")
         train = work / f"{name.replace(' ', '_')}.npz"
         days = inside.values.reshape(inside.n_series, -1, 24)
         weekday = (inside.times[::24].astype("datetime64[D]").astype(int) + 3) % 7
         np.savez(train, days=days, weekend=weekday >= 5)
         script = Path(__file__).with_name("rivals_generators.py").resolve()
-        command = [str(Path(python).absolute()), str(script), function, str(train.resolve()), str(made.resolve())]
+        command = [str(Path(call[0]).absolute()), str(script), function, str(train.resolve()), str(made.resolve())]
         ran = subprocess.run(
             [*command, json.dumps(settings)], cwd=work, capture_output=True, text=True, check=False, timeout=3_600
         )

@@ -35,15 +35,16 @@ class Row:
         return max(self.found, self.member) if with_membership else self.found
 
 
-def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str]) -> str:
-    """All of it, as Markdown."""
+def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: bool) -> str:
+    """All of it, as Markdown; `clean` where every table was made in this run."""
     sets = list(dict.fromkeys(row.set for row in rows))
     parts = [
         "# Shoal and what people use instead",
         f"Made by `python experiments/rivals.py --seed {seed}` with an environment for each generator; do not edit. "
-        "Methods have three settings, rules of aggregation four, generators two, each with up to a minute of the "
-        "processor. Every table is judged by `shoal.judge` with a control of as many households as are behind it: 200 "
-        "of the Slovak meters, 44 of the Australian households; four weeks of hours.",
+        + ("" if clean else "Tables and figures of earlier runs were taken from `--work`, not made anew. ")
+        + "Methods have three settings, rules of aggregation four, generators two. Every table is judged by "
+        "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the "
+        "Australian households; four weeks of hours. PAR makes 60 households at most.",
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
         "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
