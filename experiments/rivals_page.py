@@ -45,6 +45,7 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: 
         + "Methods have three settings, rules of aggregation four, generators two. Every table is judged by "
         "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the "
         "Australian households; four weeks of hours. PAR makes 60 households at most.",
+        UNDERTRAINED,
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
         "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
@@ -70,6 +71,12 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: 
                 ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
+
+UNDERTRAINED = (
+    "**Networks are trained far less here than their makers do:** PAR for 8 or 32 epochs (its default is 128), "
+    "DoppelGANger for 50 or 100 (400), Faraday for 10 or 40. Longer training may make their tables more useful, and may "
+    "make them remember more. The Gaussian copula has no epochs, so its figures are what it gives."
+)
 
 INSTALLING = """Generators were installed with `pip install torch==2.13.0` first, and then:
 

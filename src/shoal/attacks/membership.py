@@ -253,7 +253,8 @@ def _changes(x: Floats, slots: Rows) -> Floats:
 
 def _unit(x: Floats) -> Floats:
     lengths = np.sqrt((x**2).sum(axis=1, keepdims=True))
-    return np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0.0)
+    unit: Floats = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0.0)
+    return unit
 
 
 def _odds(near: Floats, far: Floats) -> Callable[[Floats], Floats]:
