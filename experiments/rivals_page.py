@@ -74,8 +74,8 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: 
 
 UNDERTRAINED = (
     "**Networks are trained far less here than their makers do:** PAR for 8 or 32 epochs (its default is 128), "
-    "DoppelGANger for 50 or 100 (400), Faraday for 10 or 40. Longer training may make their tables more useful, and may "
-    "make them remember more. The Gaussian copula has no epochs, so its figures are what it gives."
+    "DoppelGANger for 50 or 100 (400), Faraday for 10 or 40. Longer training may make their tables more useful, and "
+    "may make them remember more. The Gaussian copula has no epochs, so its figures are what it gives."
 )
 
 INSTALLING = """Generators were installed with `pip install torch==2.13.0` first, and then:
