@@ -172,3 +172,11 @@ def test_it_shows_in_a_notebook():
     found = shoal.judge(BEHIND, BEHIND, knows={"points": 5})
     assert "known-points" in found._repr_html_()
     assert repr(found).startswith("Judgement(known-points 1, copies 1")
+
+
+def test_a_table_that_cannot_be_read_is_named(files):
+    (files / "no-table.csv").write_text("a\n1\n2\n")
+    with pytest.raises(InputError, match=r"^The published table: None of the 1 columns"):
+        shoal.judge(str(files / "original.csv"), str(files / "no-table.csv"))
+    with pytest.raises(InputError, match=r"^The control table: No such file"):
+        shoal.judge(str(files / "original.csv"), BEHIND, str(files / "absent.csv"))

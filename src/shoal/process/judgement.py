@@ -203,9 +203,9 @@ def judge(
     linking = build_attacks(knows or LINKING)
     steps.start("reading")
     release = _release(published)
-    tables = [_read(original, reading, steps), _published(published, release, reading, steps)]
+    tables = [_read("original", original, reading, steps), _published(published, release, reading, steps)]
     if control is not None:
-        tables.append(_read(control, reading, steps))
+        tables.append(_read("control", control, reading, steps))
     if instants == "position":
         tables = _by_position(tables)
     before, after, *others = tables
@@ -251,25 +251,28 @@ def _release(published: Any) -> Release | None:
     return None
 
 
-def _read(source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
+def _read(which: str, source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
     """A table as a panel; columns that were named for another table and are not here are left for it to find."""
     if isinstance(source, Panel):
         return source
     roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
+    fewer = {name: value for name, value in reading.items() if name not in roles}
     try:
         panel: Panel = read_panel(source, **reading)
-    except (InputError, ParameterError):
-        fewer = {name: value for name, value in reading.items() if name not in roles}
+    except (InputError, ParameterError) as error:
         if fewer == dict(reading):
-            raise
-        panel = read_panel(source, **fewer)
+            raise type(error)(f"The {which} table: {error}") from None
+        try:
+            panel = read_panel(source, **fewer)
+        except (InputError, ParameterError) as other:
+            raise type(other)(f"The {which} table: {other}") from None
     tell(steps, panel)
     return panel
 
 
 def _published(source: Any, release: Release | None, reading: Mapping[str, Any], steps: Watcher) -> Panel:
     if release is None:
-        return _read(source, reading, steps)
+        return _read("published", source, reading, steps)
     if not isinstance(release.published, Panel):
         raise InputError(
             f"This release is of {release.certificate['form']}, and judging compares series of values. Use shoal "
