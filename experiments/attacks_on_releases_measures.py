@@ -17,7 +17,6 @@ from shoal.attacks import (
     KnownTotals,
     Membership,
     NearestNeighbour,
-    Relink,
     Reordering,
     SubsetSum,
     Unmixing,
@@ -114,7 +113,7 @@ def on_set(panel: Panel, plan: Plan, seed: int, *, steps: tuple[str, ...]) -> On
     attacks = {
         POINTS: KnownPoints(5, seed=seed),
         TOTALS: KnownTotals(step="day", seed=seed),
-        PERIOD: Relink(seed=seed),
+        PERIOD: NearestNeighbour(seed=seed),
     }
     shown = releases | {NOISE: (noisy[1.0], None), EXCHANGED: (exchanged, None)}
     candidates = some(panel, plan.candidates, seed)
@@ -169,7 +168,7 @@ def membership(panel: Panel, plan: Plan, seed: int) -> dict[str, MembershipRisk]
     half, everyone = rows_of(panel, inside), rows_of(panel, np.arange(panel.n_series))
     releases = {PSEUDONYMS: half, NOISE: NoiseAddition(snr=1.0, seed=seed).anonymize(half).published}
     releases |= {means_of(k): Microaggregation(k=k).anonymize(half).published for k in plan.ks}
-    attack = Membership(seed=seed)
+    attack = Membership(step="day", seed=seed)
     return {name: attack.attack(everyone, published, rows=inside) for name, published in releases.items()}
 
 
@@ -206,7 +205,6 @@ def take_times(panel: Panel, seed: int) -> dict[str, float]:
         "`KnownPoints(5)`": KnownPoints(5).attack,
         '`KnownPoints(5, choose="worst")`': KnownPoints(5, choose="worst").attack,
         "`KnownTotals()`": KnownTotals().attack,
-        "`Relink()`": Relink().attack,
         "`NearestNeighbour()`": NearestNeighbour().attack,
         '`NearestNeighbour(distance="dtw")`': NearestNeighbour(distance="dtw").attack,
         "`Denoising()`": Denoising().attack,
