@@ -322,3 +322,12 @@ def test_eight_incomes_says_how_many_are_published():
     words = {6: "six", 7: "seven", 8: "all"}
     assert f"{words[len(people)]} of the eight are published" in made
     assert all(f"{name} is\nleft out" in made.partition("```python")[0] for name in left_out)
+
+
+def test_every_figure_of_why_not_is_on_the_page_of_rivals():
+    docs = ROOT / "docs"
+    told, figures = (docs / name for name in ("why-not.md", "results/rivals.md"))
+    numbers = set(re.findall(r"\d+\.\d+ %|\d+\.\d{3}\b", told.read_text(encoding="utf-8")))
+    assert len(numbers) > 15
+    slovak = figures.read_text(encoding="utf-8").split("## Slovak meters: every table")[1].split("\n###")[0]
+    assert {number for number in numbers if not re.search(rf"\| {re.escape(number)}( \||\s\()", slovak)} == set()

@@ -6,7 +6,7 @@ import pytest
 from attacks.releases import averaged, households, like
 from shoal import Microaggregation, Panel
 from shoal.attacks import Membership
-from shoal.attacks.membership import _limit, _ranking, _surest
+from shoal.attacks.membership import _limit, _ranking, _surest, _traces
 from shoal.errors import ParameterError
 
 INSIDE = np.arange(0, 300, 2)
@@ -27,13 +27,44 @@ def test_under_pseudonyms_everybody_inside_is_told_from_everybody_outside():
     assert set(risk.worst) <= set(INSIDE.tolist())
 
 
-def test_large_groups_leave_little_to_tell():
+def test_large_groups_leave_little_to_tell_by_totals_of_weeks():
     panel, published = half()
     means = Microaggregation(k=10).anonymize(published).published
-    risk = Membership().attack(panel, means, rows=INSIDE)
+    risk = Membership(step="week").attack(panel, means, rows=INSIDE)
     assert risk.interval.low <= 0.5 <= risk.interval.high
     assert abs(risk.membership_advantage) < 0.3
     assert risk.control > 0.1
+
+
+def test_hundreds_of_readings_show_who_is_in_a_mean_of_ten():
+    """No k-anonymity promises anything else: a mean keeps a tenth of every member, at every instant."""
+    panel, published = half()
+    means = Microaggregation(k=10).anonymize(published).published
+    risk = Membership().attack(panel, means, rows=INSIDE)
+    assert risk.interval.low > 0.8
+    assert "every reading of the target" in risk.sentence
+
+
+def test_the_trace_of_a_member_is_the_plain_correlation_of_changes():
+    dice = np.random.default_rng(4)
+    known, shown = dice.random((3, 8)), dice.random((4, 8))
+    known[1, 2] = shown[2, 5] = np.nan
+    level = np.nanmean(shown, axis=0)
+
+    def changes(row):
+        left = row - level
+        left = np.where(np.isnan(left), 0.0, left - np.nanmean(left))
+        return np.array([left[t + 1] - left[t] for t in range(7)])
+
+    spread = np.std([changes(row) for row in shown], axis=0)
+    best = []
+    for x in known:
+        alike = sorted(
+            a @ b / np.sqrt((a @ a) * (b @ b)) for y in shown for a, b in [(changes(x) / spread, changes(y) / spread)]
+        )
+        best.append((1.0 - alike[-1], 1.0 - (alike[-1] - alike[-2])))
+    found = _traces(known, shown, np.ones(4, dtype=int), np.zeros(8, dtype=int))
+    assert np.transpose(found) == pytest.approx(np.array(best))
 
 
 def test_a_release_of_other_subjects_tells_nothing():
@@ -50,7 +81,7 @@ def test_subjects_outside_can_be_given():
     risk = Membership().attack(panel, panel, outside=others)
     assert risk.success == 1.0
     assert risk.n_targets == 200
-    blurred = Membership().attack(panel, averaged(10), outside=others)
+    blurred = Membership(step="week").attack(panel, averaged(10), outside=others)
     assert blurred.success < 0.7
 
 

@@ -22,6 +22,7 @@ from shoal import (
 )
 from shoal.errors import ParameterError
 from shoal.model import Candidate, Private, Recipe
+from shoal.process.search.task import build_guarantee
 from strategies import panels_with_subjects
 
 
@@ -230,3 +231,18 @@ def test_a_published_value_that_is_not_the_mean_is_seen_behind_true_labels():
     values[1, 30] = METERS.values[45, 30]
     forged = dataclasses.replace(found, published=dataclasses.replace(found.published, values=values))
     assert AggregateRule(15, 0.9).check(forged).note.startswith(CANNOT)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "share"),
+    [("15/15", 15, 0.15), ("6/40", 6, 0.4), ("10", 10, 1.0), ("4/80", 4, 0.8), ("100", 100, 1.0)],
+)
+def test_rules_go_by_the_names_that_regulators_use(name, size, share):
+    assert (
+        AggregateRule.named(name) == AggregateRule(size=size, share=share) == build_guarantee({"aggregate-rule": name})
+    )
+
+
+def test_an_unknown_rule_is_refused_with_those_there_are():
+    with pytest.raises(ParameterError, match=r"one of 15/15, 6/40, 10, 4/80, 100; for another give size and share"):
+        AggregateRule.named("3/3")

@@ -157,7 +157,12 @@ def test_the_command_reads_tables_with_other_columns_and_holds_a_limit(files, ca
     assert found["risk"]["known-points"]["held"] > 0.5
     assert "Above a limit" in page.read_text()
     assert "home 17" not in page.read_text() + json.dumps(found)
-    assert run([*arguments, "--match", "none", "--at-most", "0.5"]) == 0
+    # Another unit hides copies, and not who is behind the table: the shape tells.
+    assert run([*arguments, "--match", "none", "--at-most", "0.5", "--json"]) == 1
+    whole = json.loads(capsys.readouterr().out)["risk"]
+    assert whole["copies"]["success"] == 0.0
+    assert whole["membership"]["excess"][0] > 0.9
+    assert run([*arguments, "--match", "none"]) == 0
     told = capsys.readouterr().out
     assert "cannot be shown" in told
     assert "NOT MEASURED" in told
@@ -167,3 +172,11 @@ def test_it_shows_in_a_notebook():
     found = shoal.judge(BEHIND, BEHIND, knows={"points": 5})
     assert "known-points" in found._repr_html_()
     assert repr(found).startswith("Judgement(known-points 1, copies 1")
+
+
+def test_a_table_that_cannot_be_read_is_named(files):
+    (files / "no-table.csv").write_text("a\n1\n2\n")
+    with pytest.raises(InputError, match=r"^The published table: None of the 1 columns"):
+        shoal.judge(str(files / "original.csv"), str(files / "no-table.csv"))
+    with pytest.raises(InputError, match=r"^The control table: No such file"):
+        shoal.judge(str(files / "original.csv"), BEHIND, str(files / "absent.csv"))

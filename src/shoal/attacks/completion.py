@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from shoal.attacks.copies import spreads
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_SURE, N_WORST
-from shoal.attacks.words import between, check_amount, check_targets, percent
+from shoal.attacks.words import beside_control, between, check_amount, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
@@ -88,8 +88,7 @@ class Completion(SeriesAttack[Risk]):
         outside = findings.outside[np.isfinite(findings.outside)]
         control = float(outside.mean()) if len(outside) else None
         order = np.argsort(-np.where(told, findings.right, -1.0), kind="stable")[:N_WORST]
-        beside = "" if control is None else f"; of subjects outside {percent(control)}"
-        return Risk(
+        risk = Risk(
             success=success,
             interval=interval,
             baseline=plain,
@@ -101,8 +100,9 @@ class Completion(SeriesAttack[Risk]):
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=success,
             sentence=f"Somebody who knows every other reading reads {percent(success)} of the rest off the published "
-            f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}{beside}.",
+            f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}",
         )
+        return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 
     def _right(self, panel: Panel, published: Panel, rows: Rows) -> tuple[Floats, Floats, Floats]:
         """Of each series the share of right readings, by the table and by its own neighbours, NaN where it has none.

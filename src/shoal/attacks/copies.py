@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_WORST
-from shoal.attacks.words import between, check_amount, check_targets, percent
+from shoal.attacks.words import beside_control, between, check_amount, check_targets, percent
 from shoal.errors import ParameterError
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
@@ -100,8 +100,7 @@ class Copies(SeriesAttack[CopiesRisk]):
         outside = findings.far[np.isfinite(findings.far)]
         control = float((outside <= self.tolerance).mean()) if len(outside) else None
         order = np.argsort(findings.near, kind="stable")[:N_WORST]
-        beside = "" if control is None else f", of {len(outside)} subjects outside {percent(control)}"
-        return CopiesRisk(
+        risk = CopiesRisk(
             success=success,
             interval=interval,
             baseline=0.0,
@@ -114,9 +113,10 @@ class Copies(SeriesAttack[CopiesRisk]):
             confidence=1.0,
             sentence="Somebody who holds the whole series of a target finds a published copy of it, within "
             f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
-            f"{n} targets){beside}.",
+            f"{n} targets)",
             exact=float((findings.near[moving] == 0.0).mean()),
         )
+        return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -311,5 +311,5 @@ def _levels(several: Sequence[Floats]) -> Moments:
 def _nothing_shared(name: str) -> ParameterError:
     return ParameterError(
         f"{name} compares readings of the same instants, and the release shares none with the original. "
-        "For knowledge of another period use nearest-neighbour."
+        "For knowledge of another period use relink."
     )

@@ -1,22 +1,38 @@
-"""Telling whether somebody is in a release at all."""
+"""Telling whether somebody is in a release at all.
+
+Three signs of being in, of a target x and the different published series y:
+
+    near        min over y of  rms(x - y) / rms(x)
+    trace       the highest correlation of x and y, both without what everybody has: the mean of the release at every
+                instant and, by dates, the own mean day; then as changes from instant to instant
+    lead        how far that correlation is ahead of the next
+
+A mean of k keeps a k-th of every member, and of hundreds of readings that is enough to be seen: `near` knows copies,
+the other two know means. How much likelier each combination is of people inside than of people outside is learned from
+some of whom the adversary knows it (a logistic model of their ranks). Shadow releases teach the same two distributions
+to whoever knows nobody's membership; to know some gives the adversary no less.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_SURE, N_WORST
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import between, check_targets, percent
 from shoal.errors import ParameterError
+from shoal.features.labelled import one_thread
 from shoal.kernels.nearest_rows import nearest_rows
 from shoal.model import Findings, Interval, Panel, Risk
 
 FEWEST = 2  # subjects on each side, one to learn from and one to judge by
+BLOCK = 512  # targets compared at once
 
 
 @dataclass(frozen=True)
@@ -44,15 +60,20 @@ class MembershipRisk(Risk):
         """Right answers "in" less wrong ones: 0 where nothing can be told, 1 where everything can."""
         return self.found - (self.control or 0.0)
 
+    @property
+    def excess(self) -> tuple[float, float, float] | None:
+        """The advantage, with the ends of its 95 % interval: of right answers twice what goes beyond a half."""
+        return self.membership_advantage, 2.0 * self.interval.low - 1.0, 2.0 * self.interval.high - 1.0
+
 
 @dataclass(frozen=True)
 class Membership(SeriesAttack[MembershipRisk]):
     """The chance to tell whether a subject is in the release.
 
-    The adversary holds the totals of its targets per step, and of some more subjects of whom it knows whether they are
-    in. A target looks like being in when the nearest published series is near, compared with the size of its own
-    totals; the limit is the one that divides the subjects it knows best. Half of the subjects inside and outside serve
-    to learn the limit, the other half to judge it.
+    The adversary holds all readings of its targets, or their totals per step, and those of some more subjects of whom
+    it knows whether they are in. By three signs (see the module) it finds how much likelier each is to be in than out;
+    the limit is the one that divides the subjects it knows best. Half of the subjects inside and outside serve to learn
+    both, the other half to judge them.
 
     Outside are the originals that were not published, and those in `outside`. Without any there is no way to judge, and
     the attack is refused: hold some subjects back, or give series of comparable ones.
@@ -60,7 +81,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     Parameters
     ----------
     step
-        What totals are of: "hour", "day", "week", "month", "all" or a number of instants.
+        What totals are of: "hour", "day", "week", "month", "all" or a number of instants; 1, the readings themselves.
     n_targets
         Judge so many subjects, half of them inside; as many as there are by default. Candidates are never sampled.
     seed
@@ -88,7 +109,7 @@ class Membership(SeriesAttack[MembershipRisk]):
     needs_rows: ClassVar[bool] = False
     unfit: ClassVar[str] = "it needs people who are not in the release; attack in Python with outside="
 
-    step: Step = "day"
+    step: Step = 1
     n_targets: int | None = None
     seed: int = 0
 
@@ -99,11 +120,11 @@ class Membership(SeriesAttack[MembershipRisk]):
     @property
     def knows(self) -> str:
         """What the adversary holds."""
-        words = step_words(self.step)
+        words = _held(self.step)
         return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> MembershipFindings:
-        """How near the nearest published series is to everybody inside and outside.
+        """The signs of everybody inside and outside.
 
         `outside` has series of subjects who are not in the release, at the same instants.
         """
@@ -122,27 +143,30 @@ class Membership(SeriesAttack[MembershipRisk]):
         return MembershipFindings(inside, near, far)
 
     def _looks(self, panel: Panel, published: Panel) -> Floats:
-        """How far the nearest published series is from each series, in shares of the size of its totals."""
+        """The signs of each series, (series, 3), the smaller the more it looks like being in."""
         ground = find_ground("Membership", panel, published)
         starts = find_steps(ground.times, self.step)
         known = sum_steps(ground.original, starts)
-        distinct, _ = find_classes(sum_steps(ground.published, starts))
-        nearest = np.sqrt(nearest_rows(known, distinct)[0][:, 0])
+        shown, classes = find_classes(sum_steps(ground.published, starts))
+        nearest = np.sqrt(nearest_rows(known, shown)[0][:, 0])
         whole = ~np.isnan(known)
         size = np.sqrt((np.where(whole, known, 0.0) ** 2).sum(axis=1) / np.maximum(whole.sum(axis=1), 1))
         # Of somebody who used nothing at all any other curve is infinitely far away.
-        looks: Floats = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
-        return looks
+        near = np.divide(nearest, size, out=np.where(nearest > 0.0, np.inf, 0.0), where=size > 0.0)
+        slots = _slots(ground.times[starts], known.shape[1] // len(starts))
+        return np.column_stack([near, *_traces(known, shown, np.bincount(classes), slots)])
 
     def risk(self, findings: MembershipFindings) -> MembershipRisk:
         """How well a limit that half of the subjects tell divides the other half."""
-        near, far = findings.near, findings.far
+        near_signs, far_signs = findings.near, findings.far
         dice = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
-        n = min(len(near), len(far))
+        n = min(len(near_signs), len(far_signs))
         if self.n_targets is not None:
             n = min(n, max(FEWEST, int(self.n_targets)))
-        near_order, far_order = dice.permutation(len(near))[:n], dice.permutation(len(far))[:n]
+        near_order, far_order = dice.permutation(len(near_signs))[:n], dice.permutation(len(far_signs))[:n]
         half = n // 2
+        odds = _odds(near_signs[near_order[:half]], far_signs[far_order[:half]])
+        near, far = odds(near_signs), odds(far_signs)
         limit = _limit(near[near_order[:half]], far[far_order[:half]])
         judged, others = near[near_order[half:]], far[far_order[half:]]
         hits, false = judged <= limit, others <= limit
@@ -152,7 +176,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         said = int(hits.sum() + false.sum())
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
-            f"Somebody who holds {step_words(self.step)} tells whether a subject is in the release with a chance of "
+            f"Somebody who holds {_held(self.step)} tells whether a subject is in the release with a chance of "
             f"{percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those outside "
             f"{percent(wrong)} are taken to be in."
         )
@@ -175,11 +199,85 @@ class Membership(SeriesAttack[MembershipRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MembershipFindings(Findings):
-    """How near the release is to subjects inside, at these positions, and outside. Any published series may be near."""
+    """The signs of subjects inside, at these positions, and outside. Any published series may be near."""
 
     inside: Rows
     near: Floats
     far: Floats
+
+
+def _held(step: Step) -> str:
+    return "every reading of the target" if step == 1 else step_words(step)
+
+
+def _slots(times: NDArray[Any], n_channels: int) -> Rows:
+    """Of every column the number of its time of day and channel; where there are no days, of its channel."""
+    day = np.zeros(len(times), dtype=np.int64)
+    if times.dtype.kind == "M":
+        number = times.astype("datetime64[D]")
+        if len(np.unique(number)) < len(times):  # several readings a day
+            day = np.unique(times - number, return_inverse=True)[1]
+    return (day[:, None] * n_channels + np.arange(n_channels)).reshape(-1)
+
+
+def _traces(known: Floats, shown: Floats, sizes: Rows, slots: Rows) -> tuple[Floats, Floats]:
+    """Of each known series 1 less its highest correlation with a shown one, and 1 less the lead over the next."""
+    weights = sizes[:, None] * ~np.isnan(shown)
+    level = np.nansum(shown * weights, axis=0) / np.maximum(weights.sum(axis=0), 1)
+    y = _changes(shown - level, slots)
+    spread = y.std(axis=0)
+    scale = np.where(spread > 0.0, spread, 1.0)
+    y = _unit(y / scale)
+    best = np.empty((len(known), 2))
+    with one_thread():
+        for first in range(0, len(known), BLOCK):
+            x = _unit(_changes(known[first : first + BLOCK] - level, slots) / scale)
+            alike = np.clip(x @ y.T, -1.0, 1.0)
+            if len(y) < 2:
+                best[first : first + BLOCK] = alike
+            else:
+                best[first : first + BLOCK] = np.partition(alike, -2, axis=1)[:, :-3:-1]
+    return 1.0 - best[:, 0], 1.0 - (best[:, 0] - best[:, 1])
+
+
+def _changes(x: Floats, slots: Rows) -> Floats:
+    """Without the own mean at each time of day, from instant to instant; 0 where a reading is missing."""
+    known = ~np.isnan(x)
+    filled = np.where(known, x, 0.0)
+    for slot in range(int(slots.max()) + 1):
+        here = slots == slot
+        own = filled[:, here].sum(axis=1) / np.maximum(known[:, here].sum(axis=1), 1)
+        filled[:, here] = np.where(known[:, here], filled[:, here] - own[:, None], 0.0)
+    return filled if filled.shape[1] < 2 else np.diff(filled, axis=1)
+
+
+def _unit(x: Floats) -> Floats:
+    lengths = np.sqrt((x**2).sum(axis=1, keepdims=True))
+    unit: Floats = np.divide(x, lengths, out=np.zeros_like(x), where=lengths > 0.0)
+    return unit
+
+
+def _odds(near: Floats, far: Floats) -> Callable[[Floats], Floats]:
+    """How much likelier than in a subject is out, by its signs: a function of these. 0 where one is met exactly."""
+    from sklearn.linear_model import LogisticRegression
+
+    learned = np.sort(np.concatenate([near, far]), axis=0)
+
+    def ranks(signs: Floats) -> Floats:
+        places = [
+            (np.searchsorted(own, sign, side="left") + np.searchsorted(own, sign, side="right")) / (2.0 * len(own))
+            for own, sign in zip(learned.T, signs.T, strict=True)
+        ]
+        return np.stack(places, axis=1)
+
+    outside = np.repeat([0, 1], [len(near), len(far)])
+    model = LogisticRegression().fit(ranks(np.concatenate([near, far])), outside)
+
+    def odds(signs: Floats) -> Floats:
+        found: Floats = np.exp(model.decision_function(ranks(signs)))
+        return np.where(signs[:, 0] == 0.0, 0.0, found)
+
+    return odds
 
 
 def _limit(near: Floats, far: Floats) -> float:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Interval
+from shoal.model import Interval, Risk
 
 Scale = Literal["any", "same"]
 
@@ -53,3 +53,14 @@ def between(interval: Interval) -> str:
     if interval.low == interval.high:
         return "exactly"
     return f"{100 * interval.level:.3g} % interval {100 * interval.low:.3g} to {percent(interval.high)}"
+
+
+def beside_control(risk: Risk, n_outside: int) -> str:
+    """What is found of people outside, and what goes beyond it, to follow a figure; nothing without a control."""
+    if risk.excess is None or risk.control is None:
+        return ""
+    more, low, high = (100.0 * share for share in risk.excess)
+    return (
+        f"; of {n_outside} subjects outside {percent(risk.control)}, so that the table accounts for {more:.3g} "
+        f"percentage points (95 % interval {low:.3g} to {high:.3g})"
+    )

@@ -34,7 +34,7 @@ def anonymize(
         list[str] | None,
         typer.Option(
             metavar="GUARANTEE",
-            help="A further guarantee, such as aggregate-rule or aggregate-rule:size=15,share=0.15.",
+            help="A further guarantee, such as aggregate-rule:15/15 or aggregate-rule:size=15,share=0.15.",
         ),
     ] = None,
     suppression_limit: Annotated[
@@ -54,6 +54,14 @@ def anonymize(
     ] = "random",
     private: Annotated[
         Path | None, typer.Option(help="Folder for what stays with you: pseudonym map, group labels, key.")
+    ] = None,
+    hold_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Keep so many of the subjects out of the release, by chance, such as 10%: the control for attacks. "
+            "Needs --private, where their names are kept.",
+        ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
     insecure_seed: Annotated[
@@ -93,6 +101,7 @@ def anonymize(
     """
     from shoal.cli.sentences import Told, release_figures, release_rows, warn_of_suppression
     from shoal.process import anonymize_source, find_method
+    from shoal.process.hold_out import as_share
 
     chosen = build(find_method(method), method_options(ctx), ctx)
     settings = read_options.settings_of(ctx)
@@ -105,6 +114,7 @@ def anonymize(
             settings,
             keep=keep,
             engine=where,
+            hold_out=None if hold_out is None else as_share(hold_out),
             steps=progress,
             require=[_guarantee(text) for text in require or ()],
             suppression_limit=suppression_limit,
@@ -137,10 +147,13 @@ def _guarantee(text: str) -> Any:
     from shoal.process import find_guarantee
 
     name, _, listed = text.partition(":")
+    kind = find_guarantee(name)
+    if listed and "=" not in listed and hasattr(kind, "named"):
+        return kind.named(listed)
     options: dict[str, str] = {}
     for pair in filter(None, listed.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--require takes NAME or NAME:parameter=value,parameter=value.")
         options[key.strip().replace("-", "_")] = value.strip()
-    return build(find_guarantee(name), options)
+    return build(kind, options)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal
+from types import MappingProxyType
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,12 @@ NOT_MEANS = (
 OTHER_ROWS = (
     "it cannot be judged: published rows are not the original series one by one at their instants; aggregate last"
 )
+
+RULES: Mapping[str, tuple[int, float]] = MappingProxyType(
+    {"15/15": (15, 0.15), "6/40": (6, 0.40), "10": (10, 1.0), "4/80": (4, 0.80), "100": (100, 1.0)}
+)
+"""Rules by the names regulators use: the fewest subjects, and the largest share of one. docs/guarantees.md has where
+each comes from."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,20 @@ class AggregateRule(Guarantee):
     size: int = 15
     share: float = 0.15
     per: Literal["period", "instant"] = "period"
+
+    @classmethod
+    def named(cls, rule: str) -> Self:
+        """A rule that regulators use, by its name.
+
+        Examples
+        --------
+        >>> AggregateRule.named("6/40")
+        AggregateRule(size=6, share=0.4, per='period')
+        """
+        if rule not in RULES:
+            raise ParameterError(f"rule must be one of {', '.join(RULES)}; for another give size and share.")
+        size, share = RULES[rule]
+        return cls(size=size, share=share)
 
     def __post_init__(self) -> None:
         refuse_unless_whole("size", self.size, 2, "an aggregate of one is that one.")

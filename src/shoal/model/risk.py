@@ -102,6 +102,20 @@ class Risk:
         return self.success
 
     @property
+    def excess(self) -> tuple[float, float, float] | None:
+        """What it finds beyond the control, with the ends of its 95 % interval (Newcombe's); None without a control.
+
+        Of an attack whose control is people outside the release, that is what the release itself gives away.
+        """
+        if self.control is None or self.control_interval is None:
+            return None
+        found, outside = self.interval, self.control_interval
+        difference = self.success - self.control
+        down = sqrt((self.success - found.low) ** 2 + (outside.high - self.control) ** 2)
+        up = sqrt((found.high - self.success) ** 2 + (self.control - outside.low) ** 2)
+        return difference, difference - down, difference + up
+
+    @property
     def advantage(self) -> float:
         """What the release adds to guessing."""
         return self.success - self.baseline

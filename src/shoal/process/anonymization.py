@@ -10,6 +10,7 @@ from shoal.errors import ParameterError
 from shoal.model import Events, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
+from shoal.process.hold_out import control_risks, held_names, keep_out
 from shoal.process.keep import Keep, apply_keep, kept_by, kept_measures, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publication import publish
@@ -29,14 +30,16 @@ def anonymize_source(
     *,
     keep: Keep | None = None,
     engine: EnginePart | None = None,
+    hold_out: float | None = None,
     steps: Watcher = silent,
     **publishing: Any,
 ) -> Release:
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
     A method for events gets events: of the settings only those of `read_events` may be given. With an engine the panel
-    is in shards, and all of it is done there. What is to be kept (see `shoal.features.keep`) is measured, and compared
-    with groups formed on raw values.
+    is in shards, and all of it is done there. `hold_out` is the share of the subjects that is kept out, as a control
+    for attacks. What is to be kept (see `shoal.features.keep`) is measured, and compared with groups formed on raw
+    values.
     """
     method = apply_keep(method, keep)
     # Asked first: nobody wants to learn after an hour that the folder exists.
@@ -49,12 +52,16 @@ def anonymize_source(
                 f"{method.name} reads events, which are no series. Leave out --engine and --shard-size; streams of "
                 "events run on Spark with shoal stream --engine spark."
             )
+        if hold_out is not None:
+            raise ParameterError(f"{method.name} reads events, and --hold-out keeps out subjects with their series.")
         data = _events(source, settings)
         tell(steps, data)
         steps.start("moving")
         moved = method.anonymize(data, progress=steps.advance)
         steps.start("checking and writing")
-        return _remembered(publish(moved, to, **publishing), publishing, settings)
+        release = publish(moved, to, **publishing)
+        remember(_private(publishing), release, settings)
+        return release
     # What is published must be read.
     derived = CALENDAR.get(str(settings.get("split")), ())
     published = [name for name in getattr(method, "attributes", ()) if name not in derived]
@@ -62,20 +69,21 @@ def anonymize_source(
         settings = {**settings, "quasi": list(dict.fromkeys([*(settings.get("quasi") or ()), *published]))}
     with panel_on(engine, source, settings) as panel:
         tell(steps, panel)
+        panel, control = keep_out(panel, hold_out, publishing.get("private"), steps)
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
         measures = kept_measures(method, panel)
         process = {"kept": list(measures)} if kept_by(method) is not None else None
-        release = publish(candidate, to, measures=measures, process=process, **publishing)
-        _remembered(release, publishing, settings)
+        risks = control_risks(candidate, control)
+        release = publish(candidate, to, measures=measures, process=process, risks=risks, **publishing)
+        remember(_private(publishing), release, settings, held_names(control))
         return with_comparison(release, method, candidate, panel, steps)
 
 
-def _remembered(release: Release, publishing: Mapping[str, Any], settings: Mapping[str, Any]) -> Release:
+def _private(publishing: Mapping[str, Any]) -> Path | None:
     private = publishing.get("private")
-    remember(None if private is None else Path(private), release, settings)
-    return release
+    return None if private is None else Path(private)
 
 
 def _events(source: Any, settings: Mapping[str, Any]) -> Events:

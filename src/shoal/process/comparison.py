@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.model import Envelopes, Events, EventTables, Panel, Profiles, Release
+from shoal.process.hold_out import behind
 from shoal.process.private_map import read_map
 from shoal.process.remembered import Reading
 from shoal.read import read_events, read_panel
@@ -60,7 +61,7 @@ def _compare(source: Any, reading: Reading, release: Release, private: Path | No
     form = str(release.certificate["form"])
     if isinstance(published, EventTables):
         return Compared(published, form, _events(source, settings), None, None, None)
-    original = read_panel(source, **settings)
+    original, _ = behind(read_panel(source, **settings), release, private)
     whole = _curves(published)
     common = _common_instants(original, whole, release)
     pairs = None

@@ -23,6 +23,7 @@ from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.comparison import Compared, Pairs
+from shoal.process.hold_out import WHOLE, behind
 from shoal.process.private_map import match as match_release
 from shoal.process.search.task import build_attacks
 from shoal.process.usefulness import Asked, Finding, Usefulness, asked_for, find_all, usual_measures
@@ -116,6 +117,7 @@ class Judgement:
             "risk": {
                 name: _finite(asdict(risk))
                 | {"held": self.held[name], "knows": attack.knows, "parameters": attack.parameters}
+                | ({"excess": risk.excess} if attack.against == "membership" else {})
                 for name, (attack, risk) in self.risks.items()
             },
             "utility": [_measured(finding) for finding in self.usefulness.findings],
@@ -201,21 +203,22 @@ def judge(
     linking = build_attacks(knows or LINKING)
     steps.start("reading")
     release = _release(published)
-    tables = [_read(original, reading, steps), _published(published, release, reading, steps)]
+    tables = [_read("original", original, reading, steps), _published(published, release, reading, steps)]
     if control is not None:
-        tables.append(_read(control, reading, steps))
+        tables.append(_read("control", control, reading, steps))
     if instants == "position":
         tables = _by_position(tables)
     before, after, *others = tables
     outside = others[0] if others else None
+    if release is not None and private is not None:
+        before, held_out = behind(before, release, Path(private))
+        outside = held_out if outside is None else outside
     matched, rows = _who_is_who(before, after, release, match, names, private)
     absent = [] if outside is not None else [NO_CONTROL]
     risks: dict[str, tuple[Attack[Risk], Risk]] = {}
     if rows is None:
         absent.append(NOT_MATCHED)
-    whole: list[Attack[Any]] = [attack_room.Copies(seed=seed), attack_room.Completion(seed=seed)]
-    if outside is not None:
-        whole.append(attack_room.Membership(seed=seed))
+    whole = [kind(seed=seed) for kind in WHOLE if outside is not None or kind is not attack_room.Membership]
     todo = [*(linking.values() if rows is not None else ()), *whole]
     for attack in todo:
         steps.start(attack.name)
@@ -237,11 +240,9 @@ def judge(
 
 
 def _gained(attack: Attack[Risk], risk: Risk) -> float:
-    if isinstance(risk, attack_room.MembershipRisk):
-        return max(0.0, 2.0 * risk.interval.high - 1.0)
     if attack.against == "values":
         return risk.interval.high
-    return max(0.0, risk.interval.high - (risk.baseline if risk.control is None else risk.control))
+    return max(0.0, risk.interval.high - risk.baseline if risk.excess is None else risk.excess[2])
 
 
 def _release(published: Any) -> Release | None:
@@ -250,25 +251,28 @@ def _release(published: Any) -> Release | None:
     return None
 
 
-def _read(source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
+def _read(which: str, source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
     """A table as a panel; columns that were named for another table and are not here are left for it to find."""
     if isinstance(source, Panel):
         return source
     roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
+    fewer = {name: value for name, value in reading.items() if name not in roles}
     try:
         panel: Panel = read_panel(source, **reading)
-    except (InputError, ParameterError):
-        fewer = {name: value for name, value in reading.items() if name not in roles}
+    except (InputError, ParameterError) as error:
         if fewer == dict(reading):
-            raise
-        panel = read_panel(source, **fewer)
+            raise type(error)(f"The {which} table: {error}") from None
+        try:
+            panel = read_panel(source, **fewer)
+        except (InputError, ParameterError) as other:
+            raise type(other)(f"The {which} table: {other}") from None
     tell(steps, panel)
     return panel
 
 
 def _published(source: Any, release: Release | None, reading: Mapping[str, Any], steps: Watcher) -> Panel:
     if release is None:
-        return _read(source, reading, steps)
+        return _read("published", source, reading, steps)
     if not isinstance(release.published, Panel):
         raise InputError(
             f"This release is of {release.certificate['form']}, and judging compares series of values. Use shoal "

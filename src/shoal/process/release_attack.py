@@ -11,6 +11,7 @@ import numpy as np
 from shoal.errors import ParameterError
 from shoal.model import Attack, Panel, Risk
 from shoal.model.watcher import Watcher, silent, tell
+from shoal.process.hold_out import attack_whole, behind
 from shoal.process.private_map import match
 from shoal.process.remembered import Reading
 from shoal.process.search.task import build_attacks
@@ -34,6 +35,7 @@ def attack_release(
 ) -> dict[str, tuple[Attack[Risk], Risk]]:
     """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate.
 
+    Where subjects were kept out of the release, attacks on the whole of it are compared with what they find of these.
     The originals are read with the options that the private folder remembers, and with `settings` in their place.
     """
     attacks = build_attacks(knows or USUAL)
@@ -41,8 +43,9 @@ def attack_release(
     release = load_release(folder)
     reading = Reading.of(release, private, settings)
     with reading.explained():
-        original = read_panel(source, **reading.settings)
-        tell(steps, original)
+        whole = read_panel(source, **reading.settings)
+        tell(steps, whole)
+        original, control = behind(whole, release, private)
         rows = match(original, release, private)
     for note in reading.notes(original, release, private):
         steps.say(note)
@@ -61,4 +64,7 @@ def attack_release(
         steps.start(name)
         further = {"targets": attack.draw(targets)} if attack.draws_targets and targets is not None else {}
         found[name] = (attack, attack.attack(original, published, rows=rows, **further))
+    if control is not None:
+        steps.start("comparing with those kept out")
+        found |= attack_whole(original, published, control, seed)
     return found

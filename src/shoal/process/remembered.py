@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,22 +17,35 @@ from shoal.release.certification import keyed_digest
 from shoal.release.private import data_digest, read_input_key, write_privately
 
 
-def remember(private: Path | None, release: Release, settings: Mapping[str, Any]) -> None:
-    """Keep the reading options of a release in the private folder, for its owner alone."""
+def remember(private: Path | None, release: Release, settings: Mapping[str, Any], held_out: Sequence[str] = ()) -> None:
+    """Keep the reading options of a release, and who was kept out, in the private folder, for its owner alone."""
     if private is not None:
-        content = {"release": str(release.path), "reading": given_options(settings)}
+        content: dict[str, Any] = {"release": str(release.path), "reading": given_options(settings)}
+        if held_out:
+            content["held_out"] = list(held_out)
         write_privately(_place(private, release), json.dumps(content, indent=2, ensure_ascii=False).encode())
 
 
 def recall(private: Path | None, release: Release) -> dict[str, Any] | None:
     """The options that a release was read with; None where nothing is remembered."""
-    if private is None:
-        return None
-    try:
-        found = json.loads(_place(private, release).read_bytes())["reading"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    found = _kept(private, release).get("reading")
     return found if isinstance(found, dict) else None
+
+
+def recall_held_out(private: Path | None, release: Release) -> list[str]:
+    """The series that were kept out of a release."""
+    found = _kept(private, release).get("held_out")
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
+def _kept(private: Path | None, release: Release) -> dict[str, Any]:
+    if private is None:
+        return {}
+    try:
+        found = json.loads(_place(private, release).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @dataclass(frozen=True)

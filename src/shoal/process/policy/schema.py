@@ -234,6 +234,10 @@ class ReleasePart(Part):
     )
     private: str | None = Field(default=None, description="Folder for what stays with you.")
     overwrite: bool = Field(default=False, description="Replace an earlier release there.")
+    hold_out: float | str | None = Field(
+        default=None,
+        description="The share of the subjects that is kept out, such as 10%: the control for attacks. Needs private.",
+    )
     ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is tried.")
     accept: list[str] = Field(default_factory=list, description="Findings of the side-channel lint that may stand.")
     recipient: str | None = Field(default=None, description="agreement: who gets the data.")
@@ -250,6 +254,8 @@ class ReleasePart(Part):
     def _belongs_together(self) -> ReleasePart:
         if self.pseudonyms == "keyed" and self.private is None:
             raise ValueError("pseudonyms: keyed needs a folder for the key: give private")
+        if self.hold_out is not None and self.private is None:
+            raise ValueError("hold_out: who is kept out is written to the private folder: give private")
         if self.model == "agreement" and not (self.recipient and self.purpose and self.expires):
             raise ValueError("model: agreement needs recipient, purpose and expires")
         return self

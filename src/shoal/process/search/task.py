@@ -156,9 +156,13 @@ def build_measures(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def build_guarantee(given: str | Mapping[str, Any]) -> Guarantee:
-    """A guarantee from `aggregate-rule` or `{aggregate-rule: {size: 20}}`."""
+    """A guarantee from `aggregate-rule`, `{aggregate-rule: {size: 20}}` or `{aggregate-rule: 15/15}`."""
     name, parameters = (given, {}) if isinstance(given, str) else next(iter(given.items()), ("", {}))
     if not isinstance(given, str) and len(given) != 1:
         raise ParameterError("require.guarantees: each is a name, or one name with its parameters.")
-    found: Guarantee = build(find_guarantee(name), parameters or {})
+    kind = find_guarantee(name)
+    if isinstance(parameters, str | int) and hasattr(kind, "named"):
+        named: Guarantee = kind.named(str(parameters))
+        return named
+    found: Guarantee = build(kind, parameters or {})
     return found

@@ -1,0 +1,176 @@
+"""The page of `experiments/rivals.py`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+LIMITS = (0.1, 0.25)
+"""Measured risks at which tables are compared."""
+
+NEAR = 0.1
+"""Figures within this share of the best are as good: another seed would turn them round."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found of one table."""
+
+    set: str
+    family: str
+    setting: str
+    failed: str = ""
+    linked: float | None = None
+    copied: float = 0.0
+    inferred: float = 0.0
+    member: float = 0.0
+    member_range: Sequence[float] = (0.0, 0.0)
+    utility: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def found(self) -> float:
+        """The most that is found of a household: its series, a copy of it, or readings beyond the control."""
+        return max(self.linked or 0.0, self.copied, self.inferred)
+
+    def risk(self, with_membership: bool) -> float:
+        """The figure that a limit is held against."""
+        return max(self.found, self.member) if with_membership else self.found
+
+
+def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: bool) -> str:
+    """All of it, as Markdown; `clean` where every table was made in this run."""
+    sets = list(dict.fromkeys(row.set for row in rows))
+    parts = [
+        "# Shoal and what people use instead",
+        f"Made by `python experiments/rivals.py --seed {seed}` with an environment for each generator; do not edit. "
+        + ("" if clean else "Tables and figures of earlier runs were taken from `--work`, not made anew. ")
+        + "Methods have three settings, rules of aggregation four, generators two. Every table is judged by "
+        "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the "
+        "Australian households; four weeks of hours. PAR makes 60 households at most.",
+        UNDERTRAINED,
+        "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
+        "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
+        "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
+        "every reading: 0 where guessing does as well, 1 where everybody is told; in brackets the 95 % interval. "
+        "*found* is the highest of the first three.",
+        "Measures: "
+        + "; ".join(f"{purpose} `{measure}`" for purpose, measure in purposes.items())
+        + ". Less is better for all; `forecast-error` is 1 where a model learned from the table forecasts real "
+        "households as well as one learned from the originals. Those that begin with *own* follow a household.",
+        INSTALLING,
+        *failures(rows),
+    ]
+    for name in sets:
+        here = [row for row in rows if row.set == name and not row.failed]
+        parts += [f"## {name}: every table", table(here, purposes)]
+        for with_membership in (False, True):
+            what = "found of a household, or told of its membership" if with_membership else "found of a household"
+            for limit in LIMITS:
+                parts += [
+                    f"### {name}: at most {limit:.0%} {what}".replace("%", " %"),
+                    frontier(here, limit, with_membership, purposes),
+                    verdict(here, limit, with_membership, purposes),
+                ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+UNDERTRAINED = (
+    "**Networks are trained far less here than their makers do:** PAR for 8 or 32 epochs (its default is 128), "
+    "DoppelGANger for 50 or 100 (400), Faraday for 10 or 40. Longer training may make their tables more useful, and "
+    "may make them remember more. The Gaussian copula has no epochs, so its figures are what it gives."
+)
+
+INSTALLING = """Generators were installed with `pip install torch==2.13.0` first, and then:
+
+| generator | command | what came of it |
+|---|---|---|
+| SDV's Gaussian copula and PAR | `pip install sdv` | version 2.0.0 runs |
+| OpenSynth's Faraday | `pip install opensynth-energy` | version 1.0.0 runs |
+| DoppelGANger | `pip install "gretel-synthetics[torch]"` | fails: "Could not build wheels for sentencepiece"; \
+`pip install --no-deps gretel-synthetics` and `pip install category-encoders smart-open` run |
+| DoppelGANger | `pip install dgan` | no such package |"""
+
+
+def failures(rows: Sequence[Row]) -> list[str]:
+    """Tables that could not be made, with the error."""
+    failed = [f"{row.family}, {row.setting}, on {row.set}: {row.failed}" for row in rows if row.failed]
+    return ["Not made:\n\n" + "\n".join(f"- {line}" for line in failed)] if failed else []
+
+
+def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
+    """Every table with its figures."""
+    head = ["method", "setting", "linked", "copied", "inferred", "member", *purposes]
+    cells = [
+        [
+            row.family,
+            row.setting,
+            percent(row.linked),
+            percent(row.copied),
+            percent(row.inferred),
+            f"{percent(row.member)} ({100 * row.member_range[0]:.0f} to {100 * row.member_range[1]:.0f})",
+            *(figure(row.utility.get(purpose)) for purpose in purposes),
+        ]
+        for row in rows
+    ]
+    return markdown(head, cells)
+
+
+def frontier(rows: Sequence[Row], limit: float, with_membership: bool, purposes: Mapping[str, str]) -> str:
+    """The best figure of every method by purpose among its tables within a limit; the best of all in bold."""
+    best = best_of(rows, limit, with_membership, purposes)
+    head = ["method", *purposes]
+    cells = []
+    for family in dict.fromkeys(row.family for row in rows):
+        line = [family]
+        for purpose in purposes:
+            found = best[purpose].get(family)
+            lowest = min(best[purpose].values(), default=None)
+            bold = found is not None and lowest is not None and found <= lowest + 1e-12
+            line.append(f"**{figure(found)}**" if bold else figure(found))
+        cells.append(line)
+    return markdown(head, cells)
+
+
+def verdict(rows: Sequence[Row], limit: float, with_membership: bool, purposes: Mapping[str, str]) -> str:
+    """Winners and losers by purpose, in a sentence each."""
+    best = best_of(rows, limit, with_membership, purposes)
+    said = []
+    for purpose in purposes:
+        found = best[purpose]
+        if not found:
+            said.append(f"{purpose}: nothing within the limit")
+            continue
+        lowest = min(found.values())
+        good = [family for family, value in found.items() if value <= lowest * (1 + NEAR) + 1e-3]
+        worst = max(found, key=lambda family: found[family])
+        last = f"; last {worst} ({figure(found[worst])})" if worst not in good else ""
+        said.append(f"{purpose}: {', '.join(good)} ({figure(lowest)}){last}")
+    return "\n".join(["Best, within a tenth of the best figure:", "", *(f"- {line}" for line in said)])
+
+
+def best_of(
+    rows: Sequence[Row], limit: float, with_membership: bool, purposes: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """By purpose and method, the lowest figure among the tables within a limit."""
+    best: dict[str, dict[str, float]] = {purpose: {} for purpose in purposes}
+    for row in rows:
+        if row.risk(with_membership) > limit:
+            continue
+        for purpose in purposes:
+            value = row.utility.get(purpose)
+            if value is not None:
+                best[purpose][row.family] = min(value, best[purpose].get(row.family, value))
+    return best
+
+
+def percent(share: float | None) -> str:
+    """A share for people."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def figure(value: float | None) -> str:
+    """A measure's figure."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
