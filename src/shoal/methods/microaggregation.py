@@ -67,7 +67,7 @@ class Microaggregation(Method):
     """Replace every series by the mean, or another aggregate, of at least `k` similar ones.
 
     Groups are formed on features of the series; every member of a group is published as the group's aggregate of the
-    originals. Aims at KAnonymity(k), counted in subjects. By default groups come from MDAV-generic on the raw values:
+    originals. Aims at KAnonymity(k), counted in subjects. By default groups start from MDAV-generic on the raw values:
     the series farthest from the mean and its k - 1 nearest, then the series farthest from that one and its k - 1
     nearest, until fewer than 2k are left; then series move and swap between near groups while that lowers the loss.
     Destroys individual peaks.
@@ -83,15 +83,17 @@ class Microaggregation(Method):
     k
         Smallest group. Larger hides better and blurs more.
     algorithm
-        "auto": MDAV, and where that takes about as long as MDAV itself, refined among near groups: up to 1000 k
-        complete series, one per subject. "mdav": groups of k, fast. "v-mdav": groups of k to 2k - 1 that follow the
+        "auto": MDAV in blocks of similar series, on all cores; then series move and swap between near groups, across
+        the borders of blocks too. MDAV alone for gaps and several series per subject. "mdav": groups of k, exactly
+        MDAV-generic. "v-mdav": groups of k to 2k - 1 that follow the
         data. "k-ward": Ward's merging, slower. "optimal": the least loss there is, squared around means or absolute
         around medians, for one instant and one channel or a single feature. "best": the least loss that `proposals`
         find, for panels of up to some thousand series. "by-mean", "by-variance": sorted by mean or variance of the
         series; yardsticks only.
     refine
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
-        per series. False leaves the groups as the algorithm forms them; left out, only "auto" refines.
+        per series. False leaves the groups as the algorithm forms them, with "auto" exact MDAV; left out, only "auto"
+        refines, at less cost.
     features
         What similar means: "raw", "standardized", "centred", "haar", what a release shall keep, such as "keep:peaks",
         a learned metric or the file it was saved in, such as "metric.npz", or a function of the panel. A metric that
