@@ -97,8 +97,12 @@ MAY = (
         "ranges",
         _is("kp-anonymity"),
         lambda f: (
-            f"Every published range is shared by series of at least {_number(f, 'k')} subjects, and every pattern "
-            f"inside it by at least {_number(f, 'p')}."
+            f"Every published range is shared by series of at least {_number(f, 'k')} subjects"
+            + (
+                "; a pattern inside it may be one subject's own."
+                if f.settings.get("p") == 1
+                else f", and every pattern inside it by at least {_number(f, 'p')}."
+            )
         ),
     ),
     Said(
