@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, get_args
 
@@ -19,13 +20,23 @@ from shoal.kernels.kp_leftovers import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
-from shoal.methods.kp_layers import Partition, in_layers
+from shoal.methods.layers import Layers, layers_of
 from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
 from shoal.methods.watch import watched
 from shoal.model import Candidate, Envelopes, Method, Panel, Private, Progress, Recipe, ShardPlan
 
 Algorithm = Literal["kapra", "naive", "auto"]
 WordsOf = Literal["mean", "own"]
+
+
+class _Partition(NamedTuple):
+    """The group of each row, -1 for a suppressed one, and its leaf; of each leaf its word; the others' subgroups."""
+
+    groups: NDArray[np.int64]
+    leaf: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+    levels: NDArray[np.int64]
+    subgroups: NDArray[np.int64]
 
 
 class _Formed(NamedTuple):
@@ -215,7 +226,7 @@ class KP(Method):
             times=panel.times[ranges],
             pattern_times=panel.times[spelled],
             word_instants=panel.n_instants,
-            subjects=None if subjects is None else subjects[kept],
+            subjects=None if subjects is None else subjects[kept].tolist(),
             timezone=panel.timezone,
         )
         figures = {"groups": len(sizes), "series_suppressed": panel.n_series - len(kept)}
@@ -277,9 +288,7 @@ class KP(Method):
         done: NDArray[np.int64],
     ) -> _Formed:
         form = self._kapra if algorithm == "kapra" else self._naive
-        parts = (
-            form(x, done) if subjects is None else in_layers(x, subjects, int(self.k), lambda some: form(some, done))
-        )
+        parts = form(x, done) if subjects is None else _in_layers(x, layers_of(x, subjects, int(self.k)), form, done)
         kept = np.flatnonzero(parts.groups >= 0)
         groups = parts.groups[kept]
         words = Words(parts.letters, parts.levels, parts.leaf[kept])
@@ -289,7 +298,7 @@ class KP(Method):
                 words = with_near_shapes(x[kept], groups, int(self.p), words, self.representation)
         return _Formed(algorithm, kept, groups, words)
 
-    def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> Partition:
+    def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.2: groups of near values, then a tree for each."""
         pr = self.representation
         groups = split_sets(x, np.zeros(len(x), dtype=np.int64), int(self.k))
@@ -298,9 +307,9 @@ class KP(Method):
         done[0] += len(x)
         leaf = joins[leaves.leaf]
         subgroups = np.unique(groups * (int(leaf.max()) + 1) + leaf, return_inverse=True)[1].reshape(-1)
-        return Partition(groups, leaf, self._words(x, leaves), leaves.level, subgroups)
+        return _Partition(groups, leaf, self._words(x, leaves), leaves.level, subgroups)
 
-    def _kapra(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> Partition:
+    def _kapra(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.3: one tree, bad leaves recycled, subgroups put together to groups."""
         leaves = self._leaves(x)
         kept = np.flatnonzero(leaves.good[leaves.leaf])
@@ -308,7 +317,7 @@ class KP(Method):
         subgroups = split_sets(x[kept], leaves.leaf[kept], int(self.p))
         groups = np.full(len(x), -1, dtype=np.int64)
         groups[kept] = form_groups(*boxes_of(x[kept], subgroups), int(self.k), done)[subgroups]
-        return Partition(groups, leaves.leaf, self._words(x, leaves), leaves.level, subgroups)
+        return _Partition(groups, leaves.leaf, self._words(x, leaves), leaves.level, subgroups)
 
     def _leaves(self, x: NDArray[np.float64]) -> Leaves:
         """Leaves of equal words; bad ones are to be suppressed and have fewer than p rows in all."""
@@ -377,3 +386,26 @@ def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArr
     good = np.ones(len(used), dtype=np.bool_)
     good[leaf[bad_rows]] = False
     return Leaves(leaf, level[used[order]], first[order], good)
+
+
+def _in_layers(
+    x: NDArray[np.float64],
+    layers: Layers,
+    form: Callable[[NDArray[np.float64], NDArray[np.int64]], _Partition],
+    done: NDArray[np.int64],
+) -> _Partition:
+    """The partition of all rows, each layer by itself; `form` suppresses none."""
+    groups, leaf, subgroups = (np.full(len(x), -1) for _ in range(3))
+    letters, levels = [], []
+    n_leaves = 0
+    for rows in layers.rows:
+        part = form(np.ascontiguousarray(x[rows]), done)
+        groups[rows] = part.groups + groups.max() + 1
+        leaf[rows] = part.leaf + n_leaves
+        subgroups[rows] = part.subgroups + subgroups.max() + 1
+        letters.append(part.letters)
+        levels.append(part.levels)
+        n_leaves += len(part.levels)
+    for column in (groups, leaf, subgroups):
+        column[layers.left] = column[layers.nearest]
+    return _Partition(groups, leaf, np.concatenate(letters), np.concatenate(levels), subgroups)
