@@ -19,9 +19,11 @@ from shoal.kernels.by_statistic import by_statistic_groups, row_means, row_varia
 from shoal.kernels.fast_mdav import fast_mdav_groups
 from shoal.kernels.k_ward import k_ward_groups
 from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.nearest_groups import means_and_loss
 from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
+from shoal.methods import loss_bound
 from shoal.methods.threads import n_threads, on_threads
 from shoal.methods.watch import watched
 from shoal.model import Progress
@@ -67,6 +69,21 @@ class Grouping:
         if self.refine:
             return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
         return labels
+
+    def loss_of(self, features: Floats, labels: Labels) -> float:
+        """The squared distances of features from the means of their groups."""
+        return float(means_and_loss(_relative_to_first(features), labels, int(labels.max()) + 1)[1])
+
+    def bound_of(self, features: Floats, subjects: Labels) -> float:
+        """What no groups fall below of that."""
+        if int(subjects.max()) + 1 < len(features) or np.isnan(features).any():
+            raise ParameterError("bound needs a panel without gaps and one series per subject. Leave bound out.")
+        if len(features) > loss_bound.MOST_ROWS:
+            raise ParameterError(
+                f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {len(features)}. "
+                "Leave bound out, or take a sample."
+            )
+        return loss_bound.least_loss(_relative_to_first(features), self.k)
 
     def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
         forms: dict[str, Callable[[Labels], Any]] = {
