@@ -37,6 +37,17 @@ def profiles(n: int, n_columns: int) -> NDArray[np.float64]:
     return curves
 
 
+def noisy_profiles(n: int, n_columns: int) -> NDArray[np.float64]:
+    """Random daily curves that no two series share: mixtures of two of forty shapes, each reading off by a half."""
+    rng = np.random.default_rng(n)
+    shapes = rng.gamma(2.0, 0.5, size=(40, n_columns))
+    level = rng.lognormal(0.0, 0.6, size=(n, 1))
+    one, other, share = rng.integers(40, size=n), rng.integers(40, size=n), rng.random((n, 1))
+    curves = (share * shapes[one] + (1.0 - share) * shapes[other]) * level
+    noisy: NDArray[np.float64] = curves * rng.gamma(4.0, 0.25, size=(n, n_columns))
+    return noisy
+
+
 class Differences:
     """Squared distances by the definition."""
 

@@ -21,8 +21,8 @@ from sections import put_section
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "docs" / "results"
-BENCHMARKS = ("mdav", "mdav_index", "k_ward", "nlk", "kp", "stream", "check", "process")
-MICROAGGREGATION = ("mdav", "mdav_index", "k_ward")
+BENCHMARKS = ("mdav", "mdav_index", "auto", "k_ward", "nlk", "kp", "stream", "check", "process")
+MICROAGGREGATION = ("mdav", "mdav_index", "auto", "k_ward")
 LONG = "read_long"
 BUSY = 0.5  # programs running beside this one
 

@@ -154,7 +154,7 @@ def publish_kinds(folder):
         "labels of others": (Microaggregation(k=4, features=learned_elsewhere()).anonymize(days()), {}),
         "nlk": (NLK(n=2, l=6, k=4).anonymize(days(n_instants=12)), {}),
         "kp": (KP(k=8, p=4).anonymize(days(n=161)), {}),
-        "suppressed series": (KP(k=8, p=4).anonymize(days(n=40)), {}),
+        "suppressed series": (KP(words="own", k=8, p=4).anonymize(days(n=40)), {}),
         "sensitive": (KP(k=8, p=4, l=2).anonymize(days(sensitive={"income": np.repeat([10.0, 20.0], 80)})), {}),
         "exchanged": (
             KP(k=8, p=4, l=2).anonymize(days(sensitive={"sector": ["home"] * 53 + ["shop"] * 53 + ["farm"] * 54})),

@@ -50,8 +50,8 @@ ANY_SIZE = {
 }  # methods that need no crowd
 RESHAPING = {"noisy-aggregates", "sampling-with-fictives", "scope-aggregation", "time-aggregation", "time-slicing"}
 REFUSED = {
-    "nlk": {"gaps", "subjects", "one instant"},
-    "kp": {"gaps", "subjects", "two channels"},
+    "nlk": {"gaps", "one instant"},
+    "kp": {"gaps", "two channels"},
     "sampling-with-fictives": {"gaps"},
     "noisy-aggregates": {"gaps"},
 }  # panels a method says it cannot do

@@ -127,7 +127,7 @@ class TestWhatIsCompared:
         values = np.array([[1.0, 2.0, 3.0, 4.0]] * 4 + [[4.0, 1.0, 3.5, 0.0]]) + np.arange(5)[:, None] / 8
         path = tmp_path / "x.parquet"
         pl.DataFrame({"id": list("abcde")} | {str(t): values[:, t] for t in range(4)}).write_parquet(path)
-        candidate = KP(k=4, p=2).anonymize(read_panel(path))
+        candidate = KP(words="own", k=4, p=2).anonymize(read_panel(path))
         assert candidate.published.n_series == 4
         publish(candidate, tmp_path / "out", private=tmp_path / "keep")
         asked = ["--measure", "normalized-divergence", "--measure", "pattern-loss"]

@@ -131,9 +131,20 @@ def test_other_guarantees_see_the_words_as_well():
 
 @pytest.mark.parametrize("value", [1, 0, True, 2.5, "2"])
 def test_a_crowd_of_one_is_refused(value):
-    for arguments in ({"k": value, "p": 2}, {"k": 2, "p": value}):
-        with pytest.raises(ParameterError, match="must be a whole number of at least 2"):
-            KPAnonymity(**arguments)
+    with pytest.raises(ParameterError, match="k must be a whole number of at least 2"):
+        KPAnonymity(k=value, p=2)
+    if value != 1 or value is True:
+        with pytest.raises(ParameterError, match="p must be a whole number of at least 1"):
+            KPAnonymity(k=2, p=value)
+
+
+def test_with_p_of_1_only_envelopes_need_a_crowd():
+    low, high = np.zeros((3, 2)), np.ones((3, 2))
+    words = Envelopes(low, high, np.full(3, 2), ("ab", "ba", "bb"), np.arange(2))
+    assert KPAnonymity(3, 1).check(words).holds
+    assert not KPAnonymity(4, 1).check(words).holds
+    assert not KPAnonymity(3, 2).check(words).holds
+    assert "may be one subject's own" in KPAnonymity(3, 1).statement
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive.nlk import marks_of, naive_inferred, naive_most_inferred, naive_nlk_anonymous
+from naive.nlk_within import naive_inferred_within, naive_most_inferred_within
 from nlk_paper_validation import passes_paper_validation
 from shoal import Panel
 from shoal.errors import ParameterError
@@ -326,3 +327,45 @@ def test_the_statement_says_it_in_words():
     )
     assert "knows 1 value of" in NLKAnonymity(1, 2, 8, per="series").statement
     assert NLKAnonymity(1, 2, 8, per="series").statement.endswith("no other to fewer than 8 series each.")
+
+
+# Knowledge to within an error
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(1, 3),
+    more=st.integers(1, 2),
+    k=st.integers(2, 5),
+    within=st.sampled_from([0.5, 1.0, 2.0]),
+    n_subjects=st.sampled_from([None, 4]),
+)
+def test_the_check_of_vague_knowledge_is_that_of_trying_everything(seed, n, more, k, within, n_subjects):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 6, size=(int(rng.integers(3, 9)), int(rng.integers(n + more, 6)), 1)) / 1.0
+    x[rng.random(x.shape) < 0.1] = np.nan
+    subjects = np.arange(len(x)) if n_subjects is None else rng.integers(0, n_subjects, size=len(x))
+    # Not exactly at the edge, where the check errs on the safe side.
+    verdict = NLKAnonymity(n, n + more, k, within=within + 0.25).check(Panel(x, subjects=subjects))
+    most = naive_most_inferred_within(x, n, k, within + 0.25, subjects.tolist())
+    assert verdict.holds == (most < more)
+    if not verdict.holds:
+        witness = verdict.witness
+        inferred = naive_inferred_within(x, witness["series"], witness["known"], k, within + 0.25, subjects.tolist())
+        assert inferred == witness["inferred"]
+        assert len(witness["known"]) == n
+        assert len(inferred) >= more
+
+
+def test_vague_knowledge_infers_less_and_the_statement_says_how_vague():
+    panel = Panel([[1.0, 5.0], [1.0, 5.0], [2.0, 6.0], [2.0, 6.0]])
+    assert not NLKAnonymity(1, 2, 3).check(panel).holds
+    assert not NLKAnonymity(1, 2, 3, within=0.9).check(panel).holds
+    assert NLKAnonymity(1, 2, 3, within=1.1).check(panel).holds
+    assert "knows 1 value, each to within 1.1, of a published series" in NLKAnonymity(1, 2, 3, within=1.1).statement
+    assert not NLKAnonymity(1, 2, 3, within=1.1).check(panel, limit=0).holds  # undecided is not held
+    for within in (-1.0, float("nan"), True):
+        with pytest.raises(ParameterError, match="within must be a number of at least 0"):
+            NLKAnonymity(1, 2, 3, within=within)
+    with pytest.raises(ParameterError, match="A sample is drawn for exact knowledge"):
+        NLKAnonymity(1, 2, 3, within=1.0).sample(panel)

@@ -86,7 +86,7 @@ def test_the_index_and_the_plain_kernel_publish_the_same(rng, monkeypatch):
     assert_array_equal(mdav.anonymize(panel).values, plain)
 
 
-def test_the_default_refines_only_where_it_is_cheap_and_possible(rng, monkeypatch):
+def test_the_default_refines_where_it_can_and_mdav_by_name_stays_exact(rng, monkeypatch):
     panel = Panel(rng.normal(size=(60, 3)))
     auto, mdav = Microaggregation(k=3), Microaggregation(k=3, algorithm="mdav")
     assert not np.array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
@@ -94,8 +94,16 @@ def test_the_default_refines_only_where_it_is_cheap_and_possible(rng, monkeypatc
     values[3, 1] = np.nan
     for other in (Panel(values), Panel(panel.values, subjects=np.repeat(range(20), 3))):
         assert_array_equal(auto.anonymize(other).values, mdav.anonymize(other).values)
-    monkeypatch.setattr("shoal.methods.algorithms.CHEAP_GROUPS", 19)
-    assert_array_equal(auto.anonymize(panel).values, mdav.anonymize(panel).values)
+    assert_array_equal(Microaggregation(k=3, refine=False).anonymize(panel).values, mdav.anonymize(panel).values)
+    exact = mdav.anonymize(panel).private.groups
+    monkeypatch.setattr("shoal.kernels.blocks.MOST_IN_BLOCK", 20)
+    monkeypatch.setattr("shoal.kernels.blocks.LEAST_GROUPS_IN_BLOCK", 4)
+    assert_array_equal(mdav.anonymize(panel).private.groups, exact)
+    in_blocks = [Microaggregation(k=3, threads=threads).anonymize(panel) for threads in (1, 2, 3)]
+    for candidate in in_blocks:
+        assert candidate.check().holds
+        assert_array_equal(candidate.values, in_blocks[0].values)
+    assert loss(panel, k=3) < loss(panel, k=3, algorithm="mdav")
 
 
 def test_one_instant_is_grouped_optimally(rng):

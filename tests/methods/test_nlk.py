@@ -180,7 +180,12 @@ def test_impossible_parameters_are_refused(options, message):
         (Panel(np.ones((5, 9))), {"k": 6}, "k=6 needs at least 6 subjects, the panel has 5"),
         (Panel(np.ones((5, 3))), {}, "l=4 needs at least 4 instants, the panel has 3"),
         (Panel(np.full((5, 9), np.nan)), {}, "45 values are missing"),
-        (Panel(np.ones((6, 9)), subjects=[0, 0, 1, 1, 2, 2]), {}, "here are 6 series of 3 subjects"),
+        (
+            Panel(np.ones((6, 9))),
+            {"sensitivity": "3=3"},
+            "k=3, where sensitivity is highest, needs at least 9 subjects",
+        ),
+        (Panel(np.ones((9, 9))), {"sensitivity": "7:11=2"}, "sensitivity goes up to position 10; the panel has 9"),
         (Panel(np.ones((6, 9, 2))), {"strategy": "mth"}, "strategy 'mth' is for one channel, the panel has 2"),
     ],
 )
@@ -239,3 +244,63 @@ class TestRelease:
         publish(candidate, tmp_path / "out", private=tmp_path / "keep")
         (kept,) = (pl.read_parquet(p) for p in (tmp_path / "keep").glob("pseudonyms-*.parquet"))
         assert_array_equal(np.array(kept["group"].to_list()), candidate.private.groups)
+
+
+class TestSeveralSeriesPerSubject:
+    @pytest.mark.parametrize("strategy", ["optimal", "mth", "mil", "cluster"])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_crowds_are_of_subjects(self, strategy, seed):
+        rng = np.random.default_rng(seed)
+        subjects = rng.permutation(np.concatenate([np.arange(7), rng.integers(0, 7, size=13)]))
+        x = rng.normal(size=(20, 6)) if seed % 2 else rng.integers(0, 4, size=(20, 6)).astype(float)
+        candidate = NLK(n=2, l=4, k=3, strategy=strategy).anonymize(Panel(x, subjects=subjects))
+        assert naive_nlk_anonymous(candidate.values[:, :, None], 2, 4, 3, subjects.tolist())
+        assert candidate.check().holds
+
+    def test_a_series_left_over_is_published_like_the_nearest(self):
+        x = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0], [9.5, 9.0]])
+        candidate = NLK(n=1, l=2, k=2).anonymize(Panel(x, subjects=[0, 1, 2, 3, 3]))
+        assert_array_equal(candidate.values[4], candidate.values[2])
+        assert candidate.recipe.figures["series_left_over"] == 1
+
+    def test_a_release_of_it_is_published_and_read_back(self, tmp_path, rng):
+        panel = Panel(rng.normal(size=(20, 6)), subjects=np.repeat(range(10), 2))
+        publish(NLK(n=1, l=3, k=3).anonymize(panel), tmp_path / "out")
+        assert verify(tmp_path / "out").findings == ()
+
+
+class TestSensitivity:
+    def test_sensitive_instants_have_wider_groups_and_nobody_alone(self, rng):
+        panel = Panel(rng.normal(size=(60, 8)))
+        plain, careful = (NLK(n=2, l=5, k=4, sensitivity=s).anonymize(panel) for s in (None, "2:4=2.5,7=1.2"))
+        assert careful.check().holds
+        least = [min(np.bincount(column)) for column in careful.private.groups.T]
+        assert least[2] >= 10
+        assert least[3] >= 10
+        assert least[7] >= 5
+        assert plain.recipe.figures["cells_alone"] > 0
+        assert min(least) == 1  # elsewhere series may still be alone
+        assert naive_nlk_anonymous(careful.values[:, :, None], 2, 5, 4)
+        worse, better = (np.abs(c.values - panel.values)[:, 2].mean() for c in (careful, plain))
+        assert worse > better
+
+    def test_several_channels_and_the_papers_clusters_take_it_too(self, rng):
+        panel = Panel(rng.normal(size=(40, 5, 2)))
+        for strategy in ("optimal", "cluster"):
+            candidate = NLK(n=1, l=3, k=4, strategy=strategy, sensitivity=[1, 1, 2, 1, 1]).anonymize(panel)
+            assert candidate.check().holds
+            assert np.bincount(candidate.private.groups[:, 2]).min() >= 8
+
+    def test_all_spellings_are_one(self):
+        methods = [NLK(n=1, l=3, k=4, sensitivity=s) for s in ("1:3=2, 4=1.50", "4=1.5,1=2,2=2", (1, 2.0, 2, 1, 1.5))]
+        assert {method.parameters["sensitivity"] for method in methods} == {"1:3=2,4=1.5"}
+        assert NLK(**methods[0].parameters) == methods[0]
+
+    @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None]])
+    def test_what_is_no_factor_is_refused(self, wrong):
+        with pytest.raises(ParameterError, match="sensitivity must be written as"):
+            NLK(n=1, l=3, k=4, sensitivity=wrong)
+
+    def test_strategies_that_split_everywhere_refuse_it(self):
+        with pytest.raises(ParameterError, match="sensitivity needs strategy 'optimal' or 'cluster': 'mth'"):
+            NLK(n=1, l=3, k=4, sensitivity="1=2", strategy="mth")

@@ -35,7 +35,7 @@ METHODS = {
     "channels": (Microaggregation(k=3), small_panel(40, channels=("a", "b"), gaps=2)),
     "profiles": (Microaggregation(k=3, form="profiles"), homes()),
     "envelopes": (KP(k=4, p=2), small_panel(40)),
-    "suppressed": (KP(k=4, p=2), odd_ones(5)),
+    "suppressed": (KP(words="own", k=4, p=2), odd_ones(5)),
     "sensitive": (KP(k=6, p=3, l=2), small_panel(40, sensitive={"ill": list("abcd") * 10})),
     "withheld": (ScopeAggregation(size=4, share=0.5, within="area"), towering()),
     "slices": (TimeSlicing(length=3), small_panel(40)),

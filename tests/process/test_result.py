@@ -87,11 +87,11 @@ def test_a_further_guarantee_is_checked_too(frame):
 
 def test_what_is_left_out_beyond_the_limit_gives_no_result():
     values = np.random.default_rng(8).normal(size=(11, 4))
-    found = shoal.anonymize(values, method=KP(k=3, p=2))
+    found = shoal.anonymize(values, method=KP(words="own", k=3, p=2))
     assert len(found.candidate.published) == 10
     assert found.to_numpy().shape == (10, 4, 2)
     with pytest.raises(GuaranteeNotMetError, match="suppress"):
-        shoal.anonymize(values, method=KP(k=3, p=2), suppression_limit=0.05)
+        shoal.anonymize(values, method=KP(words="own", k=3, p=2), suppression_limit=0.05)
 
 
 def test_groups_do_not_cross_the_column_within(panel):

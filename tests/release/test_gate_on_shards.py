@@ -280,7 +280,7 @@ class TestRefusals:
     def test_the_limit_of_suppression_is_for_all_shards_together(self, tmp_path):
         values = np.tile([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], (120, 1)) + np.arange(120)[:, None] / 8
         values[119] = [6.0, 1.0, 5.0, 0.0, 9.0, 2.0]
-        candidate = KP(k=4, p=2).anonymize(in_shards(Panel(values), Memory(), size=20))
+        candidate = KP(words="own", k=4, p=2).anonymize(in_shards(Panel(values), Memory(), size=20))
         suppressed = [120 - len(one.published) for one in [join_candidates(all_of(candidate))]]
         assert 0 < suppressed[0] <= 6
         of_shard = max((f.n_original - f.n_published) / f.n_original for f in candidate.facts)

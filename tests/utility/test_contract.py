@@ -146,7 +146,10 @@ def test_a_mean_of_scores_would_not_do(measure):
 @pytest.mark.parametrize("measure", [PatternLoss(), ValueLoss()], ids=label)
 def test_suppressed_series_are_left_out_of_every_shard(measure):
     alike = np.array([[1.0, 2.0, 3.0, 4.0]] * 4 + [[4.0, 1.0, 3.5, 0.0]]) + np.arange(5)[:, None] / 8
-    candidates = [KP(k=4, p=2).anonymize(Panel(values)) for values in (alike, 3.0 * alike[::-1] + [0.0, 1.0, 0.0, 2.0])]
+    candidates = [
+        KP(words="own", k=4, p=2).anonymize(Panel(values))
+        for values in (alike, 3.0 * alike[::-1] + [0.0, 1.0, 0.0, 2.0])
+    ]
     assert [candidate.private.rows.tolist() for candidate in candidates] == [[0, 1, 2, 3], [1, 2, 3, 4]]
     tallies = []
     for candidate in candidates:

@@ -34,7 +34,8 @@ class KPAnonymity(Guarantee):
         Smallest group of one envelope. Larger hides better from somebody who knows values.
     p
         Smallest group of one pattern inside an envelope. Larger hides better from somebody who knows the shape as well;
-        nobody finds a series with a chance above 1/P.
+        nobody finds a series with a chance above 1/P. With 1, whoever knows the shape may find it: k-anonymity
+        of envelopes alone.
 
     Examples
     --------
@@ -60,8 +61,8 @@ class KPAnonymity(Guarantee):
     p: int
 
     def __post_init__(self) -> None:
-        for name in ("k", "p"):
-            refuse_unless_whole(name, getattr(self, name), 2, "a crowd of one hides nobody.")
+        refuse_unless_whole("k", self.k, 2, "a crowd of one hides nobody.")
+        refuse_unless_whole("p", self.p, 1, "every pattern belongs to a series.")
 
     @property
     def crowds(self) -> tuple[int, int]:
@@ -71,6 +72,11 @@ class KPAnonymity(Guarantee):
     @property
     def statement(self) -> str:
         """The promise in one plain sentence."""
+        if self.p == 1:
+            return (
+                f"Every published envelope is shared by series of at least {self.k} subjects; a pattern inside it may "
+                "be one subject's own."
+            )
         return (
             f"Every published envelope is shared by series of at least {self.k} subjects, "
             f"and every pattern inside it by at least {self.p}."

@@ -14,6 +14,7 @@ from shoal.guarantees.numbers import refuse_unless_whole
 from shoal.kernels.nlk_check import fill_up, find_breach, inferred_by
 from shoal.kernels.nlk_labels import instant_labels, make_groups, small_instants
 from shoal.kernels.nlk_search import FOUND, NOTHING, make_work, search
+from shoal.kernels.nlk_within import find_breach_within
 from shoal.model import Guarantee, Judged, Panel, Verdict
 
 # Sets of known instants the check looks at before it gives up.
@@ -74,6 +75,10 @@ class NLKAnonymity(Guarantee):
     per
         "subject" counts different subjects. "series" is the weaker form: it counts rows, so that one subject's many
         days may be each other's crowd. Without known subjects the two are the same.
+    within
+        How far what is known may be from the published value, either way, in the unit of the data: candidates are then
+        all series within that of f at every instant of K. 0 is exact knowledge. Larger is a weaker adversary, so less
+        is promised; what holds for one error holds for any larger one.
 
     Examples
     --------
@@ -96,6 +101,7 @@ class NLKAnonymity(Guarantee):
     l: int
     k: int
     per: Literal["subject", "series"] = "subject"
+    within: float = 0.0
 
     def __post_init__(self) -> None:
         for name, least, why in (
@@ -111,6 +117,8 @@ class NLKAnonymity(Guarantee):
             )
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
+        if isinstance(self.within, bool) or not 0.0 <= self.within < float("inf"):
+            raise ParameterError("within must be a number of at least 0.")
 
     @property
     def statement(self) -> str:
@@ -119,6 +127,8 @@ class NLKAnonymity(Guarantee):
         left = self.l - self.n
         others = "no other" if left == 1 else f"fewer than {left} others"
         crowd = "subjects" if self.per == "subject" else "series"
+        if self.within:
+            known += f", each to within {self.within:g},"
         return (
             f"Whoever knows {known} of a published series can narrow down {others} to fewer than {self.k} {crowd} each."
         )
@@ -129,8 +139,13 @@ class NLKAnonymity(Guarantee):
         `measured` is the number of inferred instants of the witness where there is a breach; otherwise a number that
         is proven to be never exceeded: if it holds, at most l - n - 1, and if the limit ran out, more than that.
         """
-        labels, subjects = self._labels(published_panel(published))
-        breach = find_breach(labels, subjects, int(self.n), int(self.l), int(self.k), limit)
+        panel = published_panel(published)
+        labels, subjects = self._labels(panel)
+        n, l, k = int(self.n), int(self.l), int(self.k)
+        breach = find_breach(labels, subjects, n, l, k, limit)
+        if self.within and breach.status != NOTHING:  # what exact knowledge does not infer, a vague one does not
+            values = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+            breach = find_breach_within(values, labels, subjects, n, l, k, float(self.within), limit)
         required = int(self.l - self.n) - 1
         if breach.status == NOTHING:
             return Verdict("holds", breach.at_most, required, note="no more instants than this can be inferred")
@@ -157,6 +172,8 @@ class NLKAnonymity(Guarantee):
         """
         if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
             raise ParameterError("draws must be a whole number of at least 0.")
+        if self.within:
+            raise ParameterError("A sample is drawn for exact knowledge. Leave within out, or use check.")
         labels, subjects = self._labels(published_panel(published))
         n, k = int(self.n), int(self.k)
         rng = np.random.default_rng(seed)

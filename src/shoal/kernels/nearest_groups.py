@@ -28,7 +28,7 @@ def distance(a: Floats, b: Floats) -> np.float64:
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def means_and_loss(y: Floats, labels: Rows, g: int) -> tuple[Floats, float]:
     """The mean of each group, summed in row order, and the loss, summed from left to right."""
     sizes = np.zeros(g)
@@ -96,14 +96,17 @@ def _nearest_means(
 def _principal_scores(means: Floats) -> Floats:
     """Projection of each mean on (nearly) the direction of largest variance, by a few power iterations."""
     centred = means - means.mean(axis=0)
+    power = np.frexp(np.abs(centred).max())[1]  # a power of 2: squares stay within range, and no digit changes
+    centred = np.ldexp(centred, -power)
     scores: Floats = centred.sum(axis=1)
     for _ in range(8):
         axis = np.einsum("ij,i->j", centred, scores)  # not @: its rounding depends on threads
         scores = np.einsum("ij,j->i", centred, axis / max(np.sqrt((axis**2).sum()), np.finfo(np.float64).tiny))
-    return scores
+    scaled: Floats = np.ldexp(scores, power)
+    return scaled
 
 
-def nearest_groups(means: Floats, n_near: int) -> Rows:
+def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> Rows:
     """For each group the `n_near` others (or all there are) with the nearest means, nearest first."""
     g = means.shape[0]
     scores = _principal_scores(means)
@@ -112,7 +115,7 @@ def nearest_groups(means: Floats, n_near: int) -> Rows:
     near = np.empty((g, min(n_near, g - 1)), dtype=np.int64)
     distances = np.empty(near.shape)
     # Threads over a compiled loop: a parallel one would cost the first user three seconds.
-    with ThreadPoolExecutor(get_num_threads()) as pool:
+    with ThreadPoolExecutor(get_num_threads() if threads is None else threads) as pool:
         parts = [
             pool.submit(_nearest_means, means, scores, order, window, near, distances, start, min(start + 1000, g))
             for start in range(0, g, 1000)

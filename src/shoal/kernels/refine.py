@@ -28,7 +28,6 @@ from shoal.kernels.nearest_groups import Floats, Rows, means_and_loss, nearest_g
 
 ALL_PAIRS_UP_TO = 5000  # rows; above it only the nearest groups are tried, and no cycles
 N_NEAR = 12
-N_NEAR_IF_HASTY = 6  # and looked up once
 N_NEAR_IF_WIDE = 6  # in cycles, where k times the columns are more than MOST_WIDTH
 MOST_WIDTH = 1000
 LEAST_PROGRESS = 0.02  # above ALL_PAIRS_UP_TO rows: the share of the loss that refreshing the nearest must gain
@@ -217,20 +216,20 @@ def _other_groups(g: int) -> Rows:
     return others
 
 
-def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int, *, hasty: bool = False) -> tuple[Rows, int]:
+def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int) -> tuple[Rows, int]:
     """Groups of at least k rows with at most the loss of the given ones, and the candidate changes evaluated.
 
     Up to 5 000 rows the result is a local optimum with respect to all moves and swaps, and to cycles of three among
     the 12 groups with the nearest means (6 for wide rows), unless the limit was reached. Above it,
     with respect to moves and swaps among the 12 nearest as they were when last looked up; they are looked up again
-    while that pays. In haste, with respect to moves and swaps among the 6 nearest of the given groups.
+    while that pays.
     `labels` count from 0 without holes, each at least k times; those returned are numbered in the order of their first
     rows. Looking up the nearest groups is not counted.
     """
     y = x - x[0]
     given = renumber(labels)
     found = given.copy()
-    everything = not hasty and x.shape[0] <= ALL_PAIRS_UP_TO
+    everything = x.shape[0] <= ALL_PAIRS_UP_TO
     n_in_cycles = 0 if not everything else N_NEAR if k * x.shape[1] <= MOST_WIDTH else N_NEAR_IF_WIDE
     n_groups = int(found.max()) + 1
     before = loss = given_loss = means_and_loss(y, given, n_groups)[1]
@@ -240,13 +239,30 @@ def refine_groups(x: Floats, labels: Rows, k: int, max_evaluations: int, *, hast
         used += _cut_large(y, found, k, max_evaluations - used)
         n_groups = int(found.max()) + 1
         if n_groups > 1:
-            nearest = nearest_groups(means_and_loss(y, found, n_groups)[0], N_NEAR_IF_HASTY if hasty else N_NEAR)
+            nearest = nearest_groups(means_and_loss(y, found, n_groups)[0], N_NEAR)
             near = _other_groups(n_groups) if everything else nearest
             in_cycles = nearest[:, :n_in_cycles].copy()
             found, evaluated = _searched(y, found, near, in_cycles, k, max_evaluations - used)
             used += evaluated
         found = renumber(found)
         before, loss = loss, means_and_loss(y, found, int(found.max()) + 1)[1]
-        if hasty or (found == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
+        if (found == start).all() or (not everything and loss > (1.0 - LEAST_PROGRESS) * before):
             break
     return (found, used) if loss <= given_loss else (given, used)
+
+
+def refine_near(x: Floats, labels: Rows, k: int, max_evaluations: int, n_near: int) -> Rows:
+    """The same at less cost: moves and swaps among the `n_near` groups with the nearest means, looked up once.
+
+    Groups of 2k and more are cut in two, and those that are cheaper dissolved are. On one thread.
+    """
+    y = x - x[0]
+    given = renumber(labels)
+    found = given.copy()
+    used = _cut_large(y, found, k, max_evaluations)
+    n_groups = int(found.max()) + 1
+    if n_groups > 1:
+        near = nearest_groups(means_and_loss(y, found, n_groups)[0], n_near, threads=1)
+        found = renumber(_searched(y, found, near, near[:, :0].copy(), k, max_evaluations - used)[0])
+    before, after = (means_and_loss(y, some, int(some.max()) + 1)[1] for some in (given, found))
+    return found if after <= before else given

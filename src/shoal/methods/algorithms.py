@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.kernels.best import best_groups
+from shoal.kernels.blocks import block_groups
 from shoal.kernels.by_statistic import by_statistic_groups, row_means, row_variances
 from shoal.kernels.fast_mdav import fast_mdav_groups
 from shoal.kernels.k_ward import k_ward_groups
 from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.nearest_groups import means_and_loss
 from shoal.kernels.refine import refine_groups
 from shoal.kernels.univariate import optimal_groups
 from shoal.kernels.v_mdav import v_mdav_groups
+from shoal.methods import loss_bound
 from shoal.methods.threads import n_threads, on_threads
 from shoal.methods.watch import watched
 from shoal.model import Progress
@@ -33,7 +36,7 @@ REFINE_WORK = 20_000
 """Changes of groups that refining may look at, per series."""
 
 CHEAP_WORK = 2000
-"""The same for "auto"."""
+"""The same for "auto", in each of its rounds."""
 
 INDEX_ROWS = 2000
 """Series above which MDAV goes through an index, at any length."""
@@ -41,9 +44,6 @@ INDEX_ROWS = 2000
 INDEX_WORK = 1e8
 """The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
 Below, the index would be faster as well, but compiling it costs whoever runs Shoal for the first time 15 seconds."""
-
-CHEAP_GROUPS = 1000
-"""Groups up to which refining in haste takes about as long as MDAV itself, so that "auto" does it."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,26 @@ class Grouping:
         labels = self._form(x, values, subjects, progress)
         if self.refine:
             return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, REFINE_WORK * len(x))[0])
-        cheap = len(x) <= CHEAP_GROUPS * self.k and not many_series and not np.isnan(x).any()
-        if self.algorithm == "auto" and self.refine is None and cheap:
-            cheaply = CHEAP_WORK * len(x)
-            return on_threads(self.threads, lambda: refine_groups(x, labels, self.k, cheaply, hasty=True)[0])
         return labels
+
+    def loss_of(self, features: Floats, labels: Labels) -> float:
+        """The squared distances of features from the means of their groups."""
+        return float(means_and_loss(_relative_to_first(features), labels, int(labels.max()) + 1)[1])
+
+    def bound_of(self, features: Floats, subjects: Labels) -> float:
+        """What no groups fall below of that."""
+        if int(subjects.max()) + 1 < len(features) or np.isnan(features).any():
+            raise ParameterError("bound needs a panel without gaps and one series per subject. Leave bound out.")
+        if len(features) > loss_bound.MOST_ROWS:
+            raise ParameterError(
+                f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {len(features)}. "
+                "Leave bound out, or take a sample."
+            )
+        return loss_bound.least_loss(_relative_to_first(features), self.k)
 
     def _form(self, x: Floats, values: Floats, subjects: Labels, progress: Progress | None) -> Labels:
         forms: dict[str, Callable[[Labels], Any]] = {
-            "auto": lambda done: self._mdav(x, subjects, done),
+            "auto": lambda done: self._auto(x, subjects, done),
             "mdav": lambda done: self._mdav(x, subjects, done),
             "v-mdav": lambda done: v_mdav_groups(x, self.k, self.gain, done),
             "k-ward": lambda done: k_ward_groups(x, self.k, done),
@@ -90,11 +101,21 @@ class Grouping:
         found = watched(lambda done: on_threads(self.threads, lambda: form(done)), len(x), progress)
         return np.asarray(found)
 
-    def _mdav(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
+    def _auto(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
+        """MDAV, in blocks that are then refined across their borders; alone where it is to be, or has to be."""
+        if self.refine is not None or int(subjects.max()) + 1 < len(x) or np.isnan(x).any():
+            return self._mdav(x, subjects, done)
+
+        def start(rows: Floats, done: Labels) -> Labels:
+            return self._mdav(rows, np.arange(len(rows)), done, threads=1)
+
+        return block_groups(x, self.k, start, CHEAP_WORK, done, n_threads(self.threads))
+
+    def _mdav(self, x: Floats, subjects: Labels, done: Labels, threads: int | None = None) -> Labels:
         """MDAV-generic; through an index where that pays and the rows allow it."""
         single = int(subjects.max()) + 1 == len(x) and not np.isnan(x).any()
         if single and (len(x) > INDEX_ROWS or len(x) ** 2 * x.shape[1] / self.k > INDEX_WORK):
-            return np.asarray(fast_mdav_groups(x, self.k, done, n_threads(self.threads)))
+            return np.asarray(fast_mdav_groups(x, self.k, done, threads or n_threads(self.threads)))
         return np.asarray(mdav_groups(x, subjects, self.k, done))
 
     def _refuse(self, x: Floats, many_series: bool) -> None:

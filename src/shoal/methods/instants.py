@@ -13,6 +13,9 @@ from shoal.errors import ParameterError
 Instants = str | Sequence[int] | slice
 """Positions counted from 0: as text with ranges that leave out their end, as whole numbers, or as a slice."""
 
+Sensitivity = str | Sequence[float]
+"""A factor of at least 1 for some instants: as text such as `34:40=2,12=1.5`, or one number for each instant."""
+
 _PART = re.compile(r"(\d+)|(\d*):(\d+)")
 _MOST = 10_000_000  # positions; a mistyped end must not fill the memory
 
@@ -76,3 +79,54 @@ def _positions(name: str, chosen: Instants) -> NDArray[np.int64]:
             raise ParameterError(f"{name} goes beyond position {_MOST}.")
         ranges.append(np.arange(first, end))
     return np.unique(np.concatenate(ranges)) if ranges else np.empty(0, dtype=np.int64)
+
+
+def canonical_factors(name: str, given: Sensitivity) -> str:
+    """The one spelling of factors per instant; instants with a factor of 1 are left out.
+
+    Examples
+    --------
+    >>> canonical_factors("sensitivity", [1.0, 2.0, 2.0, 1.5]), canonical_factors("sensitivity", "3=1.50, 1:3=2")
+    ('1:3=2,3=1.5', '1:3=2,3=1.5')
+    """
+    factors = _factors(name, given)
+    wide = [(at, factor) for at, factor in sorted(factors.items()) if factor != 1.0]
+    parts: list[tuple[int, int, float]] = []
+    for at, factor in wide:
+        if parts and parts[-1][1] == at and parts[-1][2] == factor:
+            parts[-1] = (parts[-1][0], at + 1, factor)
+        else:
+            parts.append((at, at + 1, factor))
+    spelled = ((str(first) if end == first + 1 else f"{first}:{end}", f"{factor:g}") for first, end, factor in parts)
+    return ",".join("=".join(part) for part in spelled)
+
+
+def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> NDArray[np.float64]:
+    """The factor of each instant of a panel; 1 where none is given."""
+    found = np.ones(n_instants)
+    factors = {} if given is None else _factors(name, given)
+    if factors and max(factors) >= n_instants:
+        raise ParameterError(
+            f"{name} goes up to position {max(factors)}; the panel has {n_instants} instants, 0 to {n_instants - 1}."
+        )
+    for at, factor in factors.items():
+        found[at] = factor
+    return found
+
+
+def _factors(name: str, given: Sensitivity) -> dict[int, float]:
+    """The factor of each instant that has one."""
+    factors: dict[int, float] = {}
+    wrong = f"{name} must be written as positions and factors of at least 1, such as 34:40=2,12=1.5."
+    try:
+        if isinstance(given, str):
+            for part in filter(None, (part.strip() for part in given.split(","))):
+                where, _, factor = part.partition("=")
+                factors |= dict.fromkeys(_positions(name, where).tolist(), float(factor))
+        else:
+            factors = dict(enumerate(float(factor) for factor in given))
+    except (TypeError, ValueError):
+        raise ParameterError(wrong) from None
+    if not all(1.0 <= factor < float("inf") for factor in factors.values()):
+        raise ParameterError(wrong)
+    return factors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, NamedTuple, get_args
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.features.sax import MOST_LETTERS, PatternRepresentation, Sax, text
+from shoal.features.shapes import shape_distances, unit_rows
 from shoal.guarantees import KPAnonymity, LDiversity
 from shoal.guarantees.kp_anonymity import envelope_classes, pattern_classes
 from shoal.kernels.kp_clusters import split_sets
@@ -18,11 +20,12 @@ from shoal.kernels.kp_leftovers import join_bad_leaves
 from shoal.kernels.kp_tree import Leaves, create_tree, recycle
 from shoal.methods.diversity import diversify, plain_sensitive
 from shoal.methods.instants import Instants, are_disjoint, canonical, positions
-from shoal.methods.mean_words import Words, with_mean_words
+from shoal.methods.layers import Layers, layers_of
+from shoal.methods.mean_words import Words, with_mean_words, with_near_shapes
 from shoal.methods.watch import watched
 from shoal.model import Candidate, Envelopes, Method, Panel, Private, Progress, Recipe, ShardPlan
 
-Algorithm = Literal["kapra", "naive"]
+Algorithm = Literal["kapra", "naive", "auto"]
 WordsOf = Literal["mean", "own"]
 
 
@@ -34,6 +37,21 @@ class _Partition(NamedTuple):
     letters: NDArray[np.uint8]
     levels: NDArray[np.int64]
     subgroups: NDArray[np.int64]
+
+
+class _Formed(NamedTuple):
+    """The rows to publish, the group of each, numbered from 0, and their words."""
+
+    algorithm: Algorithm
+    kept: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    words: Words
+
+    def of_all(self, n: int) -> NDArray[np.int64]:
+        """The group of each row, -1 for a suppressed one."""
+        found = np.full(n, -1)
+        found[self.kept] = self.groups
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +68,13 @@ class KP(Method):
     and "naive", as a rule, values; words of "naive" are coarse then and may be those of a similar series. With words of
     means it depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
 
-    "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer than k would be left, they get the
-    word of the most similar subgroup instead. "naive" suppresses none.
+    With words of means nobody is suppressed: a series that shares its word with too few joins the subgroup of the most
+    similar shape. With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
+    than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
+
+    A subject may have several series, with words of means: the first ones of all subjects are grouped, then the second
+    ones, and so on while k subjects have one; what is left over joins the group of the nearest series. So every group
+    has k subjects and every word p of them.
 
     Where the paper leaves it open: equal values of a criterion are decided by row position; a node whose series all
     agree on the next level goes there without a split; rows of bad leaves are recycled one by one, as they need not
@@ -64,16 +87,20 @@ class KP(Method):
     ones; words and truth values are exchanged between series, so that each occurs as often as before. The recipe counts
     both. Without `l` these columns stay behind.
 
-    One channel and one series per subject; gaps are refused, with `l` in sensitive columns too.
+    One channel; gaps are refused, with `l` in sensitive columns too.
 
     Parameters
     ----------
     k
         Smallest group of one envelope. Larger hides better and widens the envelopes.
     p
-        Smallest subgroup of one pattern, at most k. Larger hides better and coarsens the patterns.
+        Smallest subgroup of one pattern, at most k. Larger hides better and coarsens the patterns. With 1 every series
+        has a word of its own, and only envelopes hide it.
     algorithm
-        "kapra" or "naive".
+        "kapra" or "naive"; "auto" forms both and publishes the one that loses less, weighed by `pattern_weight`.
+    pattern_weight
+        Only "auto": what the loss of shapes counts, from 0 to 1; the loss of values counts the rest, as a share of the
+        width of one envelope around all series.
     max_level
         The most letters a word may use, up to 20. Fewer make coarser words.
     words
@@ -119,6 +146,7 @@ class KP(Method):
     k: int
     p: int
     algorithm: Algorithm = "kapra"
+    pattern_weight: float = 0.5
     max_level: int = MOST_LETTERS
     words: WordsOf = "mean"
     envelope_instants: Instants | None = None
@@ -136,6 +164,8 @@ class KP(Method):
             )
         if self.algorithm not in get_args(Algorithm):
             raise ParameterError(f"algorithm must be one of: {', '.join(get_args(Algorithm))}.")
+        if isinstance(self.pattern_weight, bool) or not 0.0 <= self.pattern_weight <= 1.0:
+            raise ParameterError("pattern_weight must be a number from 0 to 1.")
         if isinstance(self.max_level, bool) or not isinstance(self.max_level, int | np.integer):
             raise ParameterError("max_level must be a whole number.")
         Sax(int(self.max_level))
@@ -183,16 +213,11 @@ class KP(Method):
         spelled = positions("pattern_instants", self.pattern_instants, panel.n_instants)
         # A copy, because numba compiles everything once more for an array that is locked.
         x = np.array(panel.values.reshape(panel.n_series, panel.n_instants), order="C")
-        form = self._kapra if self.algorithm == "kapra" else self._naive
-        partition: _Partition = watched(lambda done: form(x, done), panel.n_series, progress)
-        kept = np.flatnonzero(partition.groups >= 0)
+        subjects = None if panel.one_series_per_subject else panel.subject_codes
+        formed: _Formed = watched(lambda done: self._form(x, subjects, done), panel.n_series, progress)
+        kept, groups, words = formed.kept, formed.groups, formed.words
         everyone = len(kept) == panel.n_series
-        x = x if everyone else x[kept]
-        groups = partition.groups[kept]
-        low, high, sizes = boxes_of(x, groups)
-        words = Words(partition.letters, partition.levels, partition.leaf[kept])
-        if self.words == "mean":
-            words = with_mean_words(x, partition.subgroups, words, self.representation)
+        low, high, sizes = boxes_of(x if everyone else x[kept], groups)
         texts = text(words.letters if self.pattern_instants is None else words.letters[:, spelled])
         published = Envelopes(
             low=low[:, ranges][groups],
@@ -202,9 +227,12 @@ class KP(Method):
             times=panel.times[ranges],
             pattern_times=panel.times[spelled],
             word_instants=panel.n_instants,
+            subjects=None if subjects is None else subjects[kept].tolist(),
             timezone=panel.timezone,
         )
         figures = {"groups": len(sizes), "series_suppressed": panel.n_series - len(kept)}
+        if self.algorithm == "auto":
+            figures["series_grouped_by_values"] = len(kept) if formed.algorithm == "naive" else 0
         if self.l is not None:
             published, changes = self._with_sensitive(panel, kept, published)
             figures |= changes
@@ -212,7 +240,7 @@ class KP(Method):
             published=published,
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
-            private=Private(original=panel, groups=partition.groups, rows=None if everyone else kept),
+            private=Private(original=panel, groups=formed.of_all(panel.n_series), rows=None if everyone else kept),
             further=() if self.l is None else (LDiversity(int(self.l)),),
         )
 
@@ -232,6 +260,44 @@ class KP(Method):
             seed=int(self.seed),
         )
         return replace(published, sensitive=columns), figures
+
+    def _form(self, x: NDArray[np.float64], subjects: NDArray[np.int64] | None, done: NDArray[np.int64]) -> _Formed:
+        """Groups and words by the algorithm asked for, or by the better of both; kapra where they are equal."""
+        if self.algorithm != "auto":
+            return self._formed(x, subjects, self.algorithm, done)
+        nobody = np.zeros(1, dtype=np.int64)
+        found = [self._formed(x, subjects, "kapra", done), self._formed(x, subjects, "naive", nobody)]
+        return min(found, key=lambda formed: self._loss(x, formed))
+
+    def _loss(self, x: NDArray[np.float64], formed: _Formed) -> float:
+        """The loss of shapes and of values, weighed."""
+        kept = x[formed.kept]
+        low, high, _ = boxes_of(kept, formed.groups)
+        width = np.sqrt(np.square(high - low).mean(axis=1))[formed.groups].mean()
+        widest = np.sqrt(np.square(x.max(axis=0) - x.min(axis=0)).mean())
+        words = formed.words
+        shapes = unit_rows(self.representation.reconstruct(words.letters, words.levels))[words.of_row]
+        lost = shape_distances(unit_rows(kept), shapes).mean()
+        weight = float(self.pattern_weight)
+        return float(weight * lost + (1.0 - weight) * (width / widest if widest > 0.0 else 0.0))
+
+    def _formed(
+        self,
+        x: NDArray[np.float64],
+        subjects: NDArray[np.int64] | None,
+        algorithm: Algorithm,
+        done: NDArray[np.int64],
+    ) -> _Formed:
+        form = self._kapra if algorithm == "kapra" else self._naive
+        parts = form(x, done) if subjects is None else _in_layers(x, layers_of(x, subjects, int(self.k)), form, done)
+        kept = np.flatnonzero(parts.groups >= 0)
+        groups = parts.groups[kept]
+        words = Words(parts.letters, parts.levels, parts.leaf[kept])
+        if self.words == "mean":
+            words = with_mean_words(x[kept], parts.subgroups, words, self.representation)
+            if algorithm == "naive" and subjects is None:  # parts of near shapes count series
+                words = with_near_shapes(x[kept], groups, int(self.p), words, self.representation)
+        return _Formed(algorithm, kept, groups, words)
 
     def _naive(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> _Partition:
         """Section 5.2: groups of near values, then a tree for each."""
@@ -270,9 +336,9 @@ class KP(Method):
         leaf[left] = len(leaves.level) + len(levels) + np.arange(len(left))
         level = np.concatenate([leaves.level, levels, leaves.level[leaves.leaf[left]]])
         leaves = _numbered(leaf, level, left)
-        if len(x) - len(left) >= self.k:
+        if len(x) - len(left) >= self.k and self.words == "own":
             return leaves
-        # The paper suppresses them and has no group left. Their own level would be theirs alone.
+        # The paper suppresses them, even where no group is left. Their own level would be theirs alone.
         joins = join_bad_leaves(leaves, roots, self._shapes(x, leaves), pr.similarity)
         return Leaves(joins[leaves.leaf], leaves.level, leaves.first, np.ones(len(joins), dtype=np.bool_))
 
@@ -292,10 +358,10 @@ class KP(Method):
                 f"k={self.k} needs at least {self.k} subjects, the panel has {panel.n_subjects}. "
                 "Lower k or read more series."
             )
-        if not panel.one_series_per_subject:
+        if not panel.one_series_per_subject and self.words == "own":
             raise ParameterError(
-                f"kp needs one series per subject; here are {panel.n_series} series of {panel.n_subjects} subjects. "
-                "Use microaggregation, or publish one series of each."
+                f"words='own' needs one series per subject; here are {panel.n_series} series of {panel.n_subjects} "
+                "subjects. Use words='mean', or publish one series of each."
             )
         if panel.n_channels > 1:
             raise ParameterError(
@@ -321,3 +387,26 @@ def _numbered(leaf: NDArray[np.int64], level: NDArray[np.int64], bad_rows: NDArr
     good = np.ones(len(used), dtype=np.bool_)
     good[leaf[bad_rows]] = False
     return Leaves(leaf, level[used[order]], first[order], good)
+
+
+def _in_layers(
+    x: NDArray[np.float64],
+    layers: Layers,
+    form: Callable[[NDArray[np.float64], NDArray[np.int64]], _Partition],
+    done: NDArray[np.int64],
+) -> _Partition:
+    """The partition of all rows, each layer by itself; `form` suppresses none."""
+    groups, leaf, subgroups = (np.full(len(x), -1) for _ in range(3))
+    letters, levels = [], []
+    n_leaves = 0
+    for rows in layers.rows:
+        part = form(np.ascontiguousarray(x[rows]), done)
+        groups[rows] = part.groups + groups.max() + 1
+        leaf[rows] = part.leaf + n_leaves
+        subgroups[rows] = part.subgroups + subgroups.max() + 1
+        letters.append(part.letters)
+        levels.append(part.levels)
+        n_leaves += len(part.levels)
+    for column in (groups, leaf, subgroups):
+        column[layers.left] = column[layers.nearest]
+    return _Partition(groups, leaf, np.concatenate(letters), np.concatenate(levels), subgroups)

@@ -4,6 +4,9 @@ The paper publishes the word that the series of a subgroup share. Where fewer th
 that is a word of one letter, which tells nothing: of 5 000 random series of ten instants, three in four. The subgroup
 has a mean shape all the same. Its word at the highest level belongs to just as many series, so that (k, P)-anonymity
 is the same, and so are all envelopes.
+
+Inside a group that was formed by values, subgroups need not follow words at all: those of near shapes, with the words
+of their means, are taken for every group that they suit better.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.features.sax import PatternRepresentation
 from shoal.features.shapes import shape_distances, unit_rows
+from shoal.kernels.kp_clusters import split_sets
 
 
 class Words(NamedTuple):
@@ -42,6 +46,26 @@ def with_mean_words(
         np.concatenate([words.letters, letters[better]]),
         np.concatenate([words.levels, np.full(int(better.sum()), level)]),
         np.where(better[subgroups], place[subgroups], words.of_row),
+    )
+
+
+def with_near_shapes(
+    x: NDArray[np.float64], groups: NDArray[np.int64], p: int, words: Words, representation: PatternRepresentation
+) -> Words:
+    """The same words, but in each group, numbered from 0, where they are nearer to its rows those of near shapes."""
+    shapes = unit_rows(x)
+    subgroups = split_sets(shapes, groups, p)
+    letters = representation.words(_means(shapes, subgroups), representation.max_level)
+    levels = np.full(len(letters), representation.max_level)
+    own, new = (
+        unit_rows(representation.reconstruct(*spelled))[of_row]
+        for spelled, of_row in (((words.letters, words.levels), words.of_row), ((letters, levels), subgroups))
+    )
+    better = np.bincount(groups, shape_distances(shapes, own) - shape_distances(shapes, new)) > 0.0
+    return Words(
+        np.concatenate([words.letters, letters]),
+        np.concatenate([words.levels, levels]),
+        np.where(better[groups], len(words.levels) + subgroups, words.of_row),
     )
 
 

@@ -14,6 +14,8 @@ from shoal.kernels.nlk_channels import channel_groups
 from shoal.kernels.nlk_intervals import Loss, Representative, publish_labels
 from shoal.kernels.nlk_prices import n_steps, priced_groups
 from shoal.kernels.nlk_splits import SplitFigures, cluster_instants, split_groups
+from shoal.methods.instants import Sensitivity, canonical_factors, factors_of
+from shoal.methods.layers import layers_of
 from shoal.methods.watch import watched
 from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, ShardPlan
 
@@ -41,7 +43,10 @@ class NLK(Method):
     crowd stays together: whoever knows more than `n` values of a series may find it.
 
     At up to l - n instants, with "optimal" and n above 2 at up to l - n - 1, a series may be alone in its group, and is
-    published as it was measured. Gaps are refused, and so are several series of one subject.
+    published as it was measured. Gaps are refused.
+
+    A subject may have several series: the first ones of all subjects are grouped, then the second ones, and so on while
+    k subjects have one; a series left over is published like the nearest of the others. So crowds are of subjects.
 
     Parameters
     ----------
@@ -62,6 +67,10 @@ class NLK(Method):
     representative
         What a group is published as: "mean" or "median". The median of an odd group is one member's own value; refused
         where that is the same member's at more than half of the instants.
+    sensitivity
+        Instants with wider groups, by position from 0, and how much wider: "34:40=2,12=1.5" doubles the least size of
+        a group at the instants 34 to 39, and nobody is alone there; in Python a sequence with a number of at least 1
+        for each instant will do. Only "optimal" and "cluster". Larger hides these instants better and blurs them more.
 
     Examples
     --------
@@ -86,12 +95,19 @@ class NLK(Method):
     strategy: Strategy = "optimal"
     loss: Loss = "absolute"
     representative: Representative = "mean"
+    sensitivity: Sensitivity | None = None
 
     def __post_init__(self) -> None:
         NLKAnonymity(self.n, self.l, self.k)  # refuses what is impossible with its own words
         for name, kind in (("strategy", Strategy), ("loss", Loss), ("representative", Representative)):
             if getattr(self, name) not in get_args(kind):
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
+        if self.sensitivity is not None:
+            object.__setattr__(self, "sensitivity", canonical_factors("sensitivity", self.sensitivity))
+            if self.strategy in ("mil", "mth"):
+                raise ParameterError(
+                    f"sensitivity needs strategy 'optimal' or 'cluster': {self.strategy!r} splits groups anywhere."
+                )
 
     @property
     def aims_at(self) -> NLKAnonymity:
@@ -112,11 +128,9 @@ class NLK(Method):
         """Form the groups of every instant and publish their representatives."""
         self._refuse(panel)
         x = np.ascontiguousarray(panel.values).reshape(panel.n_series, panel.n_instants, -1)
-        if panel.n_channels > 1:
-            steps, form = 2 * panel.n_instants, lambda done: self._by_channels(x, done)
-        else:
-            steps, form = n_steps(panel.n_instants), lambda done: self._by_values(x[:, :, 0], done)
-        labels, figures = watched(form, steps, progress)
+        steps = 2 * panel.n_instants if panel.n_channels > 1 else n_steps(panel.n_instants)
+        subjects = None if panel.one_series_per_subject else panel.subject_codes
+        labels, figures = watched(lambda done: self._labels(x, subjects, done), steps, progress)
         published = np.stack(
             [publish_labels(x[:, :, c], labels, self.representative) for c in range(panel.n_channels)], axis=-1
         )
@@ -126,6 +140,7 @@ class NLK(Method):
             published=Panel(
                 published.reshape(panel.values.shape),
                 times=panel.times,
+                subjects=subjects,
                 channels=panel.channels,
                 timezone=panel.timezone,
                 copy=False,
@@ -135,33 +150,71 @@ class NLK(Method):
             private=Private(original=panel, groups=labels.astype(np.int64)),
         )
 
-    def _by_values(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> tuple[NDArray[np.int32], dict[str, Any]]:
+    def _labels(
+        self, x: NDArray[np.float64], subjects: NDArray[np.int64] | None, done: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        """The groups of each instant; with several series per subject, layer by layer."""
+        if subjects is None:
+            return self._by_sensitivity(x, done)
+        layers = layers_of(
+            np.ascontiguousarray(x.reshape(len(x), -1)), subjects, int(self.k_everywhere(x.shape[1]).max())
+        )
+        labels = np.full(x.shape[:2], -1, dtype=np.int32)
+        for rows in layers.rows:
+            labels[rows] = self._by_sensitivity(np.ascontiguousarray(x[rows]), done)[0] + labels.max(axis=0) + 1
+        labels[layers.left] = labels[layers.nearest]
+        return labels, {"series_left_over": len(layers.left)}
+
+    def k_everywhere(self, n_instants: int) -> NDArray[np.int64]:
+        """The smallest group at each instant."""
+        factors = factors_of("sensitivity", self.sensitivity, n_instants)
+        return np.ceil(int(self.k) * factors - 1e-9).astype(np.int64)
+
+    def _by_sensitivity(
+        self, x: NDArray[np.float64], done: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        """Instants of equal sensitivity together: they have the same least size, and those above k nobody alone."""
+        form = self._by_channels if x.shape[2] > 1 else self._by_values
+        if self.sensitivity is None:
+            return form(x, int(self.k), self.budget, done)
+        least = self.k_everywhere(x.shape[1])
+        labels = np.empty(x.shape[:2], dtype=np.int32)
+        for k in np.unique(least).tolist():
+            columns = np.flatnonzero(least == k)
+            budget = self.budget if k == self.k else 0
+            labels[:, columns] = form(np.ascontiguousarray(x[:, columns]), k, budget, done)[0]
+        return labels, {}
+
+    def _by_values(
+        self, cells: NDArray[np.float64], k: int, budget: int, done: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        x = np.ascontiguousarray(cells[:, :, 0])
         # Whoever knows all but one instant: the paper then wants groups of k throughout, though the definition would
         # allow smaller ones where candidates differ.
         worst_case = self.n == x.shape[1] - 1
         if self.strategy == "optimal":
-            labels, loss, bound = priced_groups(x, int(self.k), self.budget, self.loss, self.representative, done)
-            labels, loss = self._or_clusters(x, labels, loss)
+            labels, loss, bound = priced_groups(x, k, budget, self.loss, self.representative, done)
+            labels, loss = self._or_clusters(x, labels, loss, k)
             figures: dict[str, Any] = {}
             if loss <= bound or bound > 0.0:
                 # Three digits: the exact loss of a small panel would say something about its values.
                 figures["at_most_above_best"] = float(f"{max(0.0, loss / bound - 1.0) if bound > 0.0 else 0.0:.3g}")
-            if self.n <= SPLIT_FURTHER_UP_TO and x.size <= _MOST_CELLS and not worst_case:
+            if self.sensitivity is None and self.n <= SPLIT_FURTHER_UP_TO and x.size <= _MOST_CELLS and not worst_case:
                 finer, split = self._split(x, labels, "mth")
                 if split.loss_after < split.loss_before:
                     return finer, figures | {"further_splits": split.made}
             return labels, figures
-        labels = cluster_instants(x, int(self.k))
+        labels = cluster_instants(x, k)
         if self.strategy == "cluster" or worst_case:
             return labels, {}
         labels, split = self._split(x, labels, self.strategy)
         return labels, {"splits": split.made}
 
     def _or_clusters(
-        self, x: NDArray[np.float64], labels: NDArray[np.int32], loss: float
+        self, x: NDArray[np.float64], labels: NDArray[np.int32], loss: float, k: int
     ) -> tuple[NDArray[np.int32], float]:
         """The paper's clusters at the instants where these lose less: absolute loss may prefer groups of 2k or more."""
-        both = (labels, cluster_instants(x, int(self.k)))
+        both = (labels, cluster_instants(x, k))
         apart = [np.abs(x - publish_labels(x, some, self.representative)) for some in both]
         losses = [(a * a if self.loss == "squared" else a).sum(axis=0) for a in apart]
         better = losses[1] < losses[0]
@@ -189,25 +242,23 @@ class NLK(Method):
         squared = self.loss == "squared"
         return split_groups(x, labels, int(self.n), int(self.l), int(self.k), order, SPLIT_LIMIT, squared=squared)
 
-    def _by_channels(self, x: NDArray[np.float64], done: NDArray[np.int64]) -> tuple[NDArray[np.int32], dict[str, Any]]:
-        budget = self.budget if self.strategy == "optimal" else 0
-        return channel_groups(x, int(self.k), budget, self.loss, self.representative, done)[0], {}
+    def _by_channels(
+        self, x: NDArray[np.float64], k: int, budget: int, done: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], dict[str, Any]]:
+        budget = budget if self.strategy == "optimal" else 0
+        return channel_groups(x, k, budget, self.loss, self.representative, done)[0], {}
 
     def _refuse(self, panel: Panel) -> None:
-        if panel.n_subjects < self.k:
+        if panel.n_subjects < (widest := int(self.k_everywhere(panel.n_instants).max())):
+            wide = "" if widest == self.k else ", where sensitivity is highest,"
             raise ParameterError(
-                f"k={self.k} needs at least {self.k} subjects, the panel has {panel.n_subjects}. "
-                "Lower k or read more series."
+                f"k={self.k}{wide} needs at least {widest} subjects, the panel has {panel.n_subjects}. "
+                f"Lower k{' or sensitivity' * bool(wide)} or read more series."
             )
         if self.l > panel.n_instants:
             raise ParameterError(
                 f"l={self.l} needs at least {self.l} instants, the panel has {panel.n_instants}. "
                 "Lower l or read more instants."
-            )
-        if not panel.one_series_per_subject:
-            raise ParameterError(
-                f"nlk needs one series per subject; here are {panel.n_series} series of {panel.n_subjects} subjects. "
-                "Use microaggregation, or publish one series of each."
             )
         if panel.n_missing:
             raise ParameterError(

@@ -30,6 +30,12 @@ def _is(*names: str) -> Callable[[Facts], bool]:
     return lambda facts: facts.name in names
 
 
+def _vaguely(f: Facts) -> str:
+    """How well readings are known, where the guarantee does not assume exact knowledge."""
+    within = f.settings.get("within")
+    return f", to within {words.number(within)}," if within else ""
+
+
 def _number(facts: Facts, name: str) -> str:
     return words.number(facts.settings.get(name, name))
 
@@ -91,7 +97,8 @@ MAY = (
         "known readings",
         _is("nlk-anonymity"),
         lambda f: (
-            f"Someone who knows {words.plural(f.settings.get('n', 'n'), 'reading')} of a series cannot pin down "
+            f"Someone who knows {words.plural(f.settings.get('n', 'n'), 'reading')} of a series"
+            f"{_vaguely(f)} cannot pin down "
             f"{_number(f, 'l')} of them or more in a crowd below {_number(f, 'k')} {_crowd(f)}."
         ),
     ),
@@ -99,8 +106,12 @@ MAY = (
         "ranges",
         _is("kp-anonymity"),
         lambda f: (
-            f"Every published range is shared by series of at least {_number(f, 'k')} subjects, and every pattern "
-            f"inside it by at least {_number(f, 'p')}."
+            f"Every published range is shared by series of at least {_number(f, 'k')} subjects"
+            + (
+                "; a pattern inside it may be one subject's own."
+                if f.settings.get("p") == 1
+                else f", and every pattern inside it by at least {_number(f, 'p')}."
+            )
         ),
     ),
     Said(

@@ -103,7 +103,7 @@ PROVEN = (
     ),
     Bound(
         "ranges",
-        lambda f: _holds(f, "kp-anonymity", "p") and f.form == "envelopes" and _hides_rows(f),
+        lambda f: _holds(f, "kp-anonymity", "p") and f.settings["p"] > 1 and f.form == "envelopes" and _hides_rows(f),
         lambda f: (
             f"Proven: every published range with its pattern is shared by at least {words.number(f.settings['p'])} "
             "subjects, and nothing that is published tells them apart."

@@ -1,0 +1,186 @@
+"""The default algorithm against exact MDAV: time, loss and growth, on smooth and on noisy profiles.
+
+Run: python benchmarks/auto.py [--json] [--page] [--sizes 20000,100000,1000000]
+     python benchmarks/auto.py --alone noisy 1000000 >> runs.jsonl, then --page --runs runs.jsonl
+
+Baseline: exact MDAV by index on one thread, in the same run. Times are processor time, which does not count what other
+programs take of the machine; with two threads, that of both together, so that half of it is the least the clock can
+show. Each size runs once, in a process of its own, whose peak memory includes the panel. Compile time is left out.
+A million series run on two threads only. `--page` writes the table into docs/results/microaggregation.md.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"  # read when numpy is loaded
+
+import argparse
+import json
+import math
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mdav import noisy_profiles, profiles
+from measuring import Row, print_rows
+from numpy.typing import NDArray
+from sections import put_section
+
+from shoal.kernels.nearest_groups import means_and_loss
+from shoal.methods.algorithms import Algorithm, Grouping
+
+K = 10
+N_COLUMNS = 48
+SIZES = (20_000, 100_000, 1_000_000)
+MOST_COMPARED = 1_000_000  # series; from there on only two threads run
+KINDS = {"smooth": profiles, "noisy": noisy_profiles}
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "microaggregation.md"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One size of one kind: processor seconds, seconds by the clock, losses and memory."""
+
+    kind: str
+    n: int
+    mdav: float
+    one: float
+    two: float
+    two_by_clock: float
+    loss: float  # of the default
+    mdav_loss: float
+    same: bool | None  # groups on one, two and three threads, where compared
+    peak: float  # GiB, of the default
+
+
+def grouped(x: NDArray[np.float64], algorithm: Algorithm, threads: int) -> NDArray[np.int64]:
+    grouping = Grouping(
+        k=K, algorithm=algorithm, refine=None, gain=0.2, proposals=1, seed=0, loss="squared", threads=threads
+    )
+    return grouping.form(x, x, np.arange(len(x)), None)
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    processor, clock = time.process_time(), time.perf_counter()
+    result = work()
+    return result, time.process_time() - processor, time.perf_counter() - clock
+
+
+def share_lost(x: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    y = x - x.mean(axis=0)
+    return float(means_and_loss(y, labels, int(labels.max()) + 1)[1] / np.einsum("ij,ij->", y, y))
+
+
+def alone(kind: str, n: int) -> Run:
+    """Measure one size in this process."""
+    small = KINDS[kind](5000, N_COLUMNS)
+    for algorithm in ("auto", "mdav"):
+        grouped(small, algorithm, 1)  # compiles
+    x = KINDS[kind](n, N_COLUMNS)
+    labels, two, clock = timed(lambda: grouped(x, "auto", 2))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    alone, one, _ = timed(lambda: grouped(x, "auto", 1)) if n < MOST_COMPARED else (labels, two, clock)
+    third = grouped(x, "auto", 3) if n < MOST_COMPARED else labels
+    same = bool((labels == alone).all() and (labels == third).all()) if n < MOST_COMPARED else None
+    exact, mdav, _ = timed(lambda: grouped(x, "mdav", 1))
+    return Run(kind, n, mdav, one, two, clock, share_lost(x, labels), share_lost(x, exact), same, peak)
+
+
+def run_all(sizes: tuple[int, ...]) -> list[Run]:
+    runs = []
+    for kind in KINDS:
+        for n in sizes:
+            command = [sys.executable, __file__, "--alone", kind, str(n)]
+            environment = os.environ | {"NUMBA_NUM_THREADS": "3"}
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+            runs.append(Run(**json.loads(done.stdout)))
+    return runs
+
+
+def exponent(runs: list[Run], run: Run) -> str:
+    """How processor time grows from the next smaller size of the same kind."""
+    smaller = [other for other in runs if other.kind == run.kind and other.n < run.n]
+    if not smaller:
+        return ""
+    before = max(smaller, key=lambda other: other.n)
+    return f"{math.log(run.one / before.one) / math.log(run.n / before.n):.2f}"
+
+
+def rows_of(runs: list[Run]) -> list[Row]:
+    rows = []
+    for run in runs:
+        for threads, seconds in ((1, run.one), (2, run.two / 2)):
+            note = f"{run.loss / run.mdav_loss:.3f} of its loss; peak memory {run.peak:.2f} GiB with the panel"
+            if growth := exponent(runs, run):
+                note += f"; time grows with n to the power {growth}"
+            what = f"default grouping, {run.kind}, {threads} thread{'s' * (threads > 1)}, processor time of each"
+            size = f"{run.n:,} x {N_COLUMNS}, k = {K}"
+            rows.append(Row(what, size, seconds, "exact MDAV by index, 1 thread", run.mdav, note))
+    return rows
+
+
+def table(runs: list[Run]) -> str:
+    lines = [
+        f"Written by `python benchmarks/auto.py --page`; do not edit. k = {K}, {N_COLUMNS} values each. Times are",
+        "processor seconds; with two threads of both together, and by the clock of a machine that other programs",
+        f"kept busy (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores). Growth: the power of n, from the size",
+        "above; at a million that of two threads.",
+        "",
+        "| panel | series | MDAV | default, 1 thread | times MDAV | 2 threads | by the clock | growth "
+        "| loss of MDAV | of the default | ratio | peak memory | same on 1, 2, 3 threads |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        figures = [
+            run.kind,
+            f"{run.n:,}",
+            f"{run.mdav:.2f}",
+            f"{run.one:.2f}",
+            f"{run.one / run.mdav:.2f}",
+            f"{run.two:.2f}",
+            f"{run.two_by_clock:.2f}",
+            exponent(runs, run),
+            f"{run.mdav_loss:.4f}",
+            f"{run.loss:.4f}",
+            f"{run.loss / run.mdav_loss:.3f}",
+            f"{run.peak:.2f} GiB",
+            {True: "yes", False: "NO", None: "not compared"}[run.same],
+        ]
+        lines.append(f"| {' | '.join(figures)} |")
+    return "\n".join(lines)
+
+
+def measure() -> list[Row]:
+    return rows_of(run_all(SIZES))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--runs", type=Path, help="lines that --alone printed; measure nothing")
+    parser.add_argument("--alone", nargs=2, metavar=("KIND", "N"))
+    given = parser.parse_args()
+    if given.alone:
+        print(json.dumps(asdict(alone(given.alone[0], int(given.alone[1])))))
+        return
+    if given.runs:
+        runs = [Run(**json.loads(line)) for line in given.runs.read_text().splitlines()]
+        runs.sort(key=lambda run: (list(KINDS).index(run.kind), run.n))
+    else:
+        runs = run_all(tuple(int(size) for size in given.sizes.split(",")))
+    if given.page:
+        put_section(PAGE, "Microaggregation", "The default at any size", table(runs))
+    print_rows(rows_of(runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Groups of at least k similar rows for panels of any size, in time that grows with the rows.
+
+    cut the rows into blocks of neighbours;  in each block: MDAV, then moves and swaps between near groups
+    repeat a few times:  cut the groups into other blocks, with borders elsewhere;  in each: moves and swaps
+
+One thread works on a block, from its own rows alone, and where the borders lie depends on the rows alone: the groups
+are the same for any number of threads. A round never raises the loss. Up to `MOST_IN_BLOCK` rows there is one block and
+no border, so one round.
+
+Cuts go through the leading coordinates of the rows, at right angles to the widest direction of what is cut in the first
+round, and to a random mixture later, in which wide directions weigh most. Sums are einsum's: the rounding of a matrix
+product depends on threads.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from shoal.kernels.nearest_groups import Floats, Rows
+from shoal.kernels.refine import refine_near, renumber
+
+MOST_IN_BLOCK = 4000  # rows
+LEAST_GROUPS_IN_BLOCK = 100  # where groups are large, a block has more rows
+N_NEAR = (12, 16, 16, 24)  # groups looked at in each round: borders are far from final in the first
+FIRST_CUTS = (0.5, 0.3, 0.4, 0.45)  # share of the rows below the first cut of each round
+N_COORDINATES = 8
+_SAMPLE = 4096, 1_000_000  # rows that choose the coordinates, and their values, at most
+_FEWEST = 256  # such rows
+_ITERATIONS = 8
+
+Start = Callable[[Floats, Rows], Rows]
+
+
+def block_groups(x: Floats, k: int, start: Start, max_evaluations: int, done: Rows, threads: int) -> Rows:
+    """Group label of each row, numbered in the order of first rows.
+
+    `start(rows of x, done)` forms the groups of a block, of at least k each. `max_evaluations` bounds the moves and
+    swaps looked at, per row and round. x is complete, with at least k rows; `done[0]` counts rows for a progress bar.
+    """
+    n = x.shape[0]
+    most = max(MOST_IN_BLOCK, LEAST_GROUPS_IN_BLOCK * k)
+    if n <= most:
+        return refine_near(x, start(x, done), k, max_evaluations * n, N_NEAR[-1])
+    coordinates = _coordinates(x)
+    labels = np.zeros(n, dtype=np.int64)
+    with ThreadPoolExecutor(threads) as pool:
+        for turn, n_near in enumerate(N_NEAR):
+            blocks = _blocks(coordinates, labels if turn else np.arange(n), k, most, turn)
+
+            def work(rows: Rows, turn: int = turn, n_near: int = n_near, before: Rows = labels) -> Rows:
+                y = x[rows]
+                given = renumber(before[rows]) if turn else start(y, np.zeros(1, dtype=np.int64))
+                found = refine_near(y, given, k, max_evaluations * rows.shape[0], n_near)
+                done[0] += rows.shape[0] // len(N_NEAR)
+                return found
+
+            found, n_groups = np.empty(n, dtype=np.int64), 0
+            for rows, part in zip(blocks, pool.map(work, blocks), strict=True):
+                found[rows] = n_groups + part
+                n_groups += int(part.max()) + 1
+            labels = found
+    done[0] = n
+    return renumber(labels)
+
+
+def _coordinates(x: Floats) -> Floats:
+    """Coordinates of the rows along (nearly) the directions in which a sample is spread most."""
+    most_rows, most_values = _SAMPLE
+    sample = x[:: -(-x.shape[0] // max(min(most_rows, most_values // x.shape[1]), _FEWEST))]
+    scale = max(float(np.abs(sample).max()), np.finfo(np.float64).tiny)  # squares stay within the range of float64
+    centred = sample / scale
+    centred -= centred.mean(axis=0)
+    n_axes = min(N_COORDINATES, x.shape[1])
+    axes = np.random.default_rng(0).normal(size=(n_axes, x.shape[1]))
+    for _ in range(_ITERATIONS):
+        axes = _orthonormal(np.einsum("ai,ic->ac", np.einsum("ac,ic->ai", axes, centred), centred))
+    coordinates: Floats = np.einsum("ic,ac->ia", x, axes / scale)
+    return coordinates
+
+
+def _orthonormal(vectors: Floats) -> Floats:
+    """Gram-Schmidt, row by row; a row without a direction of its own becomes 0."""
+    result = np.zeros_like(vectors)
+    for a, vector in enumerate(vectors):
+        left = vector - np.einsum("b,bc->c", np.einsum("bc,c->b", result, vector), result)
+        length = np.sqrt(np.einsum("c,c->", left, left))
+        if length > 1e-12 * np.sqrt(np.einsum("c,c->", vector, vector)):
+            result[a] = left / length
+    return result
+
+
+def _blocks(coordinates: Floats, labels: Rows, k: int, most: int, turn: int) -> list[Rows]:
+    """Blocks of whole groups, each as its rows in row order."""
+    sizes = np.bincount(labels)
+    means = np.stack([np.bincount(labels, column) for column in coordinates.T], axis=1) / sizes[:, None]
+    block_of = np.empty(sizes.shape[0], dtype=np.int64)
+    for block, groups in enumerate(_cut(means, sizes, k, most, turn)):
+        block_of[groups] = block
+    of_rows = block_of[labels]
+    order = np.argsort(of_rows, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(of_rows))[:-1])
+
+
+def _cut(points: Floats, weights: Rows, k: int, most: int, turn: int) -> list[Rows]:
+    """Points in parts of about equal weight, at most `most`; all but one a multiple of k where each point weighs 1."""
+    random = np.random.default_rng(turn)
+    parts, waiting = [], [np.arange(points.shape[0])]
+    while waiting:
+        some = waiting.pop()
+        weight = int(weights[some].sum())
+        if weight <= most or some.shape[0] < 2:
+            parts.append(some)
+            continue
+        centred = points[some] - points[some].mean(axis=0)
+        spread = np.einsum("ia,ib->ab", centred, centred)
+        mixture = random.normal(size=spread.shape[0])
+        towards = np.einsum("ab,b->a", spread, mixture) if turn else np.linalg.eigh(spread)[1][:, -1]
+        order = some[np.argsort(np.einsum("ia,a->i", centred, towards), kind="stable")]
+        n_parts = -(-weight // most)
+        share = FIRST_CUTS[turn] if some.shape[0] == points.shape[0] else (n_parts // 2) / n_parts
+        wanted = max(int(weight * share) // k, 1) * k
+        place = int(np.searchsorted(np.cumsum(weights[order]), wanted, side="left")) + 1
+        place = min(place, order.shape[0] - 1)
+        waiting += [order[place:], order[:place]]
+    return parts

@@ -1,0 +1,109 @@
+"""The exact check of (n, l, k)-anonymity against somebody who knows values only to within some error.
+
+    candidates of f and K   the series whose values differ from f's by at most `within` at every instant of K
+    holds  <=>              no series f and no set K of n instants let l - n or more instants be inferred
+
+More candidates than with exact knowledge, so nothing is inferred that exact knowledge would not infer. Closeness is not
+transitive, so candidates are no intersection of groups: sets of instants are tried one after another, depth first. A
+branch is left when even knowing all instants that could still be added would not infer enough.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.equal_rows import row_classes
+from shoal.kernels.nlk_check import Breach
+from shoal.kernels.nlk_labels import make_groups, small_instants
+from shoal.kernels.nlk_search import FOUND, NOTHING, RAN_OUT
+
+_SURELY = 1.0 + 2.0**-51  # a difference rounds: what is not surely within counts as beyond, which infers more
+
+
+class _Panel(NamedTuple):
+    labels: NDArray[np.int32]
+    subjects: NDArray[np.int64]
+    k: int
+
+
+def find_breach_within(
+    values: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    subjects: NDArray[np.int64],
+    n: int,
+    l: int,
+    k: int,
+    within: float,
+    limit: int,
+) -> Breach:
+    """Search values (series, instants, channels) for a breach, looking at most at `limit` sets; n < l <= instants.
+
+    `labels` number what is published bit for bit alike at each instant.
+    """
+    small = small_instants(make_groups(labels, subjects), k)
+    counts = small.sum(axis=1)
+    nobody = np.empty(0, dtype=np.int64)
+    one_of_each = row_classes(labels.astype(np.uint64)) == np.arange(len(labels))
+    suspects = np.flatnonzero(one_of_each & (counts >= l - n))
+    panel = _Panel(labels, subjects, k)
+    nodes = 0
+    for f in suspects[np.argsort(-counts[suspects], kind="stable")].tolist():
+        near = (np.abs(values - values[f]) * _SURELY <= within).all(axis=2) | (labels == labels[f])
+        status, known, used = _search(panel, f, near, np.flatnonzero(small[f]), n, l - n, limit - nodes)
+        nodes += used
+        if status == FOUND:
+            filled, inferred = _filled(panel, near, np.flatnonzero(small[f]), known, n, l - n)
+            return Breach(FOUND, f, filled, inferred, 0, nodes)
+        if status == RAN_OUT:
+            return Breach(RAN_OUT, -1, nobody, nobody, int(counts.max(initial=0)), nodes)
+    return Breach(NOTHING, -1, nobody, nobody, min(l - n - 1, int(counts.max(initial=0))), nodes)
+
+
+def _search(
+    panel: _Panel, f: int, near: NDArray[np.bool_], small: NDArray[np.int64], n: int, r: int, limit: int
+) -> tuple[int, list[int], int]:
+    """Known instants, at most n, by which r of the small instants are inferred."""
+    everyone = np.ones(len(near), dtype=np.bool_)
+    waiting: list[tuple[list[int], NDArray[np.bool_], int]] = [([], everyone, 0)]
+    used = 0
+    while waiting:
+        known, candidates, start = waiting.pop()
+        if used == limit:
+            return RAN_OUT, [], used
+        used += 1
+        if len(_inferred(panel, candidates, small, known)) >= r:
+            return FOUND, known, used
+        if len(known) == n:
+            continue
+        telling = start + np.flatnonzero((candidates[:, None] & ~near[:, start:]).any(axis=0))
+        least = candidates & near[:, telling].all(axis=1)
+        if len(_inferred(panel, least, small, known)) < r:
+            continue
+        waiting += [([*known, t], candidates & near[:, t], t + 1) for t in telling[::-1].tolist()]
+    return NOTHING, [], used
+
+
+def _inferred(
+    panel: _Panel, candidates: NDArray[np.bool_], small: NDArray[np.int64], known: list[int]
+) -> NDArray[np.int64]:
+    """Which of the small instants are inferred from these candidates."""
+    found = []
+    rows = np.flatnonzero(candidates)
+    for t in small.tolist():
+        if t not in known:
+            column = panel.labels[:, t]
+            alike = np.isin(column, np.unique(column[rows]))
+            if len(np.unique(panel.subjects[alike])) < panel.k:
+                found.append(t)
+    return np.array(found, dtype=np.int64)
+
+
+def _filled(
+    panel: _Panel, near: NDArray[np.bool_], small: NDArray[np.int64], known: list[int], n: int, r: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """n known instants, so that r are still inferred, and what is inferred then."""
+    inferred = _inferred(panel, np.logical_and.reduce(near[:, known], axis=1), small, known)
+    spare = np.setdiff1d(np.arange(near.shape[1]), np.concatenate([known, inferred]))
+    filled = np.sort(np.concatenate([known, spare, inferred[r:]])[:n]).astype(np.int64)
+    return filled, _inferred(panel, np.logical_and.reduce(near[:, filled], axis=1), small, filled.tolist())

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from naive.mdav import naive_mdav
+from naive.refine import is_local_optimum, is_partition, sse
+from shoal.kernels import blocks
+from shoal.kernels.blocks import block_groups
+from shoal.kernels.mdav import mdav_groups
+from shoal.kernels.refine import refine_near
+
+PLENTY = 10**6
+
+
+def start(x, done, k=3):
+    return mdav_groups(np.ascontiguousarray(x), np.arange(len(x)), k, done)
+
+
+def grouped(x, k=3, threads=1):
+    return block_groups(x, k, lambda rows, done: start(rows, done, k), PLENTY, np.zeros(1, dtype=np.int64), threads)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(blocks, "MOST_IN_BLOCK", 60)
+    monkeypatch.setattr(blocks, "LEAST_GROUPS_IN_BLOCK", 4)
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties", "one column", "alike", "huge", "offset"])
+def test_groups_keep_to_k_and_lose_less_than_exact_mdav(small_blocks, rng, kind):
+    x = rng.normal(size=(500, 1 if kind == "one column" else 6))
+    x = {"ties": np.round(x), "alike": np.ones_like(x), "huge": 1e120 * x, "offset": x + 1e8}.get(kind, x)
+    labels = grouped(x)
+    assert is_partition(labels, 3)
+    if kind in ("normal", "offset"):
+        assert sse(x, labels) < sse(x, naive_mdav(x, 3))
+
+
+@pytest.mark.parametrize("n", [400, 1000, 1003])
+def test_the_groups_are_the_same_for_any_number_of_threads(small_blocks, rng, n):
+    x = rng.integers(0, 9, size=(n, 5)).astype(float)
+    alone = grouped(x)
+    for threads in (2, 3):
+        assert_array_equal(grouped(x, threads=threads), alone)
+
+
+def test_every_round_lowers_the_loss_and_later_ones_cross_borders(small_blocks, rng, monkeypatch):
+    x = rng.normal(size=(800, 4))
+    losses = []
+    for n_rounds in (1, 2, 4):
+        monkeypatch.setattr(blocks, "N_NEAR", (12, 16, 16, 24)[:n_rounds])
+        losses.append(sse(x, grouped(x)))
+    assert losses[0] > losses[1] > losses[2]
+    whole = sse(x, refine_near(x, start(x, np.zeros(1, dtype=np.int64)), 3, PLENTY * len(x), 24))
+    assert losses[2] - whole < 0.5 * (losses[0] - whole)  # most of what borders cost is won back
+
+
+def test_a_panel_of_one_block_is_refined_from_exact_mdav(rng):
+    x = rng.normal(size=(90, 3))
+    assert_array_equal(grouped(x), refine_near(x, naive_mdav(x, 3), 3, PLENTY, 24))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_among_all_groups_the_result_is_a_local_optimum(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(32, 3)) if seed % 2 else np.round(rng.normal(size=(32, 3)))
+    found = refine_near(x, rng.permutation(np.arange(32) // 4), 4, PLENTY, 100)
+    assert is_partition(found, 4)
+    assert is_local_optimum(x, found, 4)
+
+
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(2, 200),
+    k=st.integers(1, 5),
+    most=st.integers(10, 50),
+    turn=st.integers(0, 3),
+)
+def test_cuts_leave_nobody_out_and_no_rest_but_one(seed, n, k, most, turn):
+    points = np.random.default_rng(seed).integers(0, 4, size=(n, 3)).astype(float)
+    parts = blocks._cut(points, np.ones(n, dtype=np.int64), k, most, turn)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(n))
+    assert max(map(len, parts)) <= most
+    assert sum(len(part) % k != 0 for part in parts) <= 1
+
+
+def test_the_limit_of_evaluations_is_kept(small_blocks, rng):
+    x = rng.normal(size=(300, 4))
+    labels = block_groups(x, 3, start, 0, np.zeros(1, dtype=np.int64), 1)
+    assert is_partition(labels, 3)
+    assert sse(x, labels) > sse(x, grouped(x))
