@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import Events, Reposition
+from shoal import Events, Reposition, publish, verify
 from shoal.attacks import Homogeneity
 from shoal.errors import ParameterError
 from shoal.methods.remedies import reach_of
+from shoal.model import EventTables
+from shoal.release.event_originals import refuse_events
 from shoal.streams import RepositionStream
 
 TREE = {"a": "letters", "b": "letters"}
@@ -134,3 +136,34 @@ def test_generalised_values_are_published():
 def test_what_cannot_be_is_refused(wrong, why):
     with pytest.raises(ParameterError, match=why):
         Reposition(l=2, window=2, **wrong)
+
+
+class TestTheGateOnCoarserValues:
+    def candidate(self):
+        rng = np.random.default_rng(0)
+        n = 600
+        values = rng.choice(["flu", "cold", "cough", "rash"], n, p=[0.55, 0.2, 0.15, 0.1])
+        frame = {"time": np.sort(rng.integers(0, 8, n)), "age": rng.integers(20, 60, n), "d": values}
+        events = Events(pl.DataFrame(frame), sensitive="d", quasi=["age"])
+        method = Reposition(l=2, window=3, seed=1, remedy="generalise", tree={"flu": "airways"})
+        return method.anonymize(events)
+
+    def test_they_are_published_and_the_report_says_what_they_do_not_hide(self, tmp_path):
+        candidate = self.candidate()
+        assert "airways" in candidate.published.counts["d"].to_list()
+        publish(candidate, tmp_path / "out")
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "A coarser value stands for a frequent one" in page
+        assert verify(tmp_path / "out").holds
+
+    def test_a_value_that_no_original_had_is_refused(self):
+        candidate = self.candidate()
+        tables = candidate.published
+        counts = tables.counts.with_columns(pl.col("d").replace({"airways": "cold"}))
+        forged = EventTables(tables.records, counts, tables.quasi, tables.sensitive)
+        assert refuse_events(tables, candidate.private) is None
+        assert "more often in a snapshot than they went there" in refuse_events(forged, candidate.private)
+        other = EventTables(
+            tables.records, tables.counts.with_columns(pl.col("d").replace({"rash": "airways"})), ("age",), "d"
+        )
+        assert "are not those of" in refuse_events(other, candidate.private)

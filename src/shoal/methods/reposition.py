@@ -279,7 +279,7 @@ class Reposition(Described):
             published=concat(parts),
             guarantee=self.aims_at,
             recipe=Recipe(self.name, self.parameters, figures),
-            private=PrivateEvents(events, place, None if self.publish == "generalised" else groups),
+            private=PrivateEvents(events, place, None if self.publish == "generalised" else groups, coarser=self._tree),
             further=self.further,
         )
 

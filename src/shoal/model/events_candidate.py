@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,8 @@ class PrivateEvents:
     """For each original event the position of the snapshot it is published in; -1 where it is suppressed."""
     groups: NDArray[np.int64] | None = None
     """For each original event the number of its group in that snapshot, -1 where suppressed; None without groups."""
+    coarser: Mapping[str, str] = field(default_factory=dict)
+    """Sensitive values that may be published as coarser ones, and as which."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,8 @@ def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
     Nobody may be published before the event. Then, of each snapshot: bucketised, the quasi-identifiers are those of the
     originals that went there, as often, and so are the sensitive values, and no group lacks a value that one of its
     records surely has; generalised, every original lies in one coarse record, and each coarse record has the sensitive
-    values of those that lie in it.
+    values of those that lie in it. Where a sensitive value may be published as a coarser one, both are compared as
+    that, and none is published as it is more often than it went there.
     """
     original = private.original
     if (published.quasi, published.sensitive) != (original.quasi, original.sensitive):
@@ -43,9 +45,45 @@ def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
     moved = _moved(private, went)
     if published.records.schema[TIME] != moved.schema[TIME]:
         return "The candidate's times are not of the type of the original ones."
+    if private.coarser:
+        if why := _refuse_finer(published, moved, private.coarser):
+            return why
+        published, moved = (
+            _coarsened(published, private.coarser),
+            _replaced(moved, published.sensitive, private.coarser),
+        )
     if published.counts is None:
         return _refuse_coarse(published, moved)
     return _refuse_buckets(published, published.counts, moved)
+
+
+def _refuse_finer(published: EventTables, moved: pl.DataFrame, coarser: Mapping[str, str]) -> str | None:
+    """Values as they are that come more often than they went to a snapshot."""
+    sensitive = published.sensitive
+    if published.counts is None or moved.schema[sensitive] != pl.String:
+        return "Values can be published as coarser ones in groups alone, and where they are text."
+    given = published.counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum().cast(pl.Int64))
+    had = moved.group_by(TIME, sensitive).agg(pl.len().cast(pl.Int64).alias("__had"))
+    more = given.join(had, on=[TIME, sensitive], how="left").filter(
+        (pl.col(COUNT) > pl.col("__had").fill_null(0)) & ~pl.col(sensitive).is_in(sorted(set(coarser.values())))
+    )
+    return (
+        None
+        if more.is_empty()
+        else f"{len(more)} sensitive value(s) come more often in a snapshot than they went there."
+    )
+
+
+def _coarsened(published: EventTables, coarser: Mapping[str, str]) -> EventTables:
+    assert published.counts is not None
+    keys = [TIME, GROUP, published.sensitive]
+    replaced = _replaced(published.counts, published.sensitive, coarser)
+    counts = replaced.group_by(keys).agg(pl.col(COUNT).sum()).select(published.counts.columns).sort(keys)
+    return EventTables(published.records, counts.cast(published.counts.schema), published.quasi, published.sensitive)
+
+
+def _replaced(frame: pl.DataFrame, sensitive: str, coarser: Mapping[str, str]) -> pl.DataFrame:
+    return frame.with_columns(pl.col(sensitive).replace(dict(coarser)))
 
 
 def refuse_late(private: PrivateEvents, window: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shoal.model.sentence import Sentence, said
-from shoal.release.facts import Facts, is_finite
+from shoal.release.facts import Facts, is_finite, mapping
 from shoal.release.sentences import WHO_CAN_CHECK
 from shoal.report import words
 
@@ -184,6 +184,13 @@ def _share(facts: Facts) -> str:
     return words.percent(float(share)) if share is not None and is_finite(share) else "the stated share"
 
 
+def _coarser(facts: Facts) -> str:
+    """What l-diversity does not hide where a remedy published frequent values as coarser ones."""
+    if mapping(facts.method.get("parameters")).get("remedy") != "generalise":
+        return ""
+    return " A coarser value stands for a frequent one: someone who knows the tree can mostly tell which."
+
+
 MAY_NOT = (
     Said(
         "one subject's reading",
@@ -202,8 +209,8 @@ MAY_NOT = (
         "insiders",
         _is("k-anonymity"),
         lambda f: (
-            "That it withstands someone who already knows nearly all members of a group. It is not differential "
-            "privacy."
+            "That it withstands someone who already knows nearly all members of a group, or hides whether a person is "
+            "in it at all. It is not differential privacy."
         ),
     ),
     Said(
@@ -254,7 +261,7 @@ MAY_NOT = (
         _is("l-diversity"),
         lambda f: (
             "That the members of a group differ much: values count as different however near they are, so about how "
-            "large a number is, or what its values have in common, may be the same for all of them."
+            "large a number is, or what its values have in common, may be the same for all of them." + _coarser(f)
         ),
     ),
     Said(
