@@ -51,7 +51,7 @@ class Chains:
                 while process.is_alive() and published(out) == before:
                     assert time.monotonic() < until, "a process hangs"
                     time.sleep(0.002)
-                time.sleep(chance.random() * 0.1 * self.usual)
+                time.sleep(chance.random() * 0.05 * self.usual)
             else:
                 process.join(chance.random() * self.usual)
             if process.is_alive():
@@ -97,7 +97,7 @@ def kill_and_compare(arguments, stdin, folder, tries):
 @pytest.mark.timeout(7200 if SOAK else 300)
 def test_kills_lose_nothing_and_publish_nothing_twice(tmp_path):
     lines = tmp_path / "events.ndjson"
-    lines.write_text(events(40, 12))
+    lines.write_text(events(200, 12))
     expected = kill_and_compare(["stream", *OPTIONS, *ARRIVALS], lines, tmp_path, TRIES)
     summary = json.loads(expected["summary.json"])
     assert summary["finished"]

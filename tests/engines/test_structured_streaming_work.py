@@ -68,12 +68,12 @@ def test_what_is_not_diverse_is_not_written_and_nothing_is_remembered_of_it(term
 
     def one_value(self, eligible, **columns):
         found = tables(self, eligible, **columns)
-        return dataclasses.replace(found, counts=found.counts.with_columns(pl.lit("b").alias("x")))
+        return [dataclasses.replace(one, counts=one.counts.with_columns(pl.lit("b").alias("x"))) for one in found]
 
     monkeypatch.setattr(Reposition, "tables", one_value)
     rows = told(TakeBatch(terms, 0), batch(0, 6))
     assert [row["error"] for row in rows] == ["GuaranteeNotMetError"] * 2
-    with pytest.raises(GuaranteeNotMetError, match=r"position 0 is not 2-diverse\. It was not published"):
+    with pytest.raises(GuaranteeNotMetError, match=r"from position 0 on is not 2-diverse\. None of them was published"):
         raise_told(rows[0]["error"], rows[0]["message"])
     assert files_of(terms.to) == {}
     assert not list((terms.private).rglob("state-*"))
@@ -116,7 +116,7 @@ def test_a_defect_is_told_by_its_kind_and_place_and_the_other_keys_go_on(terms, 
     def first_fails(self, eligible, **columns):
         calls.append(1)
         if len(calls) == 1:
-            raise ValueError(f"cannot convert {eligible.events['x'][0]!r}")
+            raise ValueError(f"cannot convert {eligible[0].events['x'][0]!r}")
         return tables(self, eligible, **columns)
 
     monkeypatch.setattr(Reposition, "tables", first_fails)

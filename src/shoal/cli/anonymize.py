@@ -148,12 +148,13 @@ def _guarantee(text: str) -> Any:
 
     name, _, listed = text.partition(":")
     kind = find_guarantee(name)
-    if listed and "=" not in listed and hasattr(kind, "named"):
+    if listed and "=" not in listed and listed in getattr(kind, "rules", ()):
         return kind.named(listed)
     options: dict[str, str] = {}
     for pair in filter(None, listed.split(",")):
         key, equals, value = pair.partition("=")
         if not equals:
-            raise ParameterError("--require takes NAME or NAME:parameter=value,parameter=value.")
+            rules = f", or one of {', '.join(kind.rules)} for a value" if hasattr(kind, "rules") else ""
+            raise ParameterError(f"--require takes NAME or NAME:parameter=value,parameter=value{rules}.")
         options[key.strip().replace("-", "_")] = value.strip()
     return build(kind, options)

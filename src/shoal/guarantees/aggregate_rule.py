@@ -77,6 +77,8 @@ class AggregateRule(Guarantee):
 
     name: ClassVar[str] = "aggregate-rule"
     needs_originals: ClassVar[bool] = True  # shares cannot be seen in the release
+    rules: ClassVar[Mapping[str, tuple[int, float]]] = RULES
+    """By name, what `named` makes."""
 
     size: int = 15
     share: float = 0.15

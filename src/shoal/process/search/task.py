@@ -161,7 +161,7 @@ def build_guarantee(given: str | Mapping[str, Any]) -> Guarantee:
     if not isinstance(given, str) and len(given) != 1:
         raise ParameterError("require.guarantees: each is a name, or one name with its parameters.")
     kind = find_guarantee(name)
-    if isinstance(parameters, str | int) and hasattr(kind, "named"):
+    if str(parameters) in getattr(kind, "rules", ()):
         named: Guarantee = kind.named(str(parameters))
         return named
     found: Guarantee = build(kind, parameters or {})
