@@ -46,12 +46,12 @@ class Chains:
         if self.left > 0:
             before = published(out)
             if chance.random() < 0.5:
-                # Some time after it has begun to write.
+                # In the midst of publishing: the snapshots of a block get their names within some milliseconds.
                 until = time.monotonic() + PATIENCE
                 while process.is_alive() and published(out) == before:
                     assert time.monotonic() < until, "a process hangs"
-                    time.sleep(0.002)
-                time.sleep(chance.random() * 0.05 * self.usual)
+                    time.sleep(0.001)
+                time.sleep(chance.random() * 0.004)
             else:
                 process.join(chance.random() * self.usual)
             if process.is_alive():
@@ -97,7 +97,7 @@ def kill_and_compare(arguments, stdin, folder, tries):
 @pytest.mark.timeout(7200 if SOAK else 300)
 def test_kills_lose_nothing_and_publish_nothing_twice(tmp_path):
     lines = tmp_path / "events.ndjson"
-    lines.write_text(events(200, 12))
+    lines.write_text(events(120, 12))
     expected = kill_and_compare(["stream", *OPTIONS, *ARRIVALS], lines, tmp_path, TRIES)
     summary = json.loads(expected["summary.json"])
     assert summary["finished"]
