@@ -51,8 +51,7 @@ def test_a_certificate_names_the_measures_of_what_was_to_be_kept(tmp_path):
     assert certificate["figures"]["process"] == {"kept": ["interest-loss:interest=total"]}
     assert certificate["utility"]["interest-loss:interest=total"]["unit"] == "data"
     assert (
-        "Typical error of a series&#39; total over the whole period"
-        in (tmp_path / "out" / "report.html").read_text()
+        "Typical error of a series&#39; total over the whole period" in (tmp_path / "out" / "report.html").read_text()
     )
 
 
