@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # From the registry's default index torch would pull a GPU build of several gigabytes.
 TORCH  := torch==2.13.0
+# Compiled files are kept, whatever the environment says: hundreds of processes in the tests would compile all of it again.
+export PYTHONDONTWRITEBYTECODE :=
 EXTRAS := deep,studio,spark,postgres,meters,lake,mqtt,kafka,notebook,docs,dev
 
 .PHONY: demo setup system check test soak bench scale docs wheel clean
