@@ -62,7 +62,8 @@ def read_comparisons(text: str) -> list[Comparison]:
 
 
 def _read_table(section: str) -> dict[str, dict[str, float | None]]:
-    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    rows = [[cell.strip(" *") for cell in line] for line in lines]
     head, _, *body = rows
     figures = {row[0]: dict(zip(head[1:], map(_read_figure, row[1:]), strict=True)) for row in body}
     return {method: row for method, row in figures.items() if method != "pseudonyms only"}
@@ -83,8 +84,8 @@ def tables(comparisons: list[Comparison]) -> str:
     return "\n\n".join(
         [
             _markdown(head, best),
-            f"The figures for the first column, {first.data}. Lower is better; bold is within a tenth of the best. {NOTHING} "
-            "means that no setting stays within the limit, or that the method has no series for a household.",
+            f"The figures for the first column, {first.data}. Lower is better; bold is within a tenth of the best. "
+            f"{NOTHING} means that no setting stays within the limit, or that the method has no series for a household.",
             _markdown(["method", *PURPOSES.values()], figures),
         ]
     )

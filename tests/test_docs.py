@@ -345,7 +345,8 @@ class TestTheMethodGuide:
         head = "| method | " + " | ".join(script.PURPOSES) + " |\n|" + " --- |" * 9
         rows = [["Shoal: kp", *["0.100"] * 8], ["a rival", "**0.050**", *["–"] * 7], ["noise", *["0.109"] * 8]]
         table = "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)])
-        made = script.fill(f"{script.BEGIN}earlier{script.END}", f"### Some: at most 10 % found\n\n{table}\n\n## Next\n")
+        results = f"### Some: at most 10 % found\n\n{table}\n\n## Next\n"
+        made = script.fill(f"{script.BEGIN}earlier{script.END}", results)
         assert "earlier" not in made
         assert "| forecasting | a rival |" in made
         assert "| ramps | KP, noise |" in made
