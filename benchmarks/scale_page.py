@@ -67,8 +67,8 @@ def growth_section(results: dict[str, Any]) -> str:
         "Driver: the largest memory of the Python process that directs the work. Java: of Spark itself, which here is "
         "driver and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end. "
         "Scratch: the most that was in Spark's folder of shuffled and kept rows. Processor: processor time of all of "
-        "them. Load: processes ready to run when the clock started; above the number of cores, other work took a share of "
-        "the machine, and times are too long.",
+        "them. Load: processes ready to run when the clock started; above the number of cores, other work took a "
+        "share of the machine, and times are too long.",
     ]
     return "\n".join(lines)
 
