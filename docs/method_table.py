@@ -85,7 +85,7 @@ def tables(comparisons: list[Comparison]) -> str:
         [
             _markdown(head, best),
             f"The figures for the first column, {first.data}. Lower is better; bold is within a tenth of the best. "
-            f"{NOTHING} means that no setting stays within the limit, or that the method has no "
+            "A dash means that no setting stays within the limit, or that the method has no "
             "series for a household.",
             _markdown(["method", *PURPOSES.values()], figures),
         ]
