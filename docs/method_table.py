@@ -121,5 +121,9 @@ def fill(page: str, results: str) -> str:
     return f"{before}{BEGIN}\n\n{tables(read_comparisons(results))}\n\n{END}{after}"
 
 
-if __name__ == "__main__":
+def write_tables() -> None:
     PAGE.write_text(fill(PAGE.read_text(encoding="utf-8"), RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()
