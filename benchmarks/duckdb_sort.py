@@ -127,7 +127,7 @@ def main() -> None:
     lines = [
         "# Sorting on one machine: `local` and DuckDB\n",
         f"Made by `python benchmarks/duckdb_sort.py --millions {given.millions} --memory {given.memory}`; do not edit.",
-        "What is measured is said at the top of that file.\n",
+        "The top of that file says what is measured.\n",
         "| rows | way | seconds | processor, s | memory, MB | ratio of processor | ratio of memory |",
         "|---|---|---|---|---|---|---|",
     ]

@@ -157,9 +157,9 @@ Written by `python benchmarks/explore.py --write`: a studio, a search over {opti
 {rows}
 
 The targets are 10 s to the first point, 100 ms for a limit, 6 MB for the page. *A limit moved* is the time from a key
-on the risk limit to the page laid out anew, with colours, best choice, table and sentences changed; it needs no
+press on the risk limit to the new layout, with colours, best choice, table and sentences updated; it needs no
 request. The first point includes reading the table, not compiling the kernels, which happens once on a machine. The
-last row tells how busy the machine was with other work: with many processes to a core, times are those of a crowd.
+last row shows how busy the machine was with other work: with many processes per core, times are longer.
 """
 
 

@@ -18,7 +18,7 @@ SIZES = {"1m": 1_000_000, "3m": 3_000_000, "10m": 10_000_000}
 def write_page(results: dict[str, Any]) -> str:
     sections = [
         "# Scale",
-        "Made by `make scale`; do not edit. What is measured and how is said at the top of `benchmarks/scale.py`.",
+        "Made by `make scale`; do not edit. The top of `benchmarks/scale.py` says what is measured and how.",
         f"Machine: {os.cpu_count()} cores, Python {platform.python_version()}, numba {version('numba')}, "
         f"PySpark {version('pyspark')}, PyArrow {version('pyarrow')}.",
         growth_section(results),
@@ -61,14 +61,14 @@ def growth_section(results: dict[str, Any]) -> str:
         for name, words in names.items():
             steps = [f"{exponent(a, b, name):.2f} from {a['series']:,} to {b['series']:,}" for a, b in pairs(found)]
             lines += ["", f"{words} grows with the number of series to the power {'; '.join(steps)}."]
-        lines += ["", "Wanted: at most 1.1."]
+        lines += ["", "Target: at most 1.1."]
     lines += [
         "",
-        "Driver: the largest memory of the Python that directs the work. Java: of Spark itself, which here is driver "
-        "and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end. "
-        "Scratch: the most that lay in Spark's folder of shuffled and kept rows. Processor: what all of them worked. "
-        "Load: processes that wanted to run when the clock started; above the number of cores, others had a share of "
-        "the machine, and times are too long.",
+        "Driver: the largest memory of the Python process that directs the work. Java: of Spark itself, which here is "
+        "driver and executor at once and may take 2 GiB; its live heap is what is left after a collection at the end. "
+        "Scratch: the most that was in Spark's folder of shuffled and kept rows. Processor: processor time of all of "
+        "them. Load: processes ready to run when the clock started; above the number of cores, other work took a "
+        "share of the machine, and times are too long.",
     ]
     return "\n".join(lines)
 
@@ -96,7 +96,7 @@ def loss_section(engine: dict[str, Any], memory: dict[str, Any]) -> str:
             f"| in memory, one shard | {memory['loss']:.5f} | 1 |",
             f"| Spark, {engine['shards']} shards | {engine['loss']:.5f} | {ratio:.4f} |",
             "",
-            f"Wanted: at most 3 % above one machine; it is {100 * (ratio - 1):.1f} %.",
+            f"Target: at most 3 % above one machine; it is {100 * (ratio - 1):.1f} %.",
         ]
     )
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from draw_rooms import write_pictures
+from method_table import write_tables
 from notebooks import main as run_notebooks
 
 DOCS = Path(__file__).resolve().parent
@@ -24,6 +25,7 @@ LARGEST_PICTURE = 300_000  # bytes; a README should open at once
 
 def main() -> None:
     write_pictures()
+    write_tables()
     run_notebooks()
     photograph_report()
     draw_before_after()

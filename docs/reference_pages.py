@@ -26,7 +26,7 @@ def python_page() -> str:
     lines = [
         "# Python",
         "",
-        "Everything that `import shoal` offers. Rooms such as `shoal.attacks` list their own names.",
+        "Look up every name in `shoal`, with its parameters. Packages such as `shoal.attacks` list their own names.",
     ]
     for name in sorted(shoal.__all__, key=str.lower):
         found = getattr(shoal, name)
@@ -62,8 +62,8 @@ def parameters_page() -> str:
     lines = [
         "# Parameters",
         "",
-        "Parameters of a method are options of `shoal anonymize` (`--k 10`) and keyword arguments in Python",
-        "(`Microaggregation(k=10)`). Parameters of a guarantee follow its name in `--require`",
+        "Look up every parameter here. Those of a method are options of `shoal anonymize` (`--k 10`) and keyword",
+        "arguments in Python (`Microaggregation(k=10)`). Parameters of a guarantee follow its name in `--require`",
         "(`--require aggregate-rule:size=15,share=0.15`).",
     ]
     kind = ""
@@ -86,7 +86,7 @@ def commands_page() -> str:
     """Each command with its options, read off the functions: how help is laid out differs between typer's versions."""
     from shoal.cli.app import app
 
-    lines = ["# Commands", "", " ".join((app.info.epilog or "").split())]
+    lines = ["# Commands", "", f"Look up every command and option. {' '.join((app.info.epilog or '').split())}"]
     for prefix, command in _all_commands(app, ""):
         function: Any = command.callback
         lines += ["", f"## shoal {prefix}{command.name or function.__name__}", "", inspect.getdoc(function) or "", ""]
@@ -106,8 +106,8 @@ def policy_page() -> str:
     lines = [
         "# Policy file",
         "",
-        "Every field of the [policy file](../process.md), its type, its default and its meaning. `shoal policy schema`",
-        "prints the same as JSON Schema, for editors that complete and check YAML.",
+        "Look up every field of the [policy file](../process.md), with its type, default and meaning.",
+        "`shoal policy schema` prints the same as a JSON schema, for editors that complete and check YAML.",
     ]
     return "\n".join([*lines, *_schema(Policy.model_json_schema(), "Fields")]) + "\n"
 
@@ -120,8 +120,8 @@ def certificate_page() -> str:
     lines = [
         "# Certificate",
         "",
-        "Every field of `release.json`. What each says is on the page of [the release](../release.md); `format` is its",
-        "version, and later versions of Shoal read earlier ones.",
+        "Look up every field of `release.json`. [The release](../release.md) explains them. `format` is its version,",
+        "and later versions of Shoal read earlier ones.",
     ]
     return "\n".join([*lines, *_schema(schema, "Fields")]) + "\n"
 

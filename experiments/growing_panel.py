@@ -112,11 +112,11 @@ def page(given: argparse.Namespace, meters: Meters) -> str:
         "# Growing panels: what it costs to publish day by day",
         f"Written by `{command}`; do not edit.",
         f"{meters.panel.n_series} {meters.words}; {len(days)} days from {days[0].times[0].astype('M8[D]')} on, "
-        f"k = {k}. Loss is 100 SSE / SST of each day, lower is better. What the words mean is said under "
-        "[growing panels](../growing.md).",
+        f"k = {k}. Loss is 100 SSE / SST of each day, lower is better. "
+        "[Growing panels](../growing.md) explains the terms.",
         "## Loss",
         on_loss(meters, fresh, kept, k),
-        "## What fresh groups give away",
+        "## What fresh groups reveal",
         on_fresh(meters, fresh, kept, k),
         "## Days on which some are away",
         on_absence(meters, k, given.seed),
@@ -173,8 +173,8 @@ def on_fresh(meters: Meters, fresh: list[Panel], kept: list[Panel], k: int) -> s
         rows.append(f"| {n} | {cells[0]} | {cells[1]} |")
     both = SequenceAnonymity(k).check(fresh[:2]).measured
     lead = (
-        "Of the first releases together: the smallest crowd (`SequenceAnonymity`), the share of series in crowds below "
-        "k, and the chance to tell somebody from all others (`Intersection`, who is told which series is the target's)."
+        "For the first releases together: the smallest crowd (`SequenceAnonymity`), the share of series in crowds "
+        "below k, and the chance of singling someone out (`Intersection`, which knows the target's series)."
     )
     head = "| releases | fresh: smallest | below k | told apart | growing: smallest | below k | told apart |"
     text = (
@@ -203,9 +203,9 @@ def on_absence(meters: Meters, k: int, seed: int) -> str:
                 figures.append(f"{100 * missing:.1f} % | {lost:.1f}")
             rows.append(f"| {100 * away:g} % | {spare} | {figures[0]} | {figures[1]} |")
     lead = (
-        "Every day after the first each meter is without readings with the given chance. A cell of which fewer than k "
-        "have readings is missing as a whole; `spare` members let some be away, `join` publishes such a cell together "
-        "with the nearest. Loss is over what is published, against the true readings of everybody."
+        "Every day after the first each meter is without readings with the given chance. If fewer than k members "
+        "of a cell have readings, the whole cell is missing; `spare` members let some be away, `join` publishes such a "
+        "cell together with the nearest. Loss is over what is published, against the true readings of all meters."
     )
     head = "| away | spare | missing | loss | missing with join | loss with join |"
     return "\n".join([lead, "", head, "|---|---|---|---|---|---|", *rows])

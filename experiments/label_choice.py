@@ -57,10 +57,10 @@ def page(given: argparse.Namespace, results: Results, *, drawn: bool) -> str:
     figure = _figure if drawn else _no_figure
     choice, both = on_choice(results), on_intersection(results)
     parts = [
-        "# Labels: which pairs to ask about, and what a task and a release tell together",
+        "# Labels: which pairs to ask about, and what a task and a release reveal together",
         f"Written by `python experiments/label_choice.py --seed {given.seed}{' --quick' if given.quick else ''}`, with "
         f"every figure and table; do not edit. It took {results.seconds / 60:.1f} minutes of one core.",
-        "What [labels](../labels.md) are and what the words mean is said there.",
+        "[Labels](../labels.md) explains the terms.",
         data_note(results),
         "## Active against uniform choice of pairs",
         how_taught(results.plan),
@@ -166,7 +166,7 @@ def how_intersected(results: Results) -> str:
         "What would happen if a release were free to cross the groups that a label task showed; in Shoal its groups "
         "lie within them. One day of each person is shown to the analyst as means by Euclidean distance and published "
         f"as means of at least {plan.crowd} by a metric for the lunchtime segment, learned from {plan.taught} labels "
-        "of other days. `Intersection` is told which series are a person's in both and "
+        "of other days. `Intersection` knows which series belong to a person in both and "
         "counts who is left: that is the cautious case. The control publishes by Euclidean distance too. "
         f"{plan.repetitions} offices for each row; the metric's expected gain was positive in {results.n_used} of "
         "them, else Euclidean distance takes its place. On average "

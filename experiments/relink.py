@@ -138,10 +138,11 @@ def page(given: argparse.Namespace, panels: dict[str, Panel], absent: list[str])
     ways = ["mean day", "mean week", "learned, linear", *["learned, network"] * given.deep]
     head = ["set", "looked for", *ways, "guessing"]
     parts = [
-        "# Finding a household again",
+        "# Re-identifying a household",
         f"Made by `python experiments/relink.py {' '.join(words)}`; do not edit.",
-        "Half of the households teach, the other half is looked for. Week 1 of each is known, its last week is "
-        f"published under another name, as measured. Share found, mean and range of {given.draws} draws of the halves.",
+        "The attack learns from one half of the households and looks for the other half. Week 1 of each is known; "
+        f"its last week is published as measured, under another name. Share found, mean and range of "
+        f"{given.draws} draws of the halves.",
         table(head, [row(name, panel, given) for name, panel in panels.items()]),
         "## In a crowd",
         "Groups of k, the first half of the time known, the second attacked; the adversary learns from the originals "

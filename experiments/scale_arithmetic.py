@@ -68,12 +68,12 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
     lines = [
         f"# The arithmetic for {given.meters:,} meters × {length:,} readings",
         "",
-        f"Written by `{command}`; do not edit. How to run it is said under [scale](../scale.md).",
+        f"Written by `{command}`; do not edit. [Scale](../scale.md) says how to run it.",
         "",
         f"Measured in processor time of one core ({platform.machine()}, Python {platform.python_version()}): "
         f"{given.series // 3:,} and {given.series:,} simulated meters × {length:,} half hours, k = {given.k}, shards "
         f"of the latter: {measured.shards}, through every step of a release; k-anonymity holds: "
-        f"{'yes' if measured.holds else 'no'}. What the second run took more than the first is carried over in "
+        f"{'yes' if measured.holds else 'no'}. The extra cost of the second run is scaled up in "
         f"proportion to the meters, to a cluster of {cluster.words}; the rest, {measured.once:.1f} seconds, is done "
         "once however many meters there are.",
         "",
@@ -88,8 +88,8 @@ def page(given: argparse.Namespace, cluster: Cluster, measured: Measured, spark:
         "",
         "## Steps",
         "",
-        "Seconds are of one core, for a thousand meters, without Spark. Shuffled is what rows weigh that are brought "
-        "together; kept is what is written to the executors' disks to be read again, read what is read from there.",
+        "Seconds are of one core, for a thousand meters, without Spark. *Shuffled* is the size of the rows that are "
+        "grouped by key; *kept* is written to the executors' disks to be read again; *read again* is read from there.",
         "",
         "| step | core-seconds / 1000 | passes over the input | shuffles | shuffled | kept | read again |",
         "|---|---|---|---|---|---|---|",

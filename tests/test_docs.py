@@ -331,3 +331,23 @@ def test_every_figure_of_why_not_is_on_the_page_of_rivals():
     assert len(numbers) > 15
     slovak = figures.read_text(encoding="utf-8").split("## Slovak meters: every table")[1].split("\n###")[0]
     assert {number for number in numbers if not re.search(rf"\| {re.escape(number)}( \||\s\()", slovak)} == set()
+
+
+class TestTheMethodGuide:
+    def test_its_measured_tables_are_those_of_the_results(self):
+        script = load_script("method_table")
+        page = script.PAGE.read_text(encoding="utf-8")
+        filled = script.fill(page, script.RESULTS.read_text(encoding="utf-8"))
+        assert page == filled, "docs/choose.md is out of date: run python docs/method_table.py"
+
+    def test_it_follows_other_results(self):
+        script = load_script("method_table")
+        head = "| method | " + " | ".join(script.PURPOSES) + " |\n|" + " --- |" * 9
+        rows = [["Shoal: kp", *["0.100"] * 8], ["a rival", "**0.050**", *["–"] * 7], ["noise", *["0.109"] * 8]]
+        table = "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)])
+        results = f"### Some: at most 10 % found\n\n{table}\n\n## Next\n"
+        made = script.fill(f"{script.BEGIN}earlier{script.END}", results)
+        assert "earlier" not in made
+        assert "| forecasting | a rival |" in made
+        assert "| ramps | KP, noise |" in made
+        assert "| a rival | **0.050** | – |" in made

@@ -163,7 +163,7 @@ def test_a_guarantee_that_does_not_hold_is_said_in_red_and_stops_the_conclusions
     assert "measured 0.2312" in reader.text
     assert "Three dominate." in reader.text
     assert "Only the publisher can check this" in reader.text
-    assert "Do not pass this release on." in reader.text
+    assert "Do not share this release." in reader.text
     assert "What a reader may conclude" not in reader.text
 
 

@@ -22,7 +22,7 @@ def test_the_experiment_writes_its_page(tmp_path, days):
     command = [sys.executable, str(EXPERIMENT), *options, "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ, timeout=300)
     page = (tmp_path / "growing.md").read_text(encoding="utf-8")
-    for heading in ("Loss", "What fresh groups give away", "Days on which some are away", "Why cells do not split"):
+    for heading in ("Loss", "What fresh groups reveal", "Days on which some are away", "Why cells do not split"):
         assert f"\n## {heading}\n" in page
     assert "nan" not in page
     assert "simulated meters" in page

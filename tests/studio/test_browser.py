@@ -122,7 +122,7 @@ def test_from_a_table_over_labels_to_a_metric(chromium, address, project):
     assert publisher.get_by_text("20 of 20").is_visible()
     publisher.get_by_role("button", name="Measure").click()
     publisher.wait_for_url("**/tasks/lunch#curve")
-    assert publisher.get_by_text("Go on asking.").is_visible()
+    assert publisher.get_by_text("Keep asking.").is_visible()
     publisher.get_by_role("button", name="Learn linear").click()
     publisher.wait_for_url("**/tasks/lunch#metrics")
     assert publisher.get_by_text(re.compile("The learned metric is (not )?used")).is_visible()

@@ -64,7 +64,7 @@ def test_a_studio_starts_tells_its_address_answers_and_stops(tmp_path, password)
             assert answer.status == 200
             assert "server" not in {name.lower() for name in answer.headers}
             text = answer.read().decode()
-        assert ("Upload a table" if password is None else "Password of the publisher") in text
+        assert ("Upload a table" if password is None else "Publisher password") in text
     folder = tmp_path / "project"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {p.name for p in folder.iterdir()} >= {"data", "tasks", "metrics", "releases", "studio.sqlite"}

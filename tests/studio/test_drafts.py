@@ -277,7 +277,7 @@ class TestReview:
         nobody = someone.post("/review", {"decision": "refused", "name": " ", "digest": digest})
         assert all(f'id="{name}-wrong"' in nobody.text for name in ("name", "reason"))
         # The days are few: some figures are for the officer alone, and the page says which.
-        assert "Figures of risk and loss are shown here alone." in page
+        assert "Figures of risk and loss are shown only here." in page
         someone.post("/review", {"decision": "refused", "name": "D. Officer", "reason": "too few", "digest": digest})
         assert "too few" in publisher.get(f"/drafts/{draft}/review").text
         assert publisher.post(f"/drafts/{draft}/release").status_code == 409
@@ -416,7 +416,7 @@ class TestRelease:
         path.write_bytes(path.read_bytes() + b"x")
         page = publisher.get("/releases/days").text
         assert "Does not hold" in page
-        assert "Do not pass this folder on." in page
+        assert "Do not share this folder." in page
         assert publisher.get("/releases/days/release.zip").status_code == 409
 
     def test_a_release_by_a_learned_metric_names_it(self, studio, publisher, project, task):

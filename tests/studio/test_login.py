@@ -55,7 +55,7 @@ def test_a_log_in_needs_the_token_of_its_form(locked_studio):
 
 
 def test_without_a_password_the_log_in_page_says_where_the_address_is(visitor):
-    assert "address that was printed" in visitor.get("/login").text
+    assert "address that it printed" in visitor.get("/login").text
     visitor.csrf = csrf_token(visitor.client.cookies["shoal-visitor"])
     assert visitor.post("/login", {"password": ""}).status_code == 403
     assert visitor.get("/").status_code == 303

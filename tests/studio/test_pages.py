@@ -34,7 +34,7 @@ def test_the_start_page_lists_tables_tasks_and_releases(publisher, task):
     page = publisher.get("/").text
     assert '<a href="/tables/days.csv">days.csv</a>' in page
     assert '<a href="/tasks/lunch">lunch</a>' in page
-    assert "A release is written only if its guarantee checks" in page
+    assert "A release is written only if its guarantee holds" in page
     places = [page.index(f'id="{part}"') for part in ("tables", "drafts", "releases", "tasks")]
     assert places == sorted(places)
 
@@ -67,7 +67,7 @@ def test_everybody_can_be_asked_about_more_pairs(studio, publisher, analyst, tas
     # No more than there are.
     publisher.post(f"/tasks/{task}/pairs", {"pairs": "20000"})
     assert analyst.answer_all("undecided")["pair"] is None
-    assert "Every pair of its curves is asked about." in publisher.get(f"/tasks/{task}").text
+    assert "Every pair of curves has been asked about." in publisher.get(f"/tasks/{task}").text
 
 
 def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio):
@@ -80,7 +80,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     assert refused.status_code == 400
     assert "Confirm that these series are public and that anybody may see them as they are" in refused.text
     assert studio.project.tasks() == []
-    assert "These series are public: anybody may see them as they are" in publisher.get("/tasks/new").text
+    assert "These series are public: anyone may see them as they are" in publisher.get("/tasks/new").text
     assert publisher.done(publisher.post("/tasks", form | {"confirmed": "yes"})) == "/tasks/open"
     task = studio.answers.task("open")
     assert (task.source, task.guarantee["statement"]) == ("public", "Simulated.")
@@ -121,7 +121,7 @@ class TestLearning:
     def test_the_curve_is_drawn_and_says_whether_to_go_on(self, publisher, labelled):
         assert publisher.done(publisher.post(f"/tasks/{labelled}/curve")) == f"/tasks/{labelled}#curve"
         page = publisher.get(f"/tasks/{labelled}").text
-        assert ("Go on asking." in page) != ("Stop asking." in page)
+        assert ("Keep asking." in page) != ("Stop asking." in page)
         assert "Score on held-out pairs" in page
         assert 'class="line learned"' in page
         assert "after 160 labels" in page
@@ -208,7 +208,7 @@ class TestJobs:
             pass
         assert '<meta http-equiv="refresh" content="2">' in page
         assert "Waiting for other jobs to end." in publisher.get(f"/jobs/{queued}").text
-        assert "Under way" in publisher.get("/").text
+        assert "In progress" in publisher.get("/").text
         listed = publisher.get("/jobs").text
         assert '<progress max="7" value="3"' in listed
         assert "Next" in listed

@@ -37,7 +37,7 @@
       this.marks = new Map();
       this.methods = [];
       this.focused = null;
-      this.svg = make("svg", { class: "plot", role: "group", "aria-label": "Risk against loss for the purpose. Tab leads to the limits and to the points; arrow keys move." }, place);
+      this.svg = make("svg", { class: "plot", role: "group", "aria-label": "Risk against loss for the purpose. Press Tab to reach the limits and the points, and arrow keys to move." }, place);
       this.svg.addEventListener("keydown", (event) => this.onKey(event));
       if (window.ResizeObserver) new ResizeObserver(() => { if (place.clientWidth !== this.drawnWidth) this.draw(); }).observe(place);
     }

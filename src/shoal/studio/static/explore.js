@@ -178,7 +178,7 @@
     asked = number;
     window.clearTimeout(waiting);
     if (details.has(number)) { showDetails(number); return; }
-    by("details").replaceChildren(element("p", { class: "note", role: "status" }, "Drawing its curves …"));
+    by("details").replaceChildren(element("p", { class: "note", role: "status" }, "Computing its curves …"));
     waiting = window.setTimeout(() => fetchDetails(number), WAIT);
   }
 
@@ -242,7 +242,7 @@
     if (found.day) parts.push(drawn((found.day.axis === "clock" ? "Mean day" : "Mean over time") + unit, "", LEGEND(), dayOf(found)));
     if (found.duration) {
       const share = found.duration.share, last = share[share.length - 1];
-      parts.push(drawn("Load duration" + unit, "For which share of the time all series together are at least so high.", explore.curves.draw({ about: "Load duration before and as published", at: share, ticks: [0, 0.25, 0.5, 0.75, 1].filter((at) => at <= last + 1e-9).map((at) => [at, amount(at, "share")]), zero: true, lines: [{ name: "before", values: found.duration.before }, { name: "published", values: found.duration.published }] })));
+      parts.push(drawn("Load duration" + unit, "Share of the time that all series together are at least this high.", explore.curves.draw({ about: "Load duration before and as published", at: share, ticks: [0, 0.25, 0.5, 0.75, 1].filter((at) => at <= last + 1e-9).map((at) => [at, amount(at, "share")]), zero: true, lines: [{ name: "before", values: found.duration.before }, { name: "published", values: found.duration.published }] })));
     }
     if (found.peaks) parts.push(drawn("When daily peaks happen", "Share of all daily peaks by hour" + (found.peaks.before.includes(null) ? "; hours with too few subjects are left out." : "."), explore.curves.bars(found.peaks)));
     if (found.groups && found.groups.length) parts.push(drawn("Published curves of " + found.groups.length + " groups", "From low to high. Each is shared by all subjects of its group.", groups(found.groups)));
@@ -398,7 +398,7 @@
       progress(found);
       if (state === "running") window.setTimeout(look, points.all.length ? pause : pause / 4);
     }, (error) => {
-      by("trouble").textContent = "No news of the search: " + (error instanceof TypeError ? "the studio could not be reached." : error.message) + " Trying again.";
+      by("trouble").textContent = "No update from the search: " + (error instanceof TypeError ? "the studio could not be reached." : error.message) + " Trying again.";
       by("trouble").hidden = false;
       pause = Math.min(30000, 2 * pause);
       window.setTimeout(look, pause);
