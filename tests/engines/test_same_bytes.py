@@ -1,5 +1,7 @@
 """Whatever runs the work, the same folder comes out, byte for byte, its certificate and its report included."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 import pytest
@@ -54,11 +56,15 @@ def released(engine, table, method, to):
 
 @pytest.fixture(scope="module")
 def expected(table, tmp_path_factory):
-    """What comes out in memory."""
-    with pytest.MonkeyPatch.context() as patched:
-        many_parts(patched, 8192)
-        folder = tmp_path_factory.mktemp("memory")
-        return {name: released(Memory(), table, method, folder / name) for name, method in METHODS.items()}
+    """What comes out in memory, made once for each method that is asked for: compiling all of them takes minutes."""
+
+    @cache
+    def of(name):
+        with pytest.MonkeyPatch.context() as patched:
+            many_parts(patched, 8192)
+            return released(Memory(), table, METHODS[name], tmp_path_factory.mktemp("memory") / name)
+
+    return of
 
 
 @pytest.mark.parametrize(
@@ -78,8 +84,8 @@ def test_every_engine_writes_the_same_bytes(method, engine, table, expected, tmp
     else:
         skip_without_java()
         found = released(OPEN.named(engine), table, METHODS[method], tmp_path / "out")
-    assert list(found) == list(expected[method])
-    assert [name for name in found if found[name] != expected[method][name]] == []
+    assert list(found) == list(expected(method))
+    assert [name for name in found if found[name] != expected(method)[name]] == []
     assert sum(name.startswith("data-") for name in found) > 1
     assert not verify(tmp_path / "out").findings
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.work import Columns, Same, each_key, starts_of_keys, whole_keys
-from shoal.model.shards import Store
+from shoal.model.panel_shards import Store
 
 T = TypeVar("T")
 U = TypeVar("U")

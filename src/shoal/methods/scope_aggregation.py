@@ -16,7 +16,7 @@ from shoal.methods.altered import SECRET, check_choice, cube, public_parameters,
 from shoal.methods.randomness import check_seed, stream
 from shoal.methods.scopes import Scopes, keep_the_rule
 from shoal.methods.strata import strata_of
-from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe, ShardPlan
+from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe, ShardPlan, Strata
 
 Figure = Literal["mean", "total"]
 Otherwise = Literal["merge", "withhold"]
@@ -102,7 +102,8 @@ class ScopeAggregation(Method):
     @property
     def shard_plan(self) -> ShardPlan:
         """At least three groups, and all subjects of a scope in one shard."""
-        return ShardPlan(least=3 * int(self.size), within=self.within, whole_values=self.within is not None)
+        within = () if self.within is None else (Strata((self.within,), whole=True),)
+        return ShardPlan(least=3 * int(self.size), within=within)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups, mend those that break the rule, publish their figures."""

@@ -84,14 +84,9 @@ class Steps(Method):
     def shard_plan(self) -> ShardPlan:
         """What the steps ask for, all of it."""
         plans: list[ShardPlan] = [step.shard_plan for step in self.steps]
-        along = {plan.within for plan in plans if plan.within is not None}
-        if len(along) > 1:
-            raise ParameterError(
-                f"The steps must stay within {len(along)} different attributes, and shards follow one. Anonymize in "
-                "memory, or name one attribute."
-            )
-        first = next((plan for plan in plans if plan.within is not None), plans[-1])
-        return replace(first, least=max(plan.least for plan in plans))
+        within = tuple(dict.fromkeys(strata for plan in plans for strata in plan.within))
+        first = next((plan for plan in plans if plan.within), plans[-1])
+        return replace(first, least=max(plan.least for plan in plans), within=within)
 
     @property
     def why_whole(self) -> str:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self, overload
 
 from shoal.errors import ParameterError
 from shoal.model.candidate import Candidate, Recipe
+from shoal.model.candidate_shards import CandidateShards, facts_of
 from shoal.model.described import Described
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Panel
-from shoal.model.shards import CandidateShards, PanelShards, ShardPlan, facts_of
+from shoal.model.panel_shards import PanelShards, ShardPlan
 
 Progress = Callable[[int, int], None]
 """Called now and then with (rows done, rows in all)."""
