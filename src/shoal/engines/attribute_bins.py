@@ -1,8 +1,8 @@
 """Strata that shards do not cross where they can help it, in bins: each bin has a split plan of its own.
 
-A *cell* is what the strata of all steps have in common: the same entries in every attribute that some step must not mix.
-A large cell has bins of its own, which may be cut. Small cells share a bin, so that it has of every stratum either as
-many subjects as a shard must have, or all of them; a step then finds there what it would find in memory.
+A *cell* has the same entries in every attribute that some step must not mix. A large cell has bins of its own, which
+may be cut. Small cells share a bin, so that it has of every stratum either as many subjects as a shard must have, or
+all of them; a step then finds there what it would find in memory.
 """
 
 from __future__ import annotations

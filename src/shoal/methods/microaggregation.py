@@ -285,10 +285,7 @@ class Microaggregation(Method):
             found = replace(self, features=features.scaled(panel.map(partial(_kept_moments, features))))
         if self.shown_groups:
             several = panel.map(partial(_present, self.shown_groups))
-            found = replace(found)
-            object.__setattr__(
-                found, "_present", self._judged([reduce(add, own) for own in zip(*several, strict=True)])
-            )
+            found = found.knowing(_present=self._judged([reduce(add, own) for own in zip(*several, strict=True)]))
         return found
 
     def _judged(self, present: Sequence[Present]) -> tuple[Present, ...]:

@@ -103,9 +103,11 @@ class Steps(Method):
             prepared.append(step.prepare(working))
             if len(prepared) < len(self.steps):
                 working = replace(working, store=working.store.each(partial(_apply, prepared[-1])))
-        steps = replace(self)
-        object.__setattr__(steps, "steps", tuple(prepared))
-        return steps
+        return self.knowing(steps=tuple(prepared))
+
+    def of_shard(self, number: int) -> Self:
+        """Each step for that shard."""
+        return self.knowing(steps=tuple(step.of_shard(number) for step in self.steps))
 
     def merged(self, recipes: Sequence[Recipe]) -> Recipe:
         """Figures of each step; what one shard does not claim is not claimed of all."""
@@ -138,6 +140,7 @@ class Steps(Method):
                 stands_for=None if row_by_row else stands_for,
                 averaged=made[-1].private if all(map(_keeps_apart, self.steps[:-1])) else None,
                 secrets={"steps": [dict(candidate.private.secrets) for candidate in made]},
+                spread=made[-1].private.spread,
             ),
         )
         claimed, broken = self._claims(made, draft)

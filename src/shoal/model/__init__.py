@@ -2,7 +2,7 @@
 
 from shoal.model.account import account_of
 from shoal.model.attack import Attack, Findings
-from shoal.model.candidate import Candidate, Private, Published, Recipe
+from shoal.model.candidate import Candidate, Private, Published, Recipe, Spread
 from shoal.model.candidate_shards import CandidateShards
 from shoal.model.described import Described
 from shoal.model.envelopes import Envelopes
@@ -58,6 +58,7 @@ __all__ = [
     "SeriesLabels",
     "ShardPlan",
     "Shards",
+    "Spread",
     "Store",
     "Strata",
     "Suppression",

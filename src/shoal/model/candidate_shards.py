@@ -17,7 +17,7 @@ from shoal.model.candidate import Candidate, Recipe
 from shoal.model.guarantee import Guarantee
 from shoal.model.joined import join_candidates
 from shoal.model.measure import Measure
-from shoal.model.panel_shards import PanelShards, Shards, Store, Unsplit, Whole
+from shoal.model.panel_shards import PanelShards, Shards, Store, Whole
 from shoal.model.reduction import Answer, Draw, Reduction, Reductions, first_alone
 from shoal.model.risk import Risk
 from shoal.model.score import Score
@@ -31,6 +31,7 @@ class ShardFacts:
     n_original: int
     n_published: int
     n_subjects: int
+    is_spread: bool
     shows_everybody: bool
     has_envelopes: bool
     has_profiles: bool
@@ -43,8 +44,9 @@ def facts_of(number: int, candidate: Candidate) -> ShardFacts:
     """What a candidate says about itself."""
     return ShardFacts(
         candidate.private.original.n_series,
-        len(candidate.published),
+        candidate.n_written,
         candidate.private.original.n_subjects,
+        candidate.private.spread is not None,
         candidate.shows_everybody,
         candidate.has_envelopes,
         candidate.has_profiles,
@@ -100,7 +102,7 @@ class CandidateShards(Shards[Candidate]):
         # Candidates have their originals with them; the shards they were made of are let go.
         return cls(
             store=store,
-            panel=replace(panel, store=Unsplit()),
+            panel=panel.unsplit(),
             guarantee=claimed[0],
             recipe=recipe,
             further=tuple(claimed[1:]),
@@ -201,12 +203,13 @@ class CandidateShards(Shards[Candidate]):
             n = one.sampled
         else:
             return one.meaning
-        n = self._affordable(n)
-        if self.n_series <= n:
+        n = self.panel.affordable(n)
+        if self._n_original <= n:
             return one.meaning
         against_all = isinstance(one, Measure) and type(one).fixed is not Measure.fixed
         compared = ", compared with all of them" if against_all else ""
-        return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups{compared}"
+        groups = "" if any(fact.is_spread for fact in self.facts) else ", in whole groups"
+        return f"{one.meaning}; on a sample of about {n} of {self._n_original} series{groups}{compared}"
 
     def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
@@ -230,11 +233,6 @@ class CandidateShards(Shards[Candidate]):
             partial(_find, attack, starts.tolist(), targets), lambda found: attack.risk(type(found[0]).merged(found))
         )
 
-    def _affordable(self, n_series: int) -> int:
-        """So many series, or as many as may come to one place: of long ones fewer."""
-        per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
-        return min(n_series, max(100, MOST_SAMPLED // per_series))
-
     def sample(self, n_series: int) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
         drawn: Candidate = self.reduce(self.to_sample(n_series, lambda drawn: drawn))[0]()
@@ -242,7 +240,7 @@ class CandidateShards(Shards[Candidate]):
 
     def to_sample(self, n_series: int, conclude: Callable[[Candidate], Any]) -> Reduction:
         """The same for `reduce`, and what is concluded from it."""
-        share = min(1.0, self._affordable(n_series) / max(1, self._n_original))
+        share = min(1.0, self.panel.affordable(n_series) / max(1, self._n_original))
 
         def joined(drawn: list[Candidate | None]) -> Any:
             found = [one for one in (drawn if any(drawn) else self.map(first_alone)) if one is not None]
@@ -253,9 +251,6 @@ class CandidateShards(Shards[Candidate]):
     def __repr__(self) -> str:
         return f"Shards({self.recipe.method}, {self.n_series} series in {self.n_shards} shard(s))"
 
-
-MOST_SAMPLED = 192 * 2**20
-"""Bytes of a sample: it is put together in one place."""
 
 SAMPLE = 20_000
 """Series of a sample on which an attack is tried that needs statistics of the whole."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self, overload
 
@@ -84,6 +85,17 @@ class Method(Described):
         """The same method with figures of the whole panel fixed, where it needs some."""
         return self
 
+    def knowing(self, **facts: Any) -> Self:
+        """The same method with facts of a panel that are no parameters of it."""
+        found = copy(self)
+        for name, fact in facts.items():
+            object.__setattr__(found, name, fact)
+        return found
+
+    def of_shard(self, number: int) -> Self:
+        """The same method for one shard, where it does something else there."""
+        return self
+
     @overload
     def anonymize(self, panel: Panel, *, progress: Progress | None = None) -> Candidate: ...
 
@@ -127,4 +139,4 @@ class Method(Described):
 
 
 def _anonymize_shard(method: Method, number: int, panel: Panel) -> Candidate:
-    return method.anonymize(panel)
+    return method.of_shard(number).anonymize(panel)

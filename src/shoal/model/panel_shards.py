@@ -18,6 +18,9 @@ from shoal.errors import ParameterError
 from shoal.model.panel import Origin, Panel
 from shoal.model.roles import Roles
 
+MOST_SAMPLED = 192 * 2**20
+"""Bytes of a sample: it is put together in one place."""
+
 T = TypeVar("T")
 U = TypeVar("U")
 R = TypeVar("R")
@@ -101,6 +104,14 @@ class Series(Protocol):
         """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         ...
 
+    def hold_out(self, share: float, seed: int) -> tuple[Series, Series]:
+        """Everybody else, and about a share of the subjects, drawn by the seed and the readings."""
+        ...
+
+    def names(self) -> list[str]:
+        """The ids of all series, sorted."""
+        ...
+
 
 class PanelReader(Protocol):
     """What reads a panel in shards: an engine."""
@@ -176,7 +187,7 @@ class Shards(Generic[T]):
         return self.store.map(work)
 
 
-class Unsplit(Store[Any]):
+class _Unsplit(Store[Any]):
     """Where there are no shards yet."""
 
     n_shards = 0
@@ -218,7 +229,7 @@ class PanelShards(Shards[Panel]):
     series: Series
     whole: Whole
     size: int | None = None
-    store: Store[Panel] = field(default_factory=Unsplit)
+    store: Store[Panel] = field(default_factory=_Unsplit)
     values: tuple[int, ...] = ()
 
     @classmethod
@@ -252,6 +263,20 @@ class PanelShards(Shards[Panel]):
         """The same in shards, of the size asked for."""
         store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
         return replace(self, store=store, values=values)
+
+    def affordable(self, n_series: int) -> int:
+        """So many series, or as many as may come to one place with what is published of them: of long ones fewer."""
+        per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
+        return min(n_series, max(100, MOST_SAMPLED // per_series))
+
+    def hold_out(self, share: float, seed: int) -> tuple[PanelShards, PanelShards]:
+        """Everybody else, and about a share of the subjects, drawn by the seed and the readings; still to be split."""
+        rest, out = self.series.hold_out(share, seed)
+        return PanelShards.of(rest, self.size), PanelShards.of(out, self.size)
+
+    def unsplit(self) -> PanelShards:
+        """The same without its shards."""
+        return replace(self, store=_Unsplit())
 
     def sample(self, n_series: int, seed: int = 0) -> Panel:
         """About so many series in memory, of subjects drawn by a hash of their names."""
