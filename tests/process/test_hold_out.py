@@ -171,7 +171,7 @@ def test_a_result_in_python_is_compared_with_those_kept_out(shards, tmp_path):
     data = in_shards(HOMES, Memory(), size=30) if shards else TABLE
     result = shoal.anonymize(data, k=5, hold_out="20%")
     n_out = len(result.held_out.names)
-    assert result.candidate.n_series if shards else len(result.candidate.published) == 100 - n_out
+    assert (result.candidate.n_series if shards else len(result.candidate.published)) == 100 - n_out
     found = result.attack(n_targets=20)
     for name in ("copies", "completion", "membership"):
         value, low, high = found[name].excess

@@ -104,7 +104,7 @@ class _Ask:
             n_seen=subjects_seen(panel, rows),
             n_readings=observed.sum(axis=0),
             sums=np.where(observed, readings, 0.0).sum(axis=0),
-            is_whole=observed.all(axis=0),
+            is_whole=np.asarray(observed.all(axis=0)),
             top=amounts[chosen],
             who=np.unique(panel.subject_codes[rows])[chosen],
             rest=amounts[others].sum(axis=0),

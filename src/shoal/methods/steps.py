@@ -76,6 +76,11 @@ class Steps(Method):
             )
 
     @property
+    def each_step(self) -> tuple[Method, ...]:
+        """The steps."""
+        return tuple(self.steps)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same steps again."""
         return {"steps": [{"name": step.name, **step.parameters} for step in self.steps]}

@@ -67,6 +67,11 @@ class Method(Described):
         return None
 
     @property
+    def each_step(self) -> tuple[Method, ...]:
+        """The methods that are applied one after another; itself where it is one."""
+        return (self,)
+
+    @property
     def shard_plan(self) -> ShardPlan:
         """How a panel must be split for it."""
         return ShardPlan()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ParameterError
-from shoal.model import Events, Release
+from shoal.model import Events, Method, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
 from shoal.process.hold_out import control_risks, keep_out, refuse_no_private
@@ -21,10 +21,13 @@ from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
 
+if TYPE_CHECKING:
+    from shoal.methods import Reposition
+
 
 def anonymize_source(
     source: Any,
-    method: Any,
+    method: Method | Reposition,
     to: Path,
     settings: Mapping[str, Any],
     *,
@@ -47,7 +50,7 @@ def anonymize_source(
     check_target(to, overwrite=publishing.get("overwrite", False))
     refuse_beside_noise((*([method.aims_at] if method.aims_at else []), *publishing.get("require", ())))
     steps.start("reading")
-    if getattr(method, "reads", "series") == "events":
+    if not isinstance(method, Method):
         if engine is not None:
             raise ParameterError(
                 f"{method.name} reads events, which are no series. Leave out --engine and --shard-size; streams of "

@@ -42,7 +42,7 @@ def as_share(given: Any) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldOut:
+class Control:
     """The subjects kept out of a release.
 
     Parameters
@@ -59,7 +59,7 @@ class HeldOut:
 
 def keep_out(
     panel: Panel | PanelShards, share: float | None, steps: Watcher, seed: int = 0
-) -> tuple[Panel | PanelShards, HeldOut | None]:
+) -> tuple[Panel | PanelShards, Control | None]:
     """Everybody else, and the subjects kept out: that share of them, drawn by chance from the seed and the readings.
 
     Of a panel in shards about that share: each subject is drawn by itself.
@@ -78,11 +78,11 @@ def keep_out(
         )
     steps.say(f"{n} of {panel.n_subjects} subjects are kept out of the release, as a control for attacks")
     if isinstance(panel, PanelShards):
-        return others, HeldOut(drawn.sample(drawn.affordable(SAMPLE)), tuple(drawn.series.names()))
+        return others, Control(drawn.sample(drawn.affordable(SAMPLE)), tuple(drawn.series.names()))
     out = stream(panel, seed, "hold-out").permutation(panel.n_subjects)[:n]
     kept = np.isin(panel.subject_codes, out)
     control = panel.take(np.flatnonzero(kept))
-    return panel.take(np.flatnonzero(~kept)), HeldOut(control, tuple(str(name) for name in control.ids))
+    return panel.take(np.flatnonzero(~kept)), Control(control, tuple(str(name) for name in control.ids))
 
 
 def refuse_no_private(share: float | None, private: Any) -> None:
@@ -119,7 +119,7 @@ def attack_whole(
     return found
 
 
-def control_risks(candidate: Candidate | CandidateShards, held_out: HeldOut | None) -> dict[str, tuple[Risk, str]]:
+def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
     """The same for a certificate, where the release shows values and something is promised; of a candidate in shards on
     a sample.
 
@@ -134,7 +134,7 @@ def control_risks(candidate: Candidate | CandidateShards, held_out: HeldOut | No
 
 
 def attack_with_control(
-    candidate: Candidate | CandidateShards, held_out: HeldOut, seed: int = 0
+    candidate: Candidate | CandidateShards, held_out: Control, seed: int = 0
 ) -> dict[str, tuple[Attack[Any], Risk]]:
     """`attack_whole` on a candidate of values; of one in shards on a sample."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
@@ -143,7 +143,7 @@ def attack_with_control(
     return attack_whole(drawn.private.original, drawn.published, held_out.panel, seed)
 
 
-def attack_alone(candidate: Candidate | CandidateShards, held_out: HeldOut, attack: Attack[Any]) -> Risk:
+def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, attack: Attack[Any]) -> Risk:
     """What one of them finds; raises where it does not apply."""
     drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
     risk: Risk = attack.attack(drawn.private.original, drawn.published, outside=held_out.panel)

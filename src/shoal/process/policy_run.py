@@ -145,7 +145,7 @@ def _search_and_publish(
     found = search(task, panel, steps=steps, stop=stop)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
         raise ParameterError(str(found.frontier.points[0].refused))
-    if found.candidate is None or found.frontier.chosen is None:
+    if found.candidate is None or found.method is None or found.frontier.chosen is None:
         raise NothingMeetsBothError(found.frontier.sentence, describe(task, found.frontier))
     process = describe(task, found.frontier)
     if isinstance(found.candidate, Candidate):

@@ -42,7 +42,7 @@ from shoal.model.watcher import Watcher, silent
 from shoal.model.words import number, percent
 from shoal.process.catalogue import find_in, named_in
 from shoal.process.factory import build
-from shoal.process.hold_out import WHOLE, HeldOut, as_share, attack_alone, attack_with_control, control_risks, keep_out
+from shoal.process.hold_out import WHOLE, Control, as_share, attack_alone, attack_with_control, control_risks, keep_out
 from shoal.process.keep import Keep, apply_keep, scores_of
 from shoal.process.progress import steps
 from shoal.process.publication import publish, shown_figures
@@ -265,7 +265,7 @@ class Result:
     verdicts: tuple[Verdict, ...]
     options: ReleaseOptions
     method: Method | None = None
-    held_out: HeldOut | None = None
+    held_out: Control | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> Verdict:
