@@ -21,6 +21,10 @@ METHODS = {
 }
 
 
+# Three programs of Python compile the same kernels at once: four minutes on two cores that others use as well.
+CLUSTER = (pytest.mark.soak, pytest.mark.timeout(3000))
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     """Three hundred meters in two areas, their rows in no order, in several files."""
@@ -73,7 +77,7 @@ def expected(table, tmp_path_factory):
         *((method, engine) for engine in ("local", "spark") for method in METHODS),
         ("pipeline", "processes"),
         ("microaggregation", "cluster"),
-        *(pytest.param(method, "cluster", marks=pytest.mark.soak) for method in ("nlk", "kp", "pipeline")),
+        *(pytest.param(method, "cluster", marks=CLUSTER) for method in ("nlk", "kp", "pipeline")),
     ],
 )
 def test_every_engine_writes_the_same_bytes(method, engine, table, expected, tmp_path, monkeypatch):
