@@ -21,7 +21,7 @@ METHODS = {
 }
 
 
-# Three programs of Python compile the same kernels at once: four minutes on two cores that others use as well.
+# Two seconds of work, but Spark starts programs that start Python: twelve minutes where others use the cores as well.
 CLUSTER = (pytest.mark.soak, pytest.mark.timeout(3000))
 
 
