@@ -1,6 +1,9 @@
 """Which shard each series goes to."""
 
+from contextlib import nullcontext
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,14 +11,24 @@ from hypothesis import strategies as st
 from shard_examples import all_of, small_panel
 from shoal import Microaggregation, Panel, ScopeAggregation, Steps
 from shoal.engines import Local, Memory, in_shards
-from shoal.engines.attribute_bins import LARGEST_VALUE, pack_values
+from shoal.engines.attribute_bins import LARGEST_VALUE, Cells, join_cells, pack_values
 from shoal.engines.shard_plan import MOST_SUBJECTS, SHARD_BYTES, default_size
 from shoal.errors import ParameterError
-from shoal.model import ShardPlan, Whole
+from shoal.model import ShardPlan, Strata, Whole
+
+AREA = (Strata(("area",)),)
 
 
 def split(panel, engine=None, **plan):
     return in_shards(panel, engine or Memory()).split(ShardPlan(**plan))
+
+
+def grouped(shards):
+    """The panels of each value."""
+    found = {}
+    for value, panel in zip(shards.values, all_of(shards), strict=True):
+        found.setdefault(value, []).append(panel)
+    return found
 
 
 def homes(n=300, per_home=(1, 2, 3), **further):
@@ -86,7 +99,7 @@ class TestWithin:
 
     def test_a_shard_has_some_of_one_value_or_all_of_several(self):
         sizes = [200, 3, 5, 90, 2, 7]
-        shards = split(self.areas(sizes), size=30, least=9, within="area")
+        shards = split(self.areas(sizes), size=30, least=9, within=AREA)
         found = all_of(shards)
         assert min(one.n_subjects for one in found) >= 9
         for one, value in zip(found, shards.values, strict=True):
@@ -100,7 +113,7 @@ class TestWithin:
 
     def test_missing_is_a_value(self):
         area = np.array([None] * 60 + ["x"] * 60, dtype=object)
-        found = all_of(split(small_panel(120, attributes={"area": area}), size=30, least=9, within="area"))
+        found = all_of(split(small_panel(120, attributes={"area": area}), size=30, least=9, within=AREA))
         assert len(found) >= 2
         assert all(len(set(one.attributes["area"])) == 1 for one in found)
 
@@ -122,25 +135,73 @@ class TestWithin:
 
     def test_refusals(self):
         with pytest.raises(ParameterError, match="within='town' is not among the 1 attributes of the panel"):
-            split(self.areas([40, 40]), size=9, within="town")
-        with pytest.raises(
-            ParameterError, match=rf"has 200 subjects, and all of them .* more than {LARGEST_VALUE} shards"
-        ):
-            split(self.areas([200, 40]), size=20, within="area", whole_values=True)
+            split(self.areas([40, 40]), size=9, within=(Strata(("town",)),))
         crossing = homes(60, per_home=(2,), attributes={"area": list("ab") * 60})
         with pytest.raises(
             ParameterError, match=r"At least \d+ subject\(s\) have series with different values of 'area'"
         ):
-            split(crossing, size=9, within="area")
-        steps = Steps((Microaggregation(k=3, within="area"), Microaggregation(k=3, within="kind")))
-        with pytest.raises(ParameterError, match="must stay within 2 different attributes, and shards follow one"):
-            steps.anonymize(in_shards(small_panel(attributes={"area": ["x"] * 120, "kind": ["y"] * 120}), Memory()))
+            split(crossing, size=9, within=AREA)
+        scattered = small_panel(600, attributes={"area": np.arange(600) % 99, "kind": np.arange(600) % 97})
+        within = (Strata(("area",)), Strata(("kind",)))
+        with pytest.raises(
+            ParameterError, match=rf"within 'area' and 'kind' .* 600 .* more than {LARGEST_VALUE} shards"
+        ):
+            split(scattered, size=20, least=9, within=within)
+
+    def test_a_value_that_fits_nowhere_is_cut_though_it_should_be_whole(self):
+        shards = split(self.areas([200, 40, 30]), size=20, within=(Strata(("area",), whole=True),))
+        sizes = {value: [one.n_subjects for one in of] for value, of in grouped(shards).items()}
+        assert (sum(sizes[0]), sizes[1], sizes[2]) == (200, [40], [30])
+        assert len(sizes[0]) > 4
+
+    @pytest.mark.parametrize("engine", ["memory", "local"])
+    def test_steps_stay_within_two_attributes(self, engine):
+        """Some combinations are large, some have one subject; in memory and in shards nobody is refused."""
+        rng = np.random.default_rng(3)
+        area, kind = rng.choice(list("abcd"), 400, p=[0.5, 0.3, 0.15, 0.05]), rng.choice(list("xyz"), 400)
+        area[:2], kind[:2] = "a", "z"
+        panel = small_panel(400, attributes={"area": area, "kind": kind})
+        within = [Microaggregation(k=3, within="area"), Microaggregation(k=3, within="kind")]
+        assert Steps(within).anonymize(panel).check().holds
+        with Local() if engine == "local" else nullcontext(Memory()) as engine:
+            candidate = Steps(within).anonymize(in_shards(panel, engine, size=20))
+            assert candidate.n_shards > 3
+            assert candidate.check().holds
+            for shard in all_of(candidate):
+                original = shard.private.original
+                for step in within:
+                    groups = step.anonymize(original).private.groups
+                    entries = original.attributes[step.within]
+                    assert all(len(set(entries[groups == group])) == 1 for group in np.unique(groups))
+
+    @given(data=st.data(), n=st.integers(1, 12), least=st.integers(1, 30), whole=st.booleans())
+    def test_a_bin_has_enough_of_every_stratum_or_all_of_it(self, data, n, least, whole):
+        strata = [np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))) for _ in range(2)]
+        sizes = np.array(data.draw(st.lists(st.integers(1, 40), min_size=n, max_size=n)))
+        units = join_cells(strata, [whole, False], sizes, least)
+        for codes, is_whole in zip(strata, (whole, False), strict=True):
+            for code in set(codes.tolist()):
+                everything = sizes[codes == code].sum()
+                found = [sizes[(codes == code) & (units == unit)].sum() for unit in set(units[codes == code].tolist())]
+                assert sum(found) == everything
+                assert len(found) == 1 or (not is_whole and min(found) >= least)
+        if not whole and (sizes >= least).all():
+            assert len(set(units.tolist())) == n
+
+    def test_entries_that_look_alike_when_they_are_joined_are_apart(self):
+        """A missing entry, one that is written like it, and texts with the marks that tell entries apart."""
+        rows = pa.table({"a": ["1:x", "1", None, "-", "é"], "b": ["y", ":xy", "-", None, ""]})
+        cells = Cells(("a", "b"))
+        joined = cells(rows).to_pylist()
+        assert len(set(joined)) == 5
+        assert len(set(cells.parts(joined, Strata(("a",))).tolist())) == 5
+        assert cells.parts(joined, Strata(("b",))).tolist() == [0, 1, 2, 3, 4]
 
     def test_too_many_values_are_refused(self, monkeypatch):
         monkeypatch.setattr("shoal.engines.attribute_bins.MOST_VALUES", 20)
         panel = small_panel(attributes={"area": [f"a{i}" for i in range(120)]})
         with pytest.raises(ParameterError, match="has more than 20 different values"):
-            split(panel, size=20, within="area")
+            split(panel, size=20, within=AREA)
 
     @given(
         sizes=st.lists(st.integers(1, 60), min_size=1, max_size=20),

@@ -11,7 +11,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.features import interests
 from shoal.features.interests import (
     Arrival,
-    Custom,
+    CustomInterest,
     Departure,
     Segment,
     TimeOccupied,
@@ -108,7 +108,7 @@ def test_clusters_of_series_that_are_all_alike_are_one():
 def test_any_function_is_an_interest():
     x = np.array([[1.0, 4.0], [3.0, 2.0]])
     assert distances(lambda values: values.max(axis=1), x[:1], x[1:]).tolist() == [1.0]
-    assert_array_equal(Custom(lambda values: values).of(x), x)
+    assert_array_equal(CustomInterest(lambda values: values).of(x), x)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_any_function_is_an_interest():
         (lambda: WindowTotal("11:00", "25:00"), "up to '24:00'"),
         (lambda: Segment(0, 9).of(np.ones((2, 4))), "ends at position 9, the series have 4"),
         (lambda: Segment("11:10", "12:00").of(np.ones((2, 24))), "on its grid"),
-        (lambda: Custom(lambda x: x[:1]).of(np.ones((2, 4))), r"shape \(1, 4\) and type float64 for 2 series"),
-        (lambda: Custom(lambda x: x[:, 0] / 0).of(np.zeros((2, 4))), "missing or infinite"),
+        (lambda: CustomInterest(lambda x: x[:1]).of(np.ones((2, 4))), r"shape \(1, 4\) and type float64 for 2 series"),
+        (lambda: CustomInterest(lambda x: x[:, 0] / 0).of(np.zeros((2, 4))), "missing or infinite"),
         (lambda: label_pairs(np.ones((3, 2)), Arrival), "instance such as interests.Arrival()"),
         (lambda: label_pairs(np.ones((3, 2)), 4), "An interest is"),
         (lambda: label_pairs(np.ones((3, 2)), Arrival(), by="guess"), "by must be one of: threshold, clusters"),

@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from shoal import (
     Transformation,
 )
 from shoal.errors import ParameterError
-from shoal.model import Candidate, Private, Recipe
+from shoal.model import Candidate, Private, Profiles, Recipe, Spread
 from shoal.process.search.task import build_guarantee
 from strategies import panels_with_subjects
 
@@ -36,6 +37,45 @@ def candidate(original, published, subjects=None, groups=None):
             Panel(original, subjects=subjects), np.full(len(original), -7) if groups is None else np.array(groups)
         ),
     )
+
+
+@given(
+    case=panels_with_subjects(),
+    size=st.integers(2, 4),
+    share=st.sampled_from([0.15, 0.25, 1 / 3, 0.5, 0.6, 1.0]),
+    per=st.sampled_from(["period", "instant"]),
+    data=st.data(),
+)
+def test_an_aggregate_in_several_shards_is_judged_as_in_one(case, size, share, per, data):
+    """Some means are wrong, some aggregates have too few subjects, some shares are exactly at the limit."""
+    x, _, subjects = case
+    panel = Panel(x, subjects=subjects)
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        means = np.nanmean(panel.values, axis=0)
+    if data.draw(st.booleans()):
+        means = means + data.draw(st.sampled_from([0.0, 0.5]))
+    flat = np.broadcast_to(means, panel.values.shape)
+    rule = AggregateRule(size, share, per)
+    original = panel.values.reshape(panel.n_series, panel.n_instants, -1)
+    rows = flat.reshape(panel.n_series, -1)
+    expected = naive_aggregate_rule(original, rows, size, share, panel.subject_codes, per)
+    place = np.array(data.draw(st.lists(st.integers(0, 2), min_size=panel.n_subjects, max_size=panel.n_subjects)))
+    of_row = place[panel.subject_codes]
+    profile = Profiles(
+        values=np.ascontiguousarray(means).reshape(1, panel.n_instants, panel.n_channels, 1),
+        counts=np.array([panel.n_subjects]),
+        bands=("mean",),
+        times=panel.times,
+        channels=panel.channels,
+    )
+    parts = []
+    for number, shard in enumerate(np.unique(of_row).tolist()):
+        own = panel.take(np.flatnonzero(of_row == shard))
+        private = Private(own, np.zeros(own.n_series, dtype=np.int64), spread=Spread(0, number == 0))
+        parts.append(rule.check(Candidate(profile, KAnonymity(2), Recipe("test", {}), private)))
+    assert not any(part.holds for part in parts)
+    assert rule.merge(parts).holds == expected
 
 
 def mean_of(original):

@@ -5,12 +5,25 @@ import math
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from shoal import DifferentialPrivacy, NoisyAggregates, Panel, Steps, TimeAggregation, read_panel
+from shard_examples import all_of
+from shoal import (
+    DifferentialPrivacy,
+    NoisyAggregates,
+    Panel,
+    Steps,
+    TimeAggregation,
+    load_release,
+    publish,
+    read_panel,
+    verify,
+)
+from shoal.engines import Memory, in_shards
 from shoal.errors import ParameterError
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.noisy_aggregates import STEPS
@@ -21,12 +34,48 @@ METERS = Panel(rng.uniform(0.0, 4.0, size=(400, 6)), attributes={"tariff": rng.c
 
 def sums_of(method, panel):
     """The exact sums before noise."""
-    group, n_groups = method._groups(panel)
-    method = dataclasses.replace(method, insecure_seed=0)
-    noisy, spent = method._sums(panel, group, n_groups, 1.0)
-    p = -np.expm1(-1.0 / spent.scale)
-    again = np.random.default_rng(1)
-    return noisy - again.geometric(p, size=noisy.shape) + again.geometric(p, size=noisy.shape), spent
+    sums = method._sums(0, panel)
+    return sums.steps, method._noisy_sums(sums, 1.0)[1]
+
+
+@pytest.mark.parametrize("within", [{}, {"within": "tariff", "entries": "day,night"}])
+@pytest.mark.parametrize("steps", [(), (TimeAggregation(step="2h"),)])
+def test_shards_draw_one_noise_for_sums_over_everybody(within, steps, tmp_path):
+    """The same figures as in memory, bit for bit, and all series are counted, though one shard writes."""
+    times = np.datetime64("2024-01-01T00", "h") + np.arange(6)
+    homes = [f"home {i // 2}" for i in range(400)]
+    day = np.repeat(rng.choice(["day", "night"], size=200), 2)
+    panel = Panel(METERS.values, ids=np.arange(400), subjects=homes, times=times, attributes={"tariff": day})
+    aggregates = NoisyAggregates(epsilon=1.0, lower=0.5, upper=3.0, figure="total", insecure_seed=4, **within)
+    method = Steps((*steps, aggregates)) if steps else aggregates
+    whole = method.anonymize(panel)
+    shards = method.anonymize(in_shards(panel, Memory(), size=20))
+    assert shards.n_shards > 4
+    assert shards.n_series == len(whole.values)
+    for one in all_of(shards):
+        assert_array_equal(one.values, whole.values)
+        assert_array_equal(one.published.counts, whole.published.counts)
+    assert shards.guarantee == whole.guarantee
+    fresh = dataclasses.replace(aggregates, insecure_seed=None)
+    candidate = (Steps((*steps, fresh)) if steps else fresh).anonymize(in_shards(panel, Memory(), size=20))
+    release = publish(candidate, tmp_path / "out", private=tmp_path / "private")
+    assert not verify(tmp_path / "out").findings
+    assert (release.certificate["counts"]["series"], release.certificate["counts"]["subjects"]) == (400, 200)
+    names = set(load_release(tmp_path / "out").published.names)
+    assert len(names) == len(whole.values)
+    (kept,) = (tmp_path / "private").glob("pseudonyms-*")
+    of_each = pl.read_parquet(kept).rows_by_key("id", named=True, unique=True)
+    assert {name: own["group"] for name, own in of_each.items()} == {
+        str(name): group for name, group in zip(panel.ids, whole.private.groups.tolist(), strict=True)
+    }
+    assert {own["pseudonym"] for own in of_each.values()} <= names
+
+
+def test_in_shards_it_refuses_what_it_refuses_in_memory():
+    gaps = METERS.values.copy()
+    gaps[300, 2] = np.nan
+    with pytest.raises(ParameterError, match="needs a panel without gaps; 1 values are missing"):
+        NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0).anonymize(in_shards(Panel(gaps), Memory(), size=50))
 
 
 @given(

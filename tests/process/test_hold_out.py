@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 
 import shoal
+from shard_examples import items
 from shoal import Microaggregation, Panel, load_release, run_policy, simulate
 from shoal.cli.app import run
-from shoal.engines import Memory, in_shards
+from shoal.engines import Local, Memory, in_shards
 from shoal.errors import InputError, ParameterError
+from shoal.model.joined import join_candidates
 from shoal.model.watcher import silent
 from shoal.process.anonymization import anonymize_source
-from shoal.process.hold_out import as_share, keep_out
+from shoal.process.hold_out import as_share, attack_whole, control_risks, keep_out
 from shoal.process.policy import parse_policy
+from shoal.process.policy.schema import EnginePart
 from shoal.process.release_attack import attack_release
+from shoal.process.remembered import recall_held_out
 from shoal.process.usefulness import measure_release
 
 HOMES = simulate.meters(100, days=7, step="2h", families={"household": 1.0}, seed=3)
@@ -42,13 +46,13 @@ def test_a_share_of_nobody_or_of_most_is_refused(given):
 
 def test_all_series_of_a_subject_are_kept_out_together_by_the_readings_and_the_seed():
     panel = Panel(HOMES.values, subjects=np.repeat(np.arange(20), 5))
-    rest, out = keep_out(panel, 0.1, "keep", silent, seed=4)
-    assert (rest.n_subjects, out.n_subjects, out.n_series) == (18, 2, 10)
-    again = keep_out(panel, 0.1, "keep", silent, seed=4)[1]
-    assert again.ids.tolist() == out.ids.tolist()
+    rest, out = keep_out(panel, 0.1, silent, seed=4)
+    assert (rest.n_subjects, out.panel.n_subjects, len(out.names)) == (18, 2, 10)
+    again = keep_out(panel, 0.1, silent, seed=4)[1]
+    assert again.names == out.names
     changed = Panel(HOMES.values + 1.0, subjects=np.repeat(np.arange(20), 5))
-    drawn = [keep_out(panel, 0.1, "keep", silent, seed=seed)[1].ids.tolist() for seed in range(8)]
-    others = [keep_out(changed, 0.1, "keep", silent, seed=seed)[1].ids.tolist() for seed in range(8)]
+    drawn = [keep_out(panel, 0.1, silent, seed=seed)[1].panel.ids.tolist() for seed in range(8)]
+    others = [keep_out(changed, 0.1, silent, seed=seed)[1].panel.ids.tolist() for seed in range(8)]
     assert drawn != others  # without the readings nobody draws the same
 
 
@@ -113,8 +117,76 @@ def test_the_command_says_how_many_are_kept_out(tmp_path, capsys):
     assert "10 of 100 subjects are kept out of the release" in capsys.readouterr().out
 
 
-def test_too_few_to_compare_with_and_shards_are_refused():
-    with pytest.raises(ParameterError, match=r"0\.01 of 100 subjects are 1, and a control needs 2 at least"):
-        keep_out(HOMES, 0.01, "keep", silent)
-    with pytest.raises(ParameterError, match="hold-out is for panels in memory"):
-        keep_out(in_shards(HOMES, Memory(), size=50), 0.1, "keep", silent)
+@pytest.mark.parametrize("panel", [HOMES, in_shards(HOMES, Memory(), size=50)])
+def test_too_few_to_compare_with_are_refused(panel):
+    with pytest.raises(ParameterError, match=r"0\.001 of 100 subjects are 0, and a control needs 2 at least"):
+        keep_out(panel, 0.001, silent)
+
+
+class TestShards:
+    homes = Panel(HOMES.values, ids=HOMES.ids, subjects=[f"home {i // 2}" for i in range(100)], times=HOMES.times)
+
+    def test_subjects_are_kept_out_whole_the_same_on_every_engine(self):
+        found = []
+        with Local() as local:
+            for engine in (Memory(), local):
+                rest, out = keep_out(in_shards(self.homes, engine, size=30), 0.3, silent, seed=1)
+                assert rest.n_series + len(out.names) == 100
+                assert (rest.n_subjects, rest.whole.n_missing) == (50 - out.panel.n_subjects, 0)
+                assert 5 <= out.panel.n_subjects <= 25
+                assert len(out.names) == 2 * out.panel.n_subjects
+                assert sorted(out.panel.ids) == list(out.names)
+                found.append(out.names)
+        assert found[0] == found[1]
+        other = keep_out(in_shards(self.homes, Memory(), size=30), 0.3, silent, seed=2)[1]
+        changed = Panel(HOMES.values + 1.0, ids=HOMES.ids, subjects=self.homes.subjects)
+        again = keep_out(in_shards(changed, Memory(), size=30), 0.3, silent, seed=1)[1]
+        assert len({found[0], other.names, again.names}) == 3  # without the readings nobody draws the same
+
+    def test_a_release_in_shards_is_compared_with_those_kept_out(self, tmp_path):
+        engine = EnginePart(name="local", shard_size=30)
+        out, keep = tmp_path / "out", tmp_path / "keep"
+        anonymize_source(TABLE, Microaggregation(k=5), out, {}, engine=engine, hold_out=0.2, private=keep)
+        names = json.loads(next(keep.glob("reading-*.json")).read_text())["held_out"]
+        assert 5 < len(names) < 40
+        release = load_release(out)
+        assert release.published.n_series == 100 - len(names)
+        inside = HOMES.take(np.flatnonzero(~np.isin(HOMES.ids.astype(str), names)))
+        assert release.published.values.mean(axis=0) == pytest.approx(inside.values.mean(axis=0))
+        found = attack_release(TABLE, {}, out, keep)
+        assert found["membership"][1].control is not None
+        assert shoal.judge(TABLE, out, private=keep, knows={"points": 5}).n_control == len(names)
+
+    def test_the_command_keeps_out_in_shards(self, tmp_path, capsys):
+        TABLE.write_parquet(tmp_path / "homes.parquet")
+        arguments = ["--k", "5", "--hold-out", "20%", "--shard-size", "30", "--private", str(tmp_path / "keep")]
+        assert run(["anonymize", str(tmp_path / "homes.parquet"), *arguments, "-o", str(tmp_path / "out")]) == 0
+        assert "of 100 subjects are kept out of the release" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_a_result_in_python_is_compared_with_those_kept_out(shards, tmp_path):
+    data = in_shards(HOMES, Memory(), size=30) if shards else TABLE
+    result = shoal.anonymize(data, k=5, hold_out="20%")
+    n_out = len(result.held_out.names)
+    assert (result.candidate.n_series if shards else len(result.candidate.published)) == 100 - n_out
+    found = result.attack(n_targets=20)
+    for name in ("copies", "completion", "membership"):
+        value, low, high = found[name].excess
+        assert low <= value <= high
+    assert result.attack("membership").control == found["membership"].control
+    with pytest.raises(ParameterError, match="who is kept out is written to the private folder"):
+        result.publish(tmp_path / "out")
+    release = result.publish(tmp_path / "out", private=tmp_path / "keep")
+    assert len(recall_held_out(tmp_path / "keep", release)) == n_out
+    assert "copies" not in shoal.anonymize(TABLE, k=5).attack(n_targets=20)
+
+
+def test_figures_of_shards_are_those_of_memory():
+    """With everybody in the sample, the attacks find what they find in one piece."""
+    rest, out = keep_out(in_shards(HOMES, Memory(), size=30), 0.2, silent)
+    candidate = Microaggregation(k=5).anonymize(rest)
+    whole = join_candidates(candidate.map(items), names=True)
+    expected = attack_whole(whole.private.original, whole.published, out.panel)
+    found = control_risks(candidate, out)
+    assert {name: risk for name, (risk, _) in found.items()} == {name: risk for name, (_, risk) in expected.items()}

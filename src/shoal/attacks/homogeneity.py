@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.attacks.event_attack import EventAttack
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
-from shoal.errors import ParameterError
-from shoal.model import Attack, Events, EventTables, Findings, Interval, Risk
+from shoal.model import Events, EventTables, Findings, Interval, Risk
 from shoal.model.event_kinds import as_text
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
@@ -45,7 +45,7 @@ class HomogeneityRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Homogeneity(Attack[HomogeneityRisk]):
+class Homogeneity(EventAttack[HomogeneityRisk]):
     """The chance to tell the sensitive value of an event, for somebody who knows its quasi-identifiers and its time.
 
     The adversary collects the published events that the target could be: those of the target's snapshot and of the
@@ -79,16 +79,6 @@ class Homogeneity(Attack[HomogeneityRisk]):
 
     name: ClassVar[str] = "homogeneity"
     meaning: ClassVar[str] = "chance to learn the sensitive value of an event from its quasi-identifiers and time"
-    against: ClassVar[str] = "events"
-    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
-    draws_targets: ClassVar[bool] = False
-    unfit: ClassVar[str] = "it attacks events, and a policy is about series"
-
-    window: int = 1
-
-    def __post_init__(self) -> None:
-        if isinstance(self.window, bool) or not isinstance(self.window, int | np.integer) or self.window < 1:
-            raise ParameterError("window must be a whole number of snapshots, at least 1.")
 
     @property
     def knows(self) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shoal.attacks.event_attack import EventAttack
 from shoal.attacks.homogeneity import match_events
 from shoal.attacks.links import N_WORST
 from shoal.attacks.words import percent
-from shoal.errors import ParameterError
-from shoal.model import Attack, Events, EventTables, Findings, Interval, Risk
+from shoal.model import Events, EventTables, Findings, Interval, Risk
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RepublicationRisk(Risk):
 
 
 @dataclass(frozen=True)
-class Republication(Attack[RepublicationRisk]):
+class Republication(EventAttack[RepublicationRisk]):
     """The chance to tell the sensitive value of somebody who has events in several snapshots, by intersecting them.
 
     The adversary knows quasi-identifiers and times of all events of a target, and takes its value to stay the same. For
@@ -75,16 +75,6 @@ class Republication(Attack[RepublicationRisk]):
 
     name: ClassVar[str] = "republication"
     meaning: ClassVar[str] = "chance to learn the sensitive value of a subject by intersecting its snapshots"
-    against: ClassVar[str] = "events"
-    answers: ClassVar[Mapping[str, str]] = {"inference": "success"}
-    draws_targets: ClassVar[bool] = False
-    unfit: ClassVar[str] = "it attacks events, and a policy is about series"
-
-    window: int = 1
-
-    def __post_init__(self) -> None:
-        if isinstance(self.window, bool) or not isinstance(self.window, int | np.integer) or self.window < 1:
-            raise ParameterError("window must be a whole number of snapshots, at least 1.")
 
     @property
     def knows(self) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli import read_options
 from shoal.cli.output import print_json, print_table, steps
+from shoal.cli.shared_options import with_options
 from shoal.errors import ParameterError
+
+if TYPE_CHECKING:
+    from shoal.edge import Plan
 
 edge = typer.Typer(
     name="edge",
@@ -19,17 +23,36 @@ edge = typer.Typer(
     rich_markup_mode=None,
 )
 
-_Way = Annotated[str, typer.Option(help="local: each meter randomises its readings. sum: only sums can be opened.")]
-_Lower = Annotated[float | None, typer.Option(help="Lower bound of a reading, known without the data.")]
-_Upper = Annotated[float | None, typer.Option(help="Upper bound of a reading, known without the data.")]
-_Epsilon = Annotated[float, typer.Option(help="Budget of a meter for any w successive instants.")]
-_W = Annotated[int, typer.Option("--w", help="How many successive instants share the budget.")]
-_Minutes = Annotated[int, typer.Option(help="Length of an instant.")]
-_Scheme = Annotated[str, typer.Option(help="How a local budget is divided: budget- or population-uniform, and others.")]
-_Points = Annotated[int, typer.Option(help="Points of a local answer: 2 for means, more for distributions.")]
-_Fewest = Annotated[float, typer.Option(help="Share of a neighbourhood that must be there, or a sum is withheld.")]
-_Colluding = Annotated[float, typer.Option(help="Share of a neighbourhood that may work for the collector.")]
-_Levels = Annotated[int, typer.Option(help="To how many numbers of missing meters the noise of a sum is adapted.")]
+_TERMS: dict[str, tuple[Any, Any]] = {
+    "way": (
+        Annotated[str, typer.Option(help="local: each meter randomises its readings. sum: only sums can be opened.")],
+        "local",
+    ),
+    "lower": (Annotated[float | None, typer.Option(help="Lower bound of a reading, known without the data.")], None),
+    "upper": (Annotated[float | None, typer.Option(help="Upper bound of a reading, known without the data.")], None),
+    "epsilon": (Annotated[float, typer.Option(help="Budget of a meter for any w successive instants.")], 1.0),
+    "w": (Annotated[int, typer.Option("--w", help="How many successive instants share the budget.")], 48),
+    "minutes": (Annotated[int, typer.Option(help="Length of an instant.")], 30),
+    "scheme": (
+        Annotated[str, typer.Option(help="How a local budget is divided: budget- or population-uniform, and others.")],
+        "population-uniform",
+    ),
+    "points": (Annotated[int, typer.Option(help="Points of a local answer: 2 for means, more for distributions.")], 2),
+    "fewest": (
+        Annotated[float, typer.Option(help="Share of a neighbourhood that must be there, or a sum is withheld.")],
+        0.7,
+    ),
+    "colluding": (
+        Annotated[float, typer.Option(help="Share of a neighbourhood that may work for the collector.")],
+        0.0,
+    ),
+    "levels": (
+        Annotated[int, typer.Option(help="To how many numbers of missing meters the noise of a sum is adapted.")],
+        3,
+    ),
+}
+"""What a fleet agrees on."""
+
 _Groups = Annotated[int, typer.Option(help="Into how many groups the meters are dealt.")]
 _Link = Annotated[str | None, typer.Option(help="mqtt://HOST:PORT, or a folder that meters and collector share.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -37,7 +60,9 @@ _Smooth = Annotated[bool, typer.Option("--smooth", help="Publish smoothed means 
 
 
 @edge.command()
+@with_options(_TERMS)
 def enroll(
+    ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Folder of the fleet; with --device, of the meter.")],
     device: Annotated[
         bool, typer.Option("--device", help="On the meter: draw keys and print the public ones.")
@@ -51,17 +76,6 @@ def enroll(
     ] = None,
     meters: Annotated[int | None, typer.Option(help="For trials: make so many meters, all on this machine.")] = None,
     groups: _Groups = 1,
-    way: _Way = "local",
-    lower: _Lower = None,
-    upper: _Upper = None,
-    epsilon: _Epsilon = 1.0,
-    w: _W = 48,
-    minutes: _Minutes = 30,
-    scheme: _Scheme = "population-uniform",
-    points: _Points = 2,
-    fewest: _Fewest = 0.7,
-    colluding: _Colluding = 0.0,
-    levels: _Levels = 3,
     as_json: _Json = False,
 ) -> None:
     """Enrol meters: keys on each device, then one file with the terms and everybody's public keys.
@@ -79,7 +93,7 @@ def enroll(
         return
     if (members is None) == (meters is None):
         raise ParameterError("Give --members FILE at the utility, --meters N for a trial, or --device on a meter.")
-    terms = _plan(way, lower, upper, epsilon, w, minutes, scheme, points, fewest, colluding, levels)
+    terms = _plan(ctx)
     if members is not None:
         fleet = fleets.enroll_fleet(folder, terms, fleets.read_lines(members))
     else:
@@ -147,6 +161,7 @@ def collect(
 
 @edge.command()
 @read_options.reads(without=("layout", "sensitive", "quasi", "other", "split", "sql"))
+@with_options(_TERMS)
 def simulate(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="A table of readings; each series is a meter.")],
@@ -154,17 +169,6 @@ def simulate(
     groups: _Groups = 1,
     absent: Annotated[float, typer.Option(help="Share of meters that are not there at an instant.")] = 0.0,
     link: _Link = None,
-    way: _Way = "local",
-    lower: _Lower = None,
-    upper: _Upper = None,
-    epsilon: _Epsilon = 1.0,
-    w: _W = 48,
-    minutes: _Minutes = 30,
-    scheme: _Scheme = "population-uniform",
-    points: _Points = 2,
-    fewest: _Fewest = 0.7,
-    colluding: _Colluding = 0.0,
-    levels: _Levels = 3,
     smooth: _Smooth = False,
     as_json: _Json = False,
 ) -> None:
@@ -172,7 +176,7 @@ def simulate(
     from shoal.process import edge as fleets
     from shoal.read import read_panel
 
-    terms = _plan(way, lower, upper, epsilon, w, minutes, scheme, points, fewest, colluding, levels)
+    terms = _plan(ctx)
     with steps() as progress:
         progress.start("reading")
         panel = read_panel(source, **{"missing": "keep", **read_options.settings_of(ctx)})
@@ -181,14 +185,13 @@ def simulate(
     _show({**({} if out is None else {"out": str(out)}), **fleets.fleet_figures(field)}, release, as_json)
 
 
-def _plan(way: str, lower: float | None, upper: float | None, epsilon: float, w: int, minutes: int, *rest: Any) -> Any:
+def _plan(ctx: typer.Context) -> Plan:
     from shoal.process.edge import make_plan
 
-    if lower is None or upper is None:
+    terms = {name: ctx.params[name] for name in _TERMS}
+    if terms["lower"] is None or terms["upper"] is None:
         raise ParameterError("--lower and --upper are needed: bounds of a reading, known without the data.")
-    names = ("scheme", "points", "fewest", "colluding", "levels")
-    given = dict(zip(names, rest, strict=True))
-    return make_plan(way=way, lower=lower, upper=upper, epsilon=epsilon, w=w, minutes=minutes, **given)
+    return make_plan(**terms)
 
 
 def _show(figures: dict[str, Any], release: Any, as_json: bool) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from shoal.cli.options import is_given
+from shoal.cli.shared_options import with_options
 from shoal.read.options import OPTIONS, given_options, option_text
-
-_AFTERWARDS = ("as_json",)
 
 NOT_LOOKED_AT = (
     *("missing", "align", "duplicates", "complete", "quantity", "dst", "split"),
@@ -33,28 +30,7 @@ def reads(*, without: tuple[str, ...] = (), **defaults: str) -> Callable[[Callab
     The command finds them by `settings_of(ctx)`.
     """
     names = [name for name in OPTIONS if name not in without]
-
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        own = [one.replace(annotation=hints[one.name]) for one in inspect.signature(command).parameters.values()]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        ours = [
-            inspect.Parameter(name, kind, default=None, annotation=_annotation(name, defaults.get(name)))
-            for name in names
-        ]
-        first = [one.replace(kind=kind) for one in own if one.name not in _AFTERWARDS]
-        last = [one.replace(kind=kind) for one in own if one.name in _AFTERWARDS]
-
-        @wraps(command)
-        def called(**given: Any) -> None:
-            command(**{name: value for name, value in given.items() if name not in names})
-
-        listed = [*first, *ours, *last]
-        called.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
-        called.__annotations__ = {one.name: one.annotation for one in listed}
-        return called
-
-    return decorated
+    return with_options({name: (_annotation(name, defaults.get(name)), None) for name in names})
 
 
 def settings_of(ctx: typer.Context) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from shoal.cli import read_options
 from shoal.cli.output import print_json, print_table, steps
 
 if TYPE_CHECKING:
-    from shoal.process.usefulness import Finding, Usefulness
+    from shoal.process.usefulness import Measured, Usefulness
 
 _OF = {"series": "series by series", "pooled": "all series in one", "all": "of the mean of all series"}
 
@@ -71,7 +71,7 @@ def _figures(found: Usefulness) -> dict[str, Any]:
     }
 
 
-def _figure(finding: Finding) -> dict[str, Any]:
+def _figure(finding: Measured) -> dict[str, Any]:
     """One measure; an infinite figure or end of a range is null."""
     asked, score = finding.asked, finding.score
     plain = {
@@ -123,7 +123,7 @@ def print_findings(found: Usefulness) -> None:
         print(f"{', '.join(names)}: {reason}")
 
 
-def _words(finding: Finding) -> str:
+def _words(finding: Measured) -> str:
     """The figure, its limits and what it means."""
     asked, score = finding.asked, finding.score
     assert score is not None

@@ -1,8 +1,15 @@
-"""Values of an attribute that shards do not cross, in bins: each bin has a split plan of its own."""
+"""Strata that shards do not cross where they can help it, in bins: each bin has a split plan of its own.
+
+A *cell* has the same entries in every attribute that some step must not mix. A large cell has bins of its own, which
+may be cut. Small cells share a bin, so that it has of every stratum either as many subjects as a shard must have, or
+all of them; a step then finds there what it would find in memory.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,46 +17,132 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.engines.contract import Blocks, Table
-from shoal.engines.rows import ID
+from shoal.engines.rows import ID, SUBJECT
 from shoal.engines.series import SeriesTable
 from shoal.errors import ParameterError
-from shoal.model import ShardPlan
+from shoal.model import SeriesLabels, ShardPlan, Strata
 
 MOST_VALUES = 10_000
-"""Different values of an attribute that a plan may have."""
+"""Different cells that a plan may have."""
 
 LARGEST_VALUE = 8
-"""Shards' worth of subjects that a value may have which must not be cut."""
+"""Shards' worth of subjects that a bin may have which is not cut."""
 
 FIRST = "n first"
 """A column of subjects with several series: which row stands for them in counts."""
+
+CELL = "n cell"
+"""A column of cells, where rows do not have their attributes with them."""
 
 _N, _ALL = "n subjects", "n all"
 
 Rows = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Values of an attribute in bins: a large one has a bin of its own, which may be cut; small ones share one.
+@dataclass(frozen=True)
+class Cells:
+    """The cell of each series.
 
     Parameters
     ----------
-    within
-        Name of the attribute; None for one bin of all.
-    values, numbers
-        Each value and the number of its bin.
-    sizes
-        Subjects of each bin.
-    whole
-        Whether no bin may be cut.
+    attributes
+        All attributes that some step must not mix.
+    labels
+        What sorts series by their names.
     """
 
-    within: str | None
+    attributes: tuple[str, ...] = ()
+    labels: tuple[SeriesLabels, ...] = ()
+
+    @staticmethod
+    def of(within: Sequence[Strata]) -> Cells:
+        """The cells of a plan."""
+        names = dict.fromkeys(name for strata in within for name in strata.attributes)
+        return Cells(tuple(names), tuple(dict.fromkeys(one for strata in within for one in strata.labels)))
+
+    def __bool__(self) -> bool:
+        return bool(self.attributes or self.labels)
+
+    @property
+    def words(self) -> str:
+        """What must not be mixed."""
+        shown = ["the groups that analysts were shown"] if self.labels else []
+        return " and ".join([*map(repr, self.attributes), *shown])
+
+    def kind(self, schema: pa.Schema) -> pa.DataType:
+        """The type of the column of cells."""
+        return schema.field(self.attributes[0]).type if self._is_plain else pa.string()
+
+    @property
+    def _is_plain(self) -> bool:
+        return len(self.attributes) == 1 and not self.labels
+
+    def __call__(self, rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+        """A column of cells: entries of the one attribute, or texts from which `parts` finds those of several."""
+        if CELL in rows.schema.names:
+            return rows[CELL]
+        if self._is_plain:
+            return _plain(rows[self.attributes[0]])
+        columns = [_encoded(_plain(rows[name])) for name in self.attributes]
+        for one in self.labels:
+            numbers = one.labels(rows[ID].to_pylist(), rows[SUBJECT].to_pylist())
+            columns.append(_encoded(pa.array(numbers)))
+        return pc.binary_join_element_wise(*columns, "")
+
+    def parts(self, cells: Sequence[Any], strata: Strata) -> Rows:
+        """The stratum of each cell, as a number."""
+        if self._is_plain:
+            return np.arange(len(cells))
+        places = [self.attributes.index(name) for name in strata.attributes]
+        places += [len(self.attributes) + self.labels.index(one) for one in strata.labels]
+        numbers: dict[object, int] = {}
+        entries = (_decoded(cell) for cell in cells)
+        return np.array([numbers.setdefault(tuple(e[at] for at in places), len(numbers)) for e in entries])
+
+
+def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Texts that can be told apart when they follow each other: their length, a colon, the text; "-" for missing."""
+    text = column.cast(pa.string())
+    length = pc.utf8_length(text).cast(pa.string())
+    return pc.fill_null(pc.binary_join_element_wise(length, text, ":"), "-")
+
+
+def _decoded(cell: str) -> list[str | None]:
+    found: list[str | None] = []
+    at = 0
+    while at < len(cell):
+        if cell[at] == "-":
+            found.append(None)
+            at += 1
+            continue
+        colon = cell.index(":", at)
+        end = colon + 1 + int(cell[at:colon])
+        found.append(cell[colon + 1 : end])
+        at = end
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Cells in bins: a large one has a bin of its own, which may be cut; small ones share one.
+
+    Parameters
+    ----------
+    cells
+        How to find the cell of a row.
+    values, numbers
+        Each cell and the number of its bin; None: one bin of all.
+    sizes
+        Subjects of each bin.
+    cut
+        Whether each bin may be cut.
+    """
+
+    cells: Cells
     values: pa.Array | None
     numbers: Rows
     sizes: tuple[int, ...]
-    whole: bool = False
+    cut: tuple[bool, ...] = (True,)
 
     @property
     def n_bins(self) -> int:
@@ -58,46 +151,85 @@ class Bins:
 
     def codes(self, rows: pa.RecordBatch | pa.Table) -> Rows:
         """The bin of each row."""
-        if self.within is None:
+        if self.values is None:
             return np.zeros(rows.num_rows, dtype=np.int64)
-        places = pc.index_in(_plain(rows[self.within]), value_set=self.values)
+        places = pc.index_in(self.cells(rows), value_set=self.values)
         return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
-    def may_be_cut(self, number: int) -> bool:
-        """Only a bin of one value, or of everybody."""
-        return not self.whole and (self.within is None or int((self.numbers == number).sum()) == 1)
-
     def value_of(self, number: int) -> int:
-        """The one value in a bin; -1 where there are several, or no attribute."""
+        """The one cell in a bin; -1 where there are several, or nothing to follow."""
         own = np.flatnonzero(self.numbers == number)
-        return int(own[0]) if self.within is not None and len(own) == 1 else -1
+        return int(own[0]) if self.values is not None and len(own) == 1 else -1
 
 
 def find_bins(series: SeriesTable, table: Table, plan: ShardPlan, size: int) -> Bins:
-    """Values with their counts of subjects, smallest first into common bins."""
-    within, whole, engine = plan.within, series.whole, series.engine
-    if within is None:
-        return Bins(None, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
-    kind = table.schema.field(within).type
-    schema = pa.schema([(within, kind), (_N, pa.int64()), (ID, pa.string()), (_ALL, pa.int32())])
-    tallies = engine.map(table, _Tally(within), schema)
-    merged = engine.collect(engine.together(tallies, [_ALL], _Tally(within), schema))
+    """Cells with their counts of subjects, smallest first into common bins."""
+    cells, whole, engine = Cells.of(plan.within), series.whole, series.engine
+    if not cells:
+        return Bins(cells, None, np.zeros(1, dtype=np.int64), (whole.n_subjects,))
+    schema = pa.schema([(CELL, cells.kind(table.schema)), (_N, pa.int64()), (ID, pa.string()), (_ALL, pa.int32())])
+    tallies = engine.map(table, _Tally(cells), schema)
+    merged = engine.collect(engine.together(tallies, [_ALL], _Tally(cells), schema))
     if merged.num_rows > MOST_VALUES:
         raise ParameterError(
-            f"within={within!r} has more than {MOST_VALUES} different values: most groups would be too small. Name an "
-            "attribute with fewer."
+            f"within={cells.words} has more than {MOST_VALUES} different values: most groups would be too small. Name "
+            "attributes with fewer."
         )
     merged = merged.sort_by(ID)  # by their first series, as in memory
     sizes = merged[_N].to_numpy()
-    if plan.whole_values and sizes.max() > LARGEST_VALUE * size:
-        raise ParameterError(
-            f"The largest value of {within!r} has {sizes.max()} subjects, and all of them must be in one shard; at "
-            f"{size} subjects each that is more than {LARGEST_VALUE} shards. Name a finer attribute, or give a larger "
-            "shard size."
-        )
-    numbers = pack_values(sizes, size, plan.least)
+    strata = [cells.parts(merged[CELL].to_pylist(), one) for one in plan.within]
+    units = join_cells(strata, [one.whole for one in plan.within], sizes, plan.least)
+    numbers = pack_values(np.bincount(units, weights=sizes).astype(np.int64), size, plan.least)[units]
     totals = np.bincount(numbers, weights=sizes).astype(np.int64)
-    return Bins(within, merged[within].combine_chunks(), numbers, tuple(totals.tolist()), plan.whole_values)
+    alone = np.bincount(numbers) == 1
+    large = totals > LARGEST_VALUE * size
+    if (large & ~alone).any():
+        raise ParameterError(
+            f"Steps that stay within {cells.words} have strata so small that {int(totals[~alone].max())} subjects "
+            f"would have to be in one shard; at {size} subjects each that is more than {LARGEST_VALUE} shards. Name "
+            "coarser attributes, or give a larger shard size."
+        )
+    # A stratum that should be whole is cut only where it fits nowhere; its method then adds up what its shards have.
+    cut = alone & (large | (not any(one.whole for one in plan.within)))
+    return Bins(cells, merged[CELL].combine_chunks(), numbers, tuple(totals.tolist()), tuple(cut.tolist()))
+
+
+def join_cells(strata: Sequence[Rows], whole: Sequence[bool], sizes: Rows, least: int) -> Rows:
+    """Cells that must be in one bin have the same number.
+
+    With one kind of strata each cell is by itself. With several, a bin with few subjects of a stratum whose others are
+    elsewhere takes in the smallest bin that has some of these: until it has `least`, or all of them. A bin of one cell
+    has as many of each of its strata as of everything, so that large cells stay alone.
+
+    Examples
+    --------
+    >>> areas, tariffs = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> join_cells([areas, tariffs], [False, False], np.array([90, 4, 80, 70]), least=9).tolist()
+    [0, 0, 1, 0]
+    """
+    units = np.arange(len(sizes))
+    for codes, is_whole in zip(strata, whole, strict=True):
+        if is_whole and len(strata) > 1:
+            for code in np.unique(codes).tolist():
+                units[np.isin(units, units[codes == code])] = units[codes == code].min()
+    while len(strata) > 1 and (pair := _too_few(strata, sizes, units, least)) is not None:
+        codes, code, unit = pair
+        others = np.setdiff1d(units[codes == code], [unit])
+        other = min(others.tolist(), key=lambda one: (sizes[units == one].sum(), one))
+        units[np.isin(units, [unit, other])] = min(unit, other)
+    return np.unique(units, return_inverse=True)[1].reshape(-1)
+
+
+def _too_few(strata: Sequence[Rows], sizes: Rows, units: Rows, least: int) -> tuple[Rows, int, int] | None:
+    """A stratum of which some bin has fewer than it must, but not all."""
+    for codes in strata:
+        everything = np.bincount(codes, weights=sizes)
+        pairs, at = np.unique(np.stack([units, codes]), axis=1, return_inverse=True)
+        found = np.bincount(at.reshape(-1), weights=sizes)
+        if (few := np.flatnonzero((found < least) & (found < everything[pairs[1]]))).size:
+            unit, code = pairs[:, few[found[few].argmin()]].tolist()
+            return codes, code, unit
+    return None
 
 
 def pack_values(sizes: Rows, size: int, least: int) -> Rows:
@@ -122,16 +254,16 @@ def pack_values(sizes: Rows, size: int, least: int) -> Rows:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Subjects and the first id of each value: of series, or of tallies. No more values than show that they are too
+    """Subjects and the first id of each cell: of series, or of tallies. No more cells than show that they are too
     many."""
 
-    within: str
+    cells: Cells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         found: pa.Table | None = None
         for block in blocks:
-            own = pa.table({self.within: _plain(block[self.within]), _N: _counted(block), ID: block[ID]})
-            found = _tally(own if found is None else pa.concat_tables([found, own]), self.within)
+            own = pa.table({CELL: self.cells(block), _N: _counted(block), ID: block[ID]})
+            found = _tally(own if found is None else pa.concat_tables([found, own]))
             found = found.slice(0, MOST_VALUES + 1)
         if found is not None:
             together = pa.array(np.zeros(found.num_rows, dtype=np.int32))
@@ -146,9 +278,9 @@ def _counted(block: pa.RecordBatch) -> pa.Array:
     return pa.array(np.ones(block.num_rows, dtype=np.int64))
 
 
-def _tally(rows: pa.Table, within: str) -> pa.Table:
-    counted = rows.group_by(within).aggregate([(_N, "sum"), (ID, "min")])
-    return pa.table({within: counted[within], _N: counted[f"{_N}_sum"], ID: counted[f"{ID}_min"]})
+def _tally(rows: pa.Table) -> pa.Table:
+    counted = rows.group_by(CELL).aggregate([(_N, "sum"), (ID, "min")])
+    return pa.table({CELL: counted[CELL], _N: counted[f"{_N}_sum"], ID: counted[f"{ID}_min"]})
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from shoal.errors import ParameterError
 
 if TYPE_CHECKING:
-    from shoal.model.shards import PanelShards
+    from shoal.model.panel_shards import PanelShards
 
 Blocks = Iterator[pa.RecordBatch]
 Work = Callable[[Blocks], Blocks]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.rows import ID, LARGEST_BLOCK, ROW, SERIES, SUBJECT, pack, unpack
 from shoal.engines.store import EngineStore
+from shoal.engines.work import Columns
 from shoal.errors import ParameterError
 from shoal.model import Panel, PanelShards, ShardPlan, Whole
 from shoal.read.series import as_array
@@ -47,6 +48,17 @@ class SeriesTable:
         found = assign_shards(self, plan)
         store = EngineStore.of(self.engine, found.table, SHARD, partial(panel_of, self.whole), found.n_shards)
         return store, found.values
+
+    def hold_out(self, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
+        """Everybody else, and about a share of the subjects, drawn by the seed and the readings."""
+        from shoal.engines.held_out import hold_out
+
+        return hold_out(self, share, seed)
+
+    def names(self) -> list[str]:
+        """The ids of all series, sorted."""
+        only = self.engine.map(self.table, Columns((ID,)), pa.schema([self.table.schema.field(ID)]))
+        return sorted(self.engine.collect(only)[ID].to_pylist())
 
     def sample(self, n_series: int, seed: int) -> Panel:
         """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""

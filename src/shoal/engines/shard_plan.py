@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.engines.attribute_bins import FIRST, Bins, Rows, find_bins
+from shoal.engines.attribute_bins import CELL, FIRST, Bins, Cells, Rows, find_bins
 from shoal.engines.contract import Blocks, Engine, Shared, Table
 from shoal.engines.rows import ID, ROW, SUBJECT, pack, unpack
 from shoal.engines.series import DrawSubjects, SeriesTable, chances, shaped
@@ -68,22 +68,24 @@ def default_size(whole: Whole) -> int:
 def assign_shards(series: SeriesTable, plan: ShardPlan) -> Assigned:
     """Learn a plan for the panel and say of each series where it goes."""
     engine, schema, whole = series.engine, series.table.schema, series.whole
-    if plan.within is not None and plan.within not in whole.attributes:
-        raise ParameterError(
-            f"within={plan.within!r} is not among the {len(whole.attributes)} attributes of the panel. "
-            "Name it as quasi when reading."
-        )
+    cells = Cells.of(plan.within)
+    for name in cells.attributes:
+        if name not in whole.attributes:
+            raise ParameterError(
+                f"within={name!r} is not among the {len(whole.attributes)} attributes of the panel. "
+                "Name it as quasi when reading."
+            )
     size = max(plan.least, default_size(whole) if plan.size is None else plan.size)
     numbered = schema.append(pa.field(SHARD, pa.int64()))
     if whole.n_subjects < 2 * size:
         return Assigned(engine.map(series.table, _OneShard(), numbered), 1, (-1,))
     features = _FeaturesOf(find_features(plan.features), whole)
-    coordinates, sample = _Sample(series, features, plan.within).learn(size)
+    coordinates, sample = _Sample(series, features, cells).learn(size)
     place = _Place(features, coordinates)
     table = series.table
     if not whole.one_series_per_subject:
         located = pa.schema([*schema, (_PLACE, pa.binary()), (FIRST, pa.bool_())])
-        table = engine.keep(engine.together(table, [SUBJECT], _Locate(place, plan.within), located, order=[ID]))
+        table = engine.keep(engine.together(table, [SUBJECT], _Locate(place, cells), located, order=[ID]))
     bins = find_bins(series, table, plan, size)
     rule = _learn(coordinates, sample, bins, size)
     most = max(int(_TOO_LARGE * size), 2 * plan.least)
@@ -163,14 +165,14 @@ class _Locate:
     """For subjects with several series: the mean of their places, and which row stands for them in counts."""
 
     place: _Place
-    within: str | None
+    cells: Cells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for rows in whole_keys(blocks, [SUBJECT], rows=_ROWS):
             places = self.place(rows)
             codes = _codes(rows[SUBJECT])
-            if self.within is not None:
-                _refuse_crossing(codes, _codes(rows[self.within]), self.within)
+            if self.cells:
+                _refuse_crossing(codes, _codes(self.cells(rows)), self.cells.words)
             sums = np.zeros((int(codes.max()) + 1, places.shape[1]))
             np.add.at(sums, codes, places)  # in the order of the rows, which is that of their ids
             means = sums / np.bincount(codes)[:, None]
@@ -180,12 +182,12 @@ class _Locate:
             yield from rows.to_batches()
 
 
-def _refuse_crossing(subjects: Rows, values: Rows, within: str) -> None:
+def _refuse_crossing(subjects: Rows, values: Rows, words: str) -> None:
     """All series of a subject are in one shard, so that they must have one value."""
     both = np.unique(np.stack([subjects, values]), axis=1)
     if n := both.shape[1] - len(np.unique(subjects)):
         raise ParameterError(
-            f"At least {n} subject(s) have series with different values of {within!r}; in shards all series of a "
+            f"At least {n} subject(s) have series with different values of {words}; in shards all series of a "
             "subject are together. Give each subject one value, or anonymize in memory."
         )
 
@@ -236,7 +238,7 @@ class _Sample:
 
     series: SeriesTable
     features: _FeaturesOf
-    within: str | None
+    cells: Cells
 
     @property
     def _row_bytes(self) -> int:
@@ -252,7 +254,7 @@ class _Sample:
         if rows.num_rows < min(wanted, whole.n_series // 2):
             located = self._places(wanted, place)
         else:
-            located = pa.Table.from_batches(_Places(place, self.within)(iter(rows.combine_chunks().to_batches())))
+            located = pa.Table.from_batches(_Places(place, self.cells)(iter(rows.combine_chunks().to_batches())))
         # The same order on every engine: means are sums of floats.
         return coordinates, located.sort_by([(_KEY, "ascending"), (_PLACE, "ascending")])
 
@@ -268,15 +270,15 @@ class _Sample:
         engine = self.series.engine
         kept = [
             (_KEY, pa.float64()),
-            *(() if self.within is None else [schema.field(self.within)]),
+            *([(CELL, self.cells.kind(schema))] if self.cells else []),
             (_PLACE, pa.binary()),
         ]
-        work = Chain((draw, _Places(place, self.within)))
+        work = Chain((draw, _Places(place, self.cells)))
         return engine.collect(engine.map(table, work, pa.schema(kept)), most=4 * SAMPLE_BYTES)
 
     def _drawn(self, n: int) -> tuple[Table, pa.Schema, DrawSubjects]:
         series = self.series
-        names = [ID, SUBJECT, ROW, *([] if self.within is None else [self.within])]
+        names = [ID, SUBJECT, ROW, *self.cells.attributes]
         schema = pa.schema([series.table.schema.field(name) for name in names])
         narrow = series.engine.map(series.table, Columns(tuple(names)), schema)
         return narrow, schema, DrawSubjects(min(1.0, n / series.whole.n_series), _DRAW)
@@ -287,14 +289,14 @@ class _Places:
     """Places in the stead of series, and a number for each subject: names can be long."""
 
     place: _Place
-    within: str | None
+    cells: Cells
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:
             if block.num_rows:
                 columns = {_KEY: pa.array(chances(block[SUBJECT], _NAME))}
-                if self.within is not None:
-                    columns[self.within] = block[self.within]
+                if self.cells:
+                    columns[CELL] = self.cells(block)
                 yield pa.record_batch({**columns, _PLACE: pack(self.place(block))})
 
 
@@ -309,7 +311,7 @@ def _learn(coordinates: Coordinates, sample: pa.Table, bins: Bins, size: int) ->
         means = np.zeros((int(numbers.max()) + 1 if len(own) else 0, coordinates.basis.shape[1]))
         np.add.at(means, numbers, places[own] if len(own) else means)
         means /= np.maximum(np.bincount(numbers, minlength=len(means)), 1)[:, None]
-        plans.append(learn_tree(means, n_subjects if bins.may_be_cut(code) else 1, size))
+        plans.append(learn_tree(means, n_subjects if bins.cut[code] else 1, size))
     return _Rule(coordinates, tuple(plans), bins)
 
 
@@ -317,7 +319,7 @@ def _each(rule: _Rule, counts: Rows, change: Callable[[SplitTree, Rows], SplitTr
     """The rule with every plan changed by the counts of its own shards; what must not be cut stays whole."""
     pieces = np.split(counts, rule.offsets[1:-1])
     plans = tuple(
-        change(plan, own) if rule.bins.may_be_cut(number) else plan
+        change(plan, own) if rule.bins.cut[number] else plan
         for number, (plan, own) in enumerate(zip(rule.plans, pieces, strict=True))
     )
     return _Rule(rule.coordinates, plans, rule.bins)

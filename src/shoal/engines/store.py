@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from shoal.engines.contract import Blocks, Engine, Table
 from shoal.engines.work import Columns, Same, each_key, starts_of_keys, whole_keys
-from shoal.model.shards import Store
+from shoal.model.panel_shards import Store
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -190,16 +190,18 @@ class _Each:
 
 @dataclass(frozen=True)
 class _Place:
-    """Pieces with the number of the part they go to, and the place of their shard in it."""
+    """Pieces with the number of the part they go to, and the place of their shard in it; without those that go to none,
+    -1."""
 
     parts: tuple[int, ...]
     places: tuple[int, ...]
 
     def __call__(self, blocks: Blocks) -> Blocks:
         for block in blocks:
-            numbers = block.column(SHARD).to_pylist()
-            parts, places = [self.parts[n] for n in numbers], [self.places[n] for n in numbers]
-            yield pa.record_batch([pa.array(parts), pa.array(places), *block.columns[:3]], schema=_GATHERED)
+            numbers = block.column(SHARD).to_numpy()
+            parts, places = np.asarray(self.parts)[numbers], np.asarray(self.places)[numbers]
+            placed = pa.record_batch([pa.array(parts), pa.array(places), *block.columns[:3]], schema=_GATHERED)
+            yield placed if (parts >= 0).all() else placed.filter(pa.array(parts >= 0))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""Counts and exact sums over all blocks of a table.
+"""Counts over all blocks of a table.
 
 Every part gives an array of whole numbers, and arrays are added. Whole numbers have no rounding, so the result depends
-neither on where blocks begin nor on the order in which parts come in; sums of floating-point numbers are whole numbers
-here as well (`shoal.kernels.exact_sums`).
+neither on where blocks begin nor on the order in which parts come in.
 """
 
 from __future__ import annotations

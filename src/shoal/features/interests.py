@@ -2,7 +2,7 @@
 
 An interest takes series to what matters about them; the true distance of two series is the Euclidean distance of that.
 Windows are given as positions of instants, or as times of the day such as "11:00" where a series is one day.
-To add one: a frozen dataclass with `of`, or wrap a function in `Custom`.
+To add one: a frozen dataclass with `of`, or wrap a function in `CustomInterest`.
 """
 
 from __future__ import annotations
@@ -208,12 +208,12 @@ class TimeOccupied:
 
 
 @dataclass(frozen=True)
-class Custom:
+class CustomInterest:
     """Any function of an array of series: one number or one row of numbers for each.
 
     Examples
     --------
-    >>> Custom(lambda values: values.max(axis=1)).of([[1.0, 4.0], [3.0, 2.0]]).tolist()
+    >>> CustomInterest(lambda values: values.max(axis=1)).of([[1.0, 4.0], [3.0, 2.0]]).tolist()
     [[4.0], [3.0]]
     """
 
@@ -240,7 +240,7 @@ def find_interest(interest: Interest | Callable[[NDArray[Any]], Any]) -> Interes
         if hasattr(interest, "of"):
             return interest
         if callable(interest):
-            return Custom(interest)
+            return CustomInterest(interest)
     raise ParameterError("An interest is an instance such as interests.Arrival(), or a function of an array of series.")
 
 

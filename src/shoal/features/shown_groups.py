@@ -14,6 +14,7 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,37 @@ FILE_NAME = "shown.json"
 """What it is called in the folder of a label task."""
 
 NOT_SHOWN = -1
+_UNKNOWN = -2
 _FORMAT = 1
 _KEY_BYTES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Present:
+    """Who of those shown is in a panel; of several shards together their sum."""
+
+    n_series: int
+    n_unknown: int
+    """Series that belong to no one group."""
+    series: NDArray[np.bool_]
+    subjects: NDArray[np.bool_]
+    """For each series that was shown, whether it, and whether its subject, is there."""
+    owners: frozenset[tuple[int, int]]
+    """Series that were shown, each with its subject here."""
+
+    @property
+    def anybody(self) -> bool:
+        """Whether anybody was shown."""
+        return bool(self.series.any() or self.subjects.any())
+
+    def __add__(self, other: Present) -> Present:
+        return Present(
+            self.n_series + other.n_series,
+            self.n_unknown + other.n_unknown,
+            self.series | other.series,
+            self.subjects | other.subjects,
+            self.owners | other.owners,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +99,7 @@ class ShownGroups:
     def of(panel: Panel, groups: Sequence[int] | Numbers, k: int) -> ShownGroups:
         """Remember the group of each series of a panel, under a key from the operating system's randomness."""
         key = secrets.token_bytes(_KEY_BYTES)
-        series, subjects = _hashes(key, panel)
+        series, subjects = _hashes(key, panel.ids.tolist(), None if panel.subjects is None else panel.subjects.tolist())
         return ShownGroups(key, series, subjects, np.asarray(groups, dtype=np.int64), int(k))
 
     @property
@@ -79,8 +109,7 @@ class ShownGroups:
 
     def concern(self, panel: Panel) -> bool:
         """Whether anybody in a panel was shown, known by id or subject."""
-        series, subjects = _hashes(self.key, panel)
-        return bool(np.isin(self.series, series).any() or np.isin(self.subjects, subjects).any())
+        return self.present(panel).anybody
 
     def within(self, panel: Panel) -> Numbers:
         """The group in which each series of a panel was shown, NOT_SHOWN for series of people who were not.
@@ -90,44 +119,63 @@ class ShownGroups:
         only. Raises GuaranteeNotMetError where others come, or where a few of a group are left out: they would be known
         by their absence.
         """
-        series, subjects = _hashes(self.key, panel)
-        of_subject = _group_of_each(self.subjects, self.groups)
-        of_series = dict(zip(self.series.tolist(), self.groups.tolist(), strict=True))
-        self._refuse_split(series, subjects)
-        found = np.full(panel.n_series, NOT_SHOWN, dtype=np.int64)
-        unknown = 0
-        for row, (own, subject) in enumerate(zip(series.tolist(), subjects.tolist(), strict=True)):
-            group = of_series.get(own, of_subject.get(subject, NOT_SHOWN))
-            if group is None:
-                unknown += 1
-            else:
-                found[row] = group
-        if unknown:
-            raise GuaranteeNotMetError(
-                f"{unknown} of {panel.n_series} series are of subjects whose other series analysts were shown in "
-                "several groups, so there is no group these could stay within. Release the series that were shown, or "
-                "leave these subjects out."
-            )
-        self._refuse_absent(series, subjects, of_subject)
-        return found
+        self.refuse(self.present(panel))
+        return self.labels(panel.ids.tolist(), None if panel.subjects is None else panel.subjects.tolist())
 
-    def _refuse_split(self, series: Hashes, subjects: Hashes) -> None:
+    def labels(self, ids: Sequence[Any], subjects: Sequence[Any] | None) -> Numbers:
+        """The same for series by name, each by itself: of shards `refuse` judges what is present in all of them."""
+        series, owners = _hashes(self.key, ids, subjects)
+        of_series, of_subject = self._groups_by_name
+        pairs = zip(series.tolist(), owners.tolist(), strict=True)
+        found = [of_series.get(own, of_subject.get(owner, NOT_SHOWN)) for own, owner in pairs]
+        return np.array([_UNKNOWN if group is None else group for group in found], dtype=np.int64)
+
+    @cached_property
+    def _groups_by_name(self) -> tuple[dict[int, int], dict[int, int | None]]:
+        of_series = dict(zip(self.series.tolist(), self.groups.tolist(), strict=True))
+        return of_series, _group_of_each(self.subjects, self.groups)
+
+    def present(self, panel: Panel) -> Present:
+        """Who of those shown is in a panel, or in a shard of one."""
+        subjects = None if panel.subjects is None else panel.subjects.tolist()
+        series, owners = _hashes(self.key, panel.ids.tolist(), subjects)
+        known = np.isin(series, self.series)
+        return Present(
+            n_series=panel.n_series,
+            n_unknown=int((self.labels(panel.ids.tolist(), subjects) == _UNKNOWN).sum()),
+            series=np.isin(self.series, series),
+            subjects=np.isin(self.subjects, owners),
+            owners=frozenset(zip(series[known].tolist(), owners[known].tolist(), strict=True)),
+        )
+
+    def refuse(self, present: Present) -> None:
+        """Refuse a panel in which others of the same people come, or a few of a group are left out."""
+        self._refuse_split(present)
+        if present.n_unknown:
+            raise GuaranteeNotMetError(
+                f"{present.n_unknown} of {present.n_series} series are of subjects whose other series analysts were "
+                "shown in several groups, so there is no group these could stay within. Release the series that were "
+                "shown, or leave these subjects out."
+            )
+        self._refuse_absent(present)
+
+    def _refuse_split(self, present: Present) -> None:
         """Refuse a panel in which series of one person are of several: a crowd of these would be fewer people."""
         whose = dict(zip(self.series.tolist(), self.subjects.tolist(), strict=True))
         found: dict[int, set[int]] = {}
-        for own, subject in zip(series.tolist(), subjects.tolist(), strict=True):
-            if own in whose:
-                found.setdefault(whose[own], set()).add(subject)
+        for own, owner in present.owners:
+            found.setdefault(whose[own], set()).add(owner)
         if split := sum(len(several) > 1 for several in found.values()):
             raise GuaranteeNotMetError(
                 f"{split} subject(s) whose series analysts were shown are several subjects here. Read the table with "
                 "the same columns for id and subject as the task."
             )
 
-    def _refuse_absent(self, series: Hashes, subjects: Hashes, of_subject: dict[int, int | None]) -> None:
+    def _refuse_absent(self, present: Present) -> None:
         """Refuse a panel that lacks fewer than k subjects of a group, but some."""
+        of_subject = self._groups_by_name[1]
         in_one = np.array([of_subject[subject] is not None for subject in self.subjects.tolist()], dtype=np.bool_)
-        here = np.isin(self.series, series) | (in_one & np.isin(self.subjects, subjects))
+        here = present.series | (in_one & present.subjects)
         absent = [len(np.unique(self.subjects[(self.groups == g) & ~here])) for g in np.unique(self.groups).tolist()]
         few = [n for n in absent if 0 < n < self.k]
         if few and here.any():
@@ -189,10 +237,10 @@ def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
     return found
 
 
-def _hashes(key: bytes, panel: Panel) -> tuple[Hashes, Hashes]:
+def _hashes(key: bytes, ids: Sequence[Any], subjects: Sequence[Any] | None) -> tuple[Hashes, Hashes]:
     """The hash of each series and of its subject; where no subjects are named, the series are the subjects."""
-    series = _hashed(key, panel.ids.tolist())
-    return series, series if panel.subjects is None else _hashed(key, panel.subjects.tolist())
+    series = _hashed(key, ids)
+    return series, series if subjects is None else _hashed(key, subjects)
 
 
 def _hashed(key: bytes, names: Iterable[Any]) -> Hashes:

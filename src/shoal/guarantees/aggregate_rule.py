@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees.crowds import published_classes
 from shoal.guarantees.numbers import refuse_unless_whole
+from shoal.guarantees.spread_aggregates import CLOSE, AggregatePart, PartVerdict, conclude, part_of
 from shoal.model import Candidate, Envelopes, Guarantee, Judged, Panel, Profiles, Recipe, Verdict
-
-# Shares nearer to the limit than this are decided in rational arithmetic: a float cannot be trusted there.
-CLOSE = 1e-9
 
 NOT_MEANS = (
     "it cannot be judged: published values are not the means of their members' readings, so whose readings are inside "
@@ -26,6 +24,11 @@ NOT_MEANS = (
 OTHER_ROWS = (
     "it cannot be judged: published rows are not the original series one by one at their instants; aggregate last"
 )
+
+ELSEWHERE = "it cannot be judged: some members of the published aggregates are in other shards"
+TOO_FEW = "an aggregate has too few subjects"
+TOO_LARGE = "one subject has too large a share of an aggregate"
+LARGEST = "largest share of one subject, at most"
 
 RULES: Mapping[str, tuple[int, float]] = MappingProxyType(
     {"15/15": (15, 0.15), "6/40": (6, 0.40), "10": (10, 1.0), "4/80": (4, 0.80), "100": (100, 1.0)}
@@ -50,7 +53,8 @@ class AggregateRule(Guarantee):
     nobody has a share.
 
     A disjoint union of subjects keeps it: every aggregate is judged by its own members alone, and those of two parts
-    stay two, by the method's labels, even where their means are the same by chance.
+    stay two, by the method's labels, even where their means are the same by chance. An aggregate whose members are in
+    several shards is judged from what all of these add to it.
 
     Only the publisher can check it, because it needs the originals; given a bare panel it does not hold, and says why.
 
@@ -136,10 +140,46 @@ class AggregateRule(Guarantee):
         if not _row_by_row(published):
             return self._unknown(OTHER_ROWS)
         within = rounding_of(published.recipe)
+        if published.private.spread is not None:
+            return self._part(published, published.private.spread.first, within)
         # The smallest first: of several that cannot be judged it is the witness.
         aggregates = sorted(_aggregates(published), key=lambda aggregate: len(aggregate[0]))
         verdicts = [self._judge(published.private.original, *aggregate, within) for aggregate in aggregates]
         return verdicts[self._weakest(verdicts)]
+
+    def _part(self, candidate: Candidate, first: int, within: float) -> Verdict:
+        """What this shard knows of aggregates whose other members are elsewhere."""
+        by_instant = self.per == "instant"
+        parts = tuple(
+            part_of((first, label), candidate.private.original, members, values, by_instant=by_instant)
+            for label, (members, values) in enumerate(_aggregates(candidate))
+        )
+        return PartVerdict("not judged", None, int(self.size), note=ELSEWHERE, parts=parts, within=within)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """The verdict on the union of shards; aggregates that are spread over several are judged from all of these."""
+        known: dict[tuple[int, int], list[AggregatePart]] = {}
+        for verdict in verdicts:
+            for part in verdict.parts if isinstance(verdict, PartVerdict) else ():
+                known.setdefault(part.of, []).append(part)
+
+        def concluded(verdict: Verdict) -> Verdict:
+            if not isinstance(verdict, PartVerdict):
+                return verdict
+            found = [self._concluded(known[part.of], verdict.within) for part in verdict.parts]
+            return found[self._weakest(found)]
+
+        return super().merge([concluded(verdict) for verdict in verdicts])
+
+    def _concluded(self, parts: Sequence[AggregatePart], within: float) -> Verdict:
+        wrong, figure = conclude(parts, int(self.size), float(self.share), within)
+        if wrong == "means":
+            return self._unknown(NOT_MEANS)
+        if wrong == "size":
+            return Verdict("does not hold", int(figure), int(self.size), note=TOO_FEW)
+        if wrong == "share":
+            return Verdict("does not hold", figure, float(self.share), note=TOO_LARGE)
+        return Verdict("holds", figure, float(self.share), note=LARGEST)
 
     def _judge(
         self, original: Panel, members: NDArray[np.int64], values: NDArray[np.float64], within: float
@@ -153,14 +193,11 @@ class AggregateRule(Guarantee):
         n_subjects = fewest_subjects(by_instant, numbers, len(subjects))
         witness = int(members[0])
         if n_subjects is not None and n_subjects < self.size:
-            return Verdict(
-                "does not hold", n_subjects, int(self.size), witness, note="an aggregate has too few subjects"
-            )
+            return Verdict("does not hold", n_subjects, int(self.size), witness, note=TOO_FEW)
         share = self.largest_share(amounts if self.per == "period" else by_instant, numbers, len(subjects))
         if share > self.share:
-            note = "one subject has too large a share of an aggregate"
-            return Verdict("does not hold", share, float(self.share), witness, note)
-        return Verdict("holds", share, float(self.share), note="largest share of one subject, at most")
+            return Verdict("does not hold", share, float(self.share), witness, TOO_LARGE)
+        return Verdict("holds", share, float(self.share), note=LARGEST)
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
         """Numbers of subjects come first, and few are worse; of shares the larger is."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.errors import ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.guarantees.crowds import value_classes
-from shoal.model import Candidate, Panel, Private, Recipe
+from shoal.model import Candidate, Method, Panel, Private, Recipe
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def shaped(panel: Panel, values: Floats, *, times: NDArray[Any] | None = None) -
 
 
 def candidate_of(
-    method: Any,
+    method: Method,
     panel: Panel,
     published: Panel,
     *,
@@ -73,7 +73,7 @@ def candidate_of(
     )
 
 
-def public_parameters(method: Any) -> dict[str, Any]:
+def public_parameters(method: Method) -> dict[str, Any]:
     """The parameters a certificate may name."""
     return {name: value for name, value in method.parameters.items() if name not in SECRET}
 
@@ -87,7 +87,7 @@ class MayHaveGaps(Protocol):
         ...
 
 
-def refuse_gaps(method: Any, panel: MayHaveGaps) -> None:
+def refuse_gaps(method: Method, panel: MayHaveGaps) -> None:
     """For methods that have no rule for missing values."""
     if panel.n_missing:
         raise ParameterError(

@@ -22,6 +22,7 @@ from shoal.features import (
     describe_features,
     find_features,
 )
+from shoal.features.shown_groups import Present
 from shoal.guarantees import KAnonymity
 from shoal.methods.aggregates import (
     LEAST_FOR_THIRDS,
@@ -50,6 +51,7 @@ from shoal.model import (
     Published,
     Recipe,
     ShardPlan,
+    Strata,
 )
 from shoal.model.columns import missing_entries, plain_column
 
@@ -147,6 +149,7 @@ class Microaggregation(Method):
     """
 
     name: ClassVar[str] = "microaggregation"
+    same_in_all_shards: ClassVar[frozenset[str]] = frozenset({"shown_elsewhere"})
 
     k: int
     algorithm: Algorithm = "auto"
@@ -258,46 +261,57 @@ class Microaggregation(Method):
         # Only features that each series has by itself are the same wherever they are computed.
         found = find_features(self.features)
         features = "raw" if isinstance(found, Standardized | Kept | Custom) else self.features
-        return ShardPlan(least=3 * int(self.k), within=next(iter(self.apart), None), features=features)
+        shown = self.shown_groups
+        # Of those who were shown together a shard has at least a few groups, or all; of each stratum in them likewise.
+        kinds = [Strata(labels=shown), Strata(self.apart, shown)] if shown else [Strata(self.apart)]
+        within = tuple(dict.fromkeys(one for one in kinds if one.attributes or one.labels))
+        return ShardPlan(least=3 * int(self.k), within=within, features=features)
 
     @property
     def why_whole(self) -> str:
-        """Groups that cross shards: those that keep to two attributes, and those that were shown of the same people."""
-        if len(self.apart) > 1:
-            return (
-                f"Groups must not cross {len(self.apart)} attributes, and shards follow one. Anonymize in memory, or "
-                "name one attribute."
-            )
+        """The bound is on all groups together."""
         if self.bound:
             return "The bound is worked out for a panel in memory. Anonymize in memory, or leave bound out."
-        if self.shown_groups:
-            return (
-                "Groups within those that analysts were shown cross the borders of shards. Anonymize in memory, or "
-                "learn the metric from public series."
-            )
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
-        """Standardized features, and the spreads of several interests, are those of the whole panel."""
+        """Standardized features, and the spreads of several interests, are those of the whole panel; and so is who was
+        shown to analysts."""
         features = find_features(self.features)
+        found = self
         if isinstance(features, Standardized):
-            return replace(self, features=Standardized(reduce(add, panel.map(_moments))))
-        if isinstance(features, Kept):
-            return replace(self, features=features.scaled(panel.map(partial(_kept_moments, features))))
-        return self
+            found = replace(self, features=Standardized(reduce(add, panel.map(_moments))))
+        elif isinstance(features, Kept):
+            found = replace(self, features=features.scaled(panel.map(partial(_kept_moments, features))))
+        if self.shown_groups:
+            several = panel.map(partial(_present, self.shown_groups))
+            found = found.knowing(_present=self._judged([reduce(add, own) for own in zip(*several, strict=True)]))
+        return found
 
-    def _shown_in(self, panel: Panel) -> NDArray[np.int64] | None:
-        """A number for each series, the same for those that were shown alike in each label task; None without tasks."""
-        if not self.shown_groups:
-            return None
+    def _judged(self, present: Sequence[Present]) -> tuple[Present, ...]:
+        """Who was shown, in each label task; refused where a release of these people cannot stay within its groups."""
         given = self.within if isinstance(self.within, tuple) else (self.within,)
-        if any(isinstance(shown, ShownGroups) and not shown.concern(panel) for shown in given):
-            raise ParameterError(
-                "within names the groups of a label task in which nobody in the panel was shown. Read the table with "
-                "the same columns for id and subject as the task; if these are other people, leave within out."
-            )
-        alike = np.stack([groups.within(panel) for groups in self.shown_groups])
-        return np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        for groups, own in zip(self.shown_groups, present, strict=True):
+            if groups in given and not own.anybody:
+                raise ParameterError(
+                    "within names the groups of a label task in which nobody in the panel was shown. Read the table "
+                    "with the same columns for id and subject as the task; if these are other people, leave within out."
+                )
+            groups.refuse(own)
+        return tuple(present)
+
+    def _shown_in(self, panel: Panel) -> tuple[NDArray[np.int64] | None, tuple[Present, ...]]:
+        """A number for each series, the same for those that were shown alike in each label task; None without tasks.
+        And who was shown, in the whole panel."""
+        shown = self.shown_groups
+        if not shown:
+            return None, ()
+        present: tuple[Present, ...] | None = getattr(self, "_present", None)
+        if present is None:
+            present = self._judged(_present(shown, 0, panel))
+        subjects = None if panel.subjects is None else panel.subjects.tolist()
+        alike = np.stack([groups.labels(panel.ids.tolist(), subjects) for groups in shown])
+        return np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64), present
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups and publish their aggregates."""
@@ -316,7 +330,7 @@ class Microaggregation(Method):
                 f"k={self.k} is below the k={promised} that the label task promised: task and release together must "
                 f"leave crowds of {promised}. Give k={promised} or more."
             )
-        shown = self._shown_in(panel)
+        shown, present = self._shown_in(panel)
         groups, above = self._groups(panel, shown, progress)
         means = aggregate_groups(panel.rows, groups, panel.subject_codes, self.k, self.aggregate)
         likeness = self._likeness(panel, means, groups)
@@ -324,7 +338,7 @@ class Microaggregation(Method):
         n_both = int((np.isnan(panel.rows) & np.isnan(means)).sum()) if n_before and n_after else 0
         figures: dict[str, float] = {"cells_withheld": n_after - n_both, "gaps_covered": n_before - n_both}
         learned = find_features(self.features)
-        if isinstance(learned, Learned) and learned.shown is not None and not learned.shown.concern(panel):
+        if isinstance(learned, Learned) and learned.shown is not None and not present[0].anybody:
             figures["shown_elsewhere"] = learned.shown.n_subjects
         if above is not None:
             figures["loss_above_bound"] = above
@@ -423,6 +437,10 @@ class Microaggregation(Method):
                 "'mean', or a larger k."
             )
         return likeness
+
+
+def _present(shown: Sequence[ShownGroups], number: int, panel: Panel) -> tuple[Present, ...]:
+    return tuple(groups.present(panel) for groups in shown)
 
 
 def _moments(number: int, panel: Panel) -> Moments:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from functools import reduce
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,18 @@ from shoal.guarantees.differential_privacy import Spent, Unit
 from shoal.methods.altered import SECRET, check_choice, check_share, cube, public_parameters, shaped
 from shoal.methods.laplace import noisy_integers
 from shoal.methods.randomness import check_seed
-from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Published, Recipe
+from shoal.model import (
+    Candidate,
+    Method,
+    Panel,
+    PanelShards,
+    Private,
+    Profiles,
+    Progress,
+    Published,
+    Recipe,
+    Spread,
+)
 
 Figure = Literal["mean", "total"]
 
@@ -132,36 +144,20 @@ class NoisyAggregates(Method):
         """One profile for each group."""
         return True
 
-    @property
-    def why_whole(self) -> str:
-        """Noise is drawn once, for sums over everybody."""
-        return (
-            "noisy-aggregates adds one noise to sums over everybody, and in shards each would have its own. Aggregate "
-            "in memory, without shards."
-        )
+    def prepare(self, panel: PanelShards) -> Self:
+        """Noise is drawn once, for sums over everybody: whole numbers, the same in whatever order they are added."""
+        return self.knowing(_drawn=self._draw(reduce(_Sums.__add__, panel.map(self._sums))))
+
+    def of_shard(self, number: int) -> Self:
+        """What was drawn is the same for all shards; the first writes it."""
+        return self.knowing(_spread=Spread(0, number == 0))
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Clip, sum, add noise, divide."""
-        self._refuse(panel)
-        group, n_groups = self._groups(panel)
-        if panel.n_subjects < n_groups:
-            raise ParameterError(
-                f"{n_groups} groups need at least {n_groups} subjects, the panel has {panel.n_subjects}. "
-                "Name fewer entries or read more series."
-            )
-        spent: list[Spent] = []
-        left = float(self.epsilon)
-        counts = np.array([panel.n_subjects])
-        if self.within is not None:
-            counts, cost = self._counts(group, n_groups)
-            spent.append(cost)
-            # Rounded down: what is left must not be more than there is.
-            left = math.nextafter(float(self.epsilon) - cost.epsilon, 0.0)
-        sums, cost = self._sums(panel, group, n_groups, left)
-        spent.append(cost)
-        means = _means(sums, counts, self.lower, self.upper)
+        drawn: _Drawn = getattr(self, "_drawn", None) or self._draw(self._sums(0, panel))
+        counts, means = drawn.counts, drawn.means
         figures = [means, means * counts[:, None, None]] if self.figure == "total" else [means]
-        groups = group[panel.subject_codes]
+        groups = self._groups(panel)[0][panel.subject_codes]
         if progress is not None:
             progress(panel.n_series, panel.n_series)
         return Candidate(
@@ -173,15 +169,35 @@ class NoisyAggregates(Method):
                 channels=panel.channels,
                 timezone=panel.timezone,
             ),
-            guarantee=DifferentialPrivacy(float(self.epsilon), self.unit, tuple(spent)),
+            guarantee=DifferentialPrivacy(float(self.epsilon), self.unit, drawn.spent),
             recipe=Recipe(self.name, public_parameters(self)),
             private=Private(
                 original=panel,
                 groups=groups,
                 curves=shaped(panel, means[groups]),
                 secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+                spread=getattr(self, "_spread", None),
             ),
         )
+
+    def _draw(self, sums: _Sums) -> _Drawn:
+        """Noise for the counts, if there are groups, and for the sums."""
+        n_groups = len(sums.counts)
+        if sums.n_subjects < n_groups:
+            raise ParameterError(
+                f"{n_groups} groups need at least {n_groups} subjects, the panel has {sums.n_subjects}. "
+                "Name fewer entries or read more series."
+            )
+        spent: list[Spent] = []
+        left = float(self.epsilon)
+        counts = np.array([sums.n_subjects])
+        if self.within is not None:
+            counts, cost = self._noisy_counts(sums)
+            spent.append(cost)
+            # Rounded down: what is left must not be more than there is.
+            left = math.nextafter(float(self.epsilon) - cost.epsilon, 0.0)
+        noisy, cost = self._noisy_sums(sums, left)
+        return _Drawn(counts, _means(noisy, counts, self.lower, self.upper), (*spent, cost))
 
     def _refuse(self, panel: Panel) -> None:
         """What was done to gaps must not let a unit touch more than the sensitivity counts."""
@@ -218,25 +234,10 @@ class NoisyAggregates(Method):
         of_subject = panel.attributes[self.within][first].tolist()
         return np.array([known.get(str(entry), len(known)) for entry in of_subject]), len(known) + 1
 
-    def _counts(self, group: NDArray[np.int64], n_groups: int) -> tuple[NDArray[np.int64], Spent]:
-        """Noisy counts, made to be at least 1 and to add up to the known number of subjects."""
-        noisy, cost = noisy_integers(
-            np.bincount(group, minlength=n_groups),
-            sensitivity=_OF_COUNTS,
-            epsilon=float(self.epsilon) * float(self.count_share),
-            query=f"subjects in each of {n_groups} groups",
-            insecure_seed=self.insecure_seed,
-        )
-        counts = np.maximum(noisy, 1)
-        while (over := int(counts.sum()) - len(group)) != 0:
-            largest = int(counts.argmax())
-            counts[largest] = max(1, counts[largest] - over)
-        return counts, cost
-
-    def _sums(
-        self, panel: Panel, group: NDArray[np.int64], n_groups: int, epsilon: float
-    ) -> tuple[NDArray[np.int64], Spent]:
-        """Noisy sums of the clipped curves, in steps around the middle between the bounds."""
+    def _sums(self, number: int, panel: Panel) -> _Sums:
+        """Sums of the clipped curves in each group, in steps around the middle between the bounds."""
+        self._refuse(panel)
+        group, n_groups = self._groups(panel)
         clipped = np.clip(cube(panel), self.lower, self.upper)
         curves = np.zeros((panel.n_subjects, panel.n_instants, panel.n_channels))
         np.add.at(curves, panel.subject_codes, clipped)
@@ -246,16 +247,58 @@ class NoisyAggregates(Method):
         whole = np.clip(np.rint((curves - middle) / step), -STEPS // 2, STEPS // 2).astype(np.int64)
         sums = np.zeros((n_groups, panel.n_instants, panel.n_channels), dtype=np.int64)
         np.add.at(sums, group, whole)
-        cells = panel.n_instants * panel.n_channels if self.unit == "subject" else 1
+        return _Sums(np.bincount(group, minlength=n_groups), sums)
+
+    def _noisy_counts(self, sums: _Sums) -> tuple[NDArray[np.int64], Spent]:
+        """Noisy counts, made to be at least 1 and to add up to the known number of subjects."""
+        noisy, cost = noisy_integers(
+            sums.counts,
+            sensitivity=_OF_COUNTS,
+            epsilon=float(self.epsilon) * float(self.count_share),
+            query=f"subjects in each of {len(sums.counts)} groups",
+            insecure_seed=self.insecure_seed,
+        )
+        counts = np.maximum(noisy, 1)
+        while (over := int(counts.sum()) - sums.n_subjects) != 0:
+            largest = int(counts.argmax())
+            counts[largest] = max(1, counts[largest] - over)
+        return counts, cost
+
+    def _noisy_sums(self, sums: _Sums, epsilon: float) -> tuple[NDArray[np.int64], Spent]:
+        n_groups, n_instants, n_channels = sums.steps.shape
         return noisy_integers(
-            sums,
-            sensitivity=STEPS * cells,
+            sums.steps,
+            sensitivity=STEPS * (n_instants * n_channels if self.unit == "subject" else 1),
             epsilon=epsilon,
-            query=f"sums of {n_groups} group(s) at {panel.n_instants} instants and in {panel.n_channels} channel(s), "
+            query=f"sums of {n_groups} group(s) at {n_instants} instants and in {n_channels} channel(s), "
             f"in steps of (upper - lower) / {STEPS}",
             bounds=(float(self.lower), float(self.upper)),
             insecure_seed=None if self.insecure_seed is None else int(self.insecure_seed) + 1,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Subjects of each group, and the sum of their curves in whole steps."""
+
+    counts: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+    @property
+    def n_subjects(self) -> int:
+        return int(self.counts.sum())
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums(self.counts + other.counts, self.steps + other.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """What is published, and what it cost."""
+
+    counts: NDArray[np.int64]
+    means: NDArray[np.float64]
+    spent: tuple[Spent, ...]
 
 
 def missing_setting(panel: Panel) -> str:

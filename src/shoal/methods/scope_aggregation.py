@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,22 @@ from shoal.kernels.group_means import group_means
 from shoal.methods.aggregates import groups_of
 from shoal.methods.altered import SECRET, check_choice, cube, public_parameters, shaped
 from shoal.methods.randomness import check_seed, stream
-from shoal.methods.scopes import Scopes, keep_the_rule
+from shoal.methods.scopes import Floats, Scopes, keep_the_rule
+from shoal.methods.spread_scopes import SpreadScope, find_spread
 from shoal.methods.strata import strata_of
-from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, Recipe, ShardPlan
+from shoal.model import (
+    Candidate,
+    Method,
+    Panel,
+    PanelShards,
+    Private,
+    Profiles,
+    Progress,
+    Recipe,
+    ShardPlan,
+    Spread,
+    Strata,
+)
 
 Figure = Literal["mean", "total"]
 Otherwise = Literal["merge", "withhold"]
@@ -101,11 +114,25 @@ class ScopeAggregation(Method):
 
     @property
     def shard_plan(self) -> ShardPlan:
-        """At least three groups, and all subjects of a scope in one shard."""
-        return ShardPlan(least=3 * int(self.size), within=self.within, whole_values=self.within is not None)
+        """At least three groups, and all subjects of a scope in one shard where they fit."""
+        within = () if self.within is None else (Strata((self.within,), whole=True),)
+        return ShardPlan(least=3 * int(self.size), within=within)
+
+    def prepare(self, panel: PanelShards) -> Self:
+        """A scope that is too large for one shard gets its figures from all that have a part of it."""
+        if self.within is None:
+            return self
+        return self.knowing(_spread=find_spread(panel, int(self.size), float(self.share)))
+
+    def of_shard(self, number: int) -> Self:
+        """With the figures of the scope that this shard has a part of."""
+        spread: SpreadScope | None = getattr(self, "_spread", {}).get(number)
+        return self if spread is None else self.knowing(_part=(number, spread))
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
         """Form the groups, mend those that break the rule, publish their figures."""
+        if (part := getattr(self, "_part", None)) is not None:
+            return self._anonymize_part(panel, *part)
         if panel.n_subjects < self.size:
             raise ParameterError(
                 f"size={self.size} needs at least {self.size} subjects, the panel has {panel.n_subjects}. "
@@ -118,13 +145,34 @@ class ScopeAggregation(Method):
                 f"total; the panel has {panel.n_subjects} subjects. Lower size, raise share, or use otherwise='merge'."
             )
         means, totals = self._figures(panel, scopes)
+        if progress is not None:
+            progress(panel.n_series, panel.n_series)
+        return self._candidate(panel, scopes, means, totals)
+
+    def _anonymize_part(self, panel: Panel, number: int, scope: SpreadScope) -> Candidate:
+        """Part of one scope, whose figures are known."""
+        withheld = np.isin(panel.subject_codes, scope.withheld.get(number, ()))
+        is_first = number == scope.first
+        scopes = Scopes(
+            labels=np.where(withheld, -1, 0),
+            n_subjects=np.array([scope.n_subjects]),
+            merged=0,
+            withheld=0,
+            too_large=len(scope.withheld.get(number, ())),
+        )
+        return self._candidate(panel, scopes, scope.means[None], scope.totals[None], Spread(scope.first, is_first))
+
+    def _candidate(
+        self, panel: Panel, scopes: Scopes, means: Floats, totals: Floats, spread: Spread | None = None
+    ) -> Candidate:
         bands = ("mean", "total") if self.figure == "total" else ("mean",)
         values = np.stack([means, totals] if self.figure == "total" else [means], axis=-1)
         curves = np.full(cube(panel).shape, np.nan)
         kept = scopes.labels >= 0
         curves[kept] = means[scopes.labels[kept]]
-        if progress is not None:
-            progress(panel.n_series, panel.n_series)
+        figures = scopes.figures(panel, means)
+        if spread is not None and not spread.is_first:
+            figures |= {"groups": 0, "cells_withheld": 0}  # counted where they are written
         return Candidate(
             published=Profiles(
                 values=values,
@@ -136,12 +184,13 @@ class ScopeAggregation(Method):
             ),
             guarantee=self.aims_at,
             further=(KAnonymity(int(self.size)),),
-            recipe=Recipe(self.name, public_parameters(self), scopes.figures(panel, means)),
+            recipe=Recipe(self.name, public_parameters(self), figures),
             private=Private(
                 original=panel,
                 groups=scopes.labels,
                 curves=shaped(panel, curves),
                 secrets={name: value for name, value in self.parameters.items() if name in SECRET},
+                spread=spread,
             ),
         )
 

@@ -80,12 +80,25 @@ def _amounts(panel: Panel, rows: NDArray[np.int64], size: int) -> Floats:
 
     An instant at which fewer than `size` of them were observed is not published and adds nothing.
     """
-    readings = np.abs(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
+    gaps = np.isnan(panel.values[rows]).any()
+    return amounts_of(panel, rows, subjects_seen(panel, rows) >= size if gaps else None)
+
+
+def subjects_seen(panel: Panel, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many subjects of these rows were observed, (instants, channels)."""
+    observed = ~np.isnan(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
     subjects, places = np.unique(panel.subject_codes[rows], return_inverse=True)
-    if np.isnan(readings).any():
-        seen = np.zeros((len(subjects), *readings.shape[1:]), dtype=bool)
-        np.logical_or.at(seen, places.reshape(-1), ~np.isnan(readings))
-        readings = np.where(seen.sum(axis=0) >= size, readings, np.nan)
+    seen = np.zeros((len(subjects), *observed.shape[1:]), dtype=bool)
+    np.logical_or.at(seen, places.reshape(-1), observed)
+    return np.asarray(seen.sum(axis=0))
+
+
+def amounts_of(panel: Panel, rows: NDArray[np.int64], published: NDArray[np.bool_] | None) -> Floats:
+    """What each subject of these rows has of what is published, (subjects, channels); None: all of it is."""
+    readings = np.abs(panel.values[rows].reshape(len(rows), panel.n_instants, panel.n_channels))
+    if published is not None:
+        readings = np.where(published, readings, np.nan)
+    subjects, places = np.unique(panel.subject_codes[rows], return_inverse=True)
     amounts = np.zeros((len(subjects), panel.n_channels))
     np.add.at(amounts, places.reshape(-1), np.nansum(readings, axis=1))
     return amounts
@@ -101,10 +114,16 @@ def _keeps(panel: Panel, rows: NDArray[np.int64], size: int, share: float) -> bo
 def _too_large(panel: Panel, size: int, share: float) -> NDArray[np.int64]:
     """Subjects above the limit among all that are left, the largest first, until there is none."""
     amounts = _amounts(panel, np.arange(panel.n_series), size)
+    return above_limit(amounts, np.zeros(panel.n_channels), share, len(amounts))
+
+
+def above_limit(amounts: Floats, others: Floats, share: float, most: int) -> NDArray[np.int64]:
+    """Positions of those with more than a share of the total, theirs and that of `others`; the largest first, each
+    without those before it; no more than `most`."""
+    amounts = amounts.copy()
     gone: list[int] = []
-    while len(gone) < len(amounts):
-        totals = amounts.sum(axis=0)
-        over = amounts - share * totals
+    while len(gone) < most:
+        over = amounts - share * (amounts.sum(axis=0) + others)
         if (over <= 0.0).all():
             break
         subject = int(np.unravel_index(over.argmax(), over.shape)[0])

@@ -76,6 +76,11 @@ class Steps(Method):
             )
 
     @property
+    def each_step(self) -> tuple[Method, ...]:
+        """The steps."""
+        return tuple(self.steps)
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """What is needed to build the same steps again."""
         return {"steps": [{"name": step.name, **step.parameters} for step in self.steps]}
@@ -84,14 +89,9 @@ class Steps(Method):
     def shard_plan(self) -> ShardPlan:
         """What the steps ask for, all of it."""
         plans: list[ShardPlan] = [step.shard_plan for step in self.steps]
-        along = {plan.within for plan in plans if plan.within is not None}
-        if len(along) > 1:
-            raise ParameterError(
-                f"The steps must stay within {len(along)} different attributes, and shards follow one. Anonymize in "
-                "memory, or name one attribute."
-            )
-        first = next((plan for plan in plans if plan.within is not None), plans[-1])
-        return replace(first, least=max(plan.least for plan in plans))
+        within = tuple(dict.fromkeys(strata for plan in plans for strata in plan.within))
+        first = next((plan for plan in plans if plan.within), plans[-1])
+        return replace(first, least=max(plan.least for plan in plans), within=within)
 
     @property
     def why_whole(self) -> str:
@@ -108,9 +108,11 @@ class Steps(Method):
             prepared.append(step.prepare(working))
             if len(prepared) < len(self.steps):
                 working = replace(working, store=working.store.each(partial(_apply, prepared[-1])))
-        steps = replace(self)
-        object.__setattr__(steps, "steps", tuple(prepared))
-        return steps
+        return self.knowing(steps=tuple(prepared))
+
+    def of_shard(self, number: int) -> Self:
+        """Each step for that shard."""
+        return self.knowing(steps=tuple(step.of_shard(number) for step in self.steps))
 
     def merged(self, recipes: Sequence[Recipe]) -> Recipe:
         """Figures of each step; what one shard does not claim is not claimed of all."""
@@ -143,6 +145,7 @@ class Steps(Method):
                 stands_for=None if row_by_row else stands_for,
                 averaged=made[-1].private if all(map(_keeps_apart, self.steps[:-1])) else None,
                 secrets={"steps": [dict(candidate.private.secrets) for candidate in made]},
+                spread=made[-1].private.spread,
             ),
         )
         claimed, broken = self._claims(made, draft)

@@ -2,7 +2,8 @@
 
 from shoal.model.account import account_of
 from shoal.model.attack import Attack, Findings
-from shoal.model.candidate import Candidate, Private, Published, Recipe
+from shoal.model.candidate import Candidate, Private, Published, Recipe, Spread
+from shoal.model.candidate_shards import CandidateShards
 from shoal.model.described import Described
 from shoal.model.envelopes import Envelopes
 from shoal.model.event_tables import EventTables
@@ -13,12 +14,12 @@ from shoal.model.judged import Judged
 from shoal.model.measure import Measure
 from shoal.model.method import Method, Progress
 from shoal.model.panel import Origin, Panel
+from shoal.model.panel_shards import PanelReader, PanelShards, SeriesLabels, ShardPlan, Shards, Store, Strata, Whole
 from shoal.model.profiles import Profiles
 from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
 from shoal.model.score import Score
-from shoal.model.shards import CandidateShards, PanelReader, PanelShards, ShardPlan, Shards, Store, Whole
 from shoal.model.suppression import Suppression, ValueSuppression
 from shoal.model.tally import Moments, Tally
 from shoal.model.verdict import Verdict, Witness
@@ -54,9 +55,12 @@ __all__ = [
     "Role",
     "Roles",
     "Score",
+    "SeriesLabels",
     "ShardPlan",
     "Shards",
+    "Spread",
     "Store",
+    "Strata",
     "Suppression",
     "Tally",
     "ValueSuppression",

@@ -35,6 +35,16 @@ class Recipe:
     """Counts the method wants on record, such as cells withheld; no values, no identities."""
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Of profiles whose groups have members in several shards: each of these has the profiles, and the first writes
+    them."""
+
+    first: int
+    """The number of that shard."""
+    is_first: bool
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Private:
     """What the publisher keeps: the input and the method's own group labels. Never written with a release."""
@@ -56,6 +66,8 @@ class Private:
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
     shown: NDArray[np.int64] | None = None
     """A number for each original series, the same for those that analysts were shown alike; None where none were."""
+    spread: Spread | None = None
+    """Where the groups of profiles have members in other shards as well; None: all are here."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,6 +110,12 @@ class Candidate:
     def has_profiles(self) -> bool:
         """Whether groups are published as a profile each."""
         return isinstance(self.published, Profiles)
+
+    @property
+    def n_written(self) -> int:
+        """How many series or profiles this candidate writes: none that another shard does."""
+        spread = self.private.spread
+        return len(self.published) if spread is None or spread.is_first else 0
 
     @property
     def has_envelopes(self) -> bool:

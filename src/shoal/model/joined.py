@@ -136,7 +136,8 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
 def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None:
     """About a share of a candidate's series, in groups that are whole; None where nothing is drawn.
 
-    Drawn is what is published, by a hash of it, so that series that are published alike are drawn alike.
+    Drawn is what is published, by a hash of it, so that series that are published alike are drawn alike. Of groups that
+    are spread over shards, and so are too large for one place, each series is drawn by itself.
     """
     if share >= 1.0:
         return candidate
@@ -147,6 +148,8 @@ def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None
     for column in range(bits.shape[1]):
         mixed = (mixed ^ bits[:, column]) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
+    if private.spread is not None:
+        mixed ^= np.random.default_rng(seed).integers(2**63, size=len(mixed)).astype(np.uint64)
     drawn = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53 < share
     return take_from(candidate, np.sort(rows[drawn])) if drawn.any() else None
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar, Self, overload
 
 from shoal.errors import ParameterError
 from shoal.model.candidate import Candidate, Recipe
+from shoal.model.candidate_shards import CandidateShards, facts_of
 from shoal.model.described import Described
 from shoal.model.guarantee import Guarantee
 from shoal.model.panel import Panel
-from shoal.model.shards import CandidateShards, PanelShards, ShardPlan, facts_of
+from shoal.model.panel_shards import PanelShards, ShardPlan
 
 Progress = Callable[[int, int], None]
 """Called now and then with (rows done, rows in all)."""
@@ -65,6 +67,11 @@ class Method(Described):
         return None
 
     @property
+    def each_step(self) -> tuple[Method, ...]:
+        """The methods that are applied one after another; itself where it is one."""
+        return (self,)
+
+    @property
     def shard_plan(self) -> ShardPlan:
         """How a panel must be split for it."""
         return ShardPlan()
@@ -81,6 +88,17 @@ class Method(Described):
 
     def prepare(self, panel: PanelShards) -> Self:
         """The same method with figures of the whole panel fixed, where it needs some."""
+        return self
+
+    def knowing(self, **facts: Any) -> Self:
+        """The same method with facts of a panel that are no parameters of it."""
+        found = copy(self)
+        for name, fact in facts.items():
+            object.__setattr__(found, name, fact)
+        return found
+
+    def of_shard(self, number: int) -> Self:
+        """The same method for one shard, where it does something else there."""
         return self
 
     @overload
@@ -126,4 +144,4 @@ class Method(Described):
 
 
 def _anonymize_shard(method: Method, number: int, panel: Panel) -> Candidate:
-    return method.anonymize(panel)
+    return method.of_shard(number).anonymize(panel)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ParameterError
-from shoal.model import Events, Release
+from shoal.model import Events, Method, Release
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.engine import panel_on
-from shoal.process.hold_out import control_risks, held_names, keep_out
+from shoal.process.hold_out import control_risks, keep_out, refuse_no_private
 from shoal.process.keep import Keep, apply_keep, kept_by, kept_measures, with_comparison
 from shoal.process.policy.schema import EnginePart
 from shoal.process.publication import publish
@@ -21,10 +21,13 @@ from shoal.read.options import given_options
 from shoal.release import check_target
 from shoal.release.publishers_word import refuse_beside_noise
 
+if TYPE_CHECKING:
+    from shoal.methods import Reposition
+
 
 def anonymize_source(
     source: Any,
-    method: Any,
+    method: Method | Reposition,
     to: Path,
     settings: Mapping[str, Any],
     *,
@@ -42,11 +45,12 @@ def anonymize_source(
     values.
     """
     method = apply_keep(method, keep)
+    refuse_no_private(hold_out, publishing.get("private"))
     # Asked first: nobody wants to learn after an hour that the folder exists.
     check_target(to, overwrite=publishing.get("overwrite", False))
     refuse_beside_noise((*([method.aims_at] if method.aims_at else []), *publishing.get("require", ())))
     steps.start("reading")
-    if getattr(method, "reads", "series") == "events":
+    if not isinstance(method, Method):
         if engine is not None:
             raise ParameterError(
                 f"{method.name} reads events, which are no series. Leave out --engine and --shard-size; streams of "
@@ -69,15 +73,15 @@ def anonymize_source(
         settings = {**settings, "quasi": list(dict.fromkeys([*(settings.get("quasi") or ()), *published]))}
     with panel_on(engine, source, settings) as panel:
         tell(steps, panel)
-        panel, control = keep_out(panel, hold_out, publishing.get("private"), steps)
+        panel, held_out = keep_out(panel, hold_out, steps)
         steps.start("grouping")
         candidate = method.anonymize(panel, progress=steps.advance)
         steps.start("checking and writing")
         measures = kept_measures(method, panel)
         process = {"kept": list(measures)} if kept_by(method) is not None else None
-        risks = control_risks(candidate, control)
+        risks = control_risks(candidate, held_out)
         release = publish(candidate, to, measures=measures, process=process, risks=risks, **publishing)
-        remember(_private(publishing), release, settings, held_names(control))
+        remember(_private(publishing), release, settings, () if held_out is None else held_out.names)
         return with_comparison(release, method, candidate, panel, steps)
 
 

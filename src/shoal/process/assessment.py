@@ -50,7 +50,7 @@ def attack_all(
     return {name: replace(risk, sentence=about_profiles(risk.sentence)) for name, risk in found.items()}
 
 
-def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
+def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
     """How far an attack gets with more or with worse knowledge; None where it has no such dial."""
     if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
         n_instants = candidate.published.n_instants
@@ -60,7 +60,7 @@ def curve_of(attack: Any, candidate: Candidate, targets: NDArray[np.int64]) -> C
         risks = attack.curve(original, published, ns, **further)
         return Curve("readings known", tuple(map(float, ns)), tuple(risk.success for risk in risks))
     if "noise" in attack.get_params():
-        found = [candidate.attack(replace(attack, noise=noise), targets) for noise in ERRORS]
+        found = [candidate.attack(attack.set_params(noise=noise), targets) for noise in ERRORS]
         return Curve("errors in what is known, as a share of its spread", ERRORS, tuple(risk.success for risk in found))
     return None
 

@@ -21,7 +21,7 @@ Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class MatchedRows:
     """Originals and the published curves that stand for them, row by row."""
 
     originals: Panel
@@ -41,7 +41,7 @@ class Compared:
     whole: Panel | None
     """All published curves, whoever they stand for, at the instants of `whole_original`; none of events."""
     whole_original: Panel | None
-    pairs: Pairs | None
+    pairs: MatchedRows | None
     """None where nobody said who is who."""
     notes: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ def _compare(source: Any, reading: Reading, release: Release, private: Path | No
         rows = np.full(len(first), -1)
         rows[of_published] = of_original
         curves = _part(whole, first[of_published], np.arange(whole.n_instants))
-        pairs = Pairs(_part(original, of_original, common), curves, rows)
+        pairs = MatchedRows(_part(original, of_original, common), curves, rows)
     everyone = np.arange(original.n_series)
     notes = () if private is None else reading.notes(original, release, private)
     return Compared(published, form, original, whole, _part(original, everyone, common), pairs, notes)

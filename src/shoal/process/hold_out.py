@@ -7,6 +7,7 @@ stays in the private folder.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.guarantees import NoGuarantee
 from shoal.methods.randomness import stream
 from shoal.model import Attack, Candidate, CandidateShards, Panel, PanelShards, Release, Risk
+from shoal.model.candidate_shards import SAMPLE
 from shoal.model.watcher import Watcher
 from shoal.process.remembered import recall_held_out
 from shoal.release.publishers_word import tells_exact_figures
@@ -39,34 +41,54 @@ def as_share(given: Any) -> float:
     return share
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Control:
+    """The subjects kept out of a release.
+
+    Parameters
+    ----------
+    panel
+        Their series; of a panel in shards a sample of these, where they are many.
+    names
+        The ids of all of them, for the private folder.
+    """
+
+    panel: Panel
+    names: tuple[str, ...]
+
+
 def keep_out(
-    panel: Panel | PanelShards, share: float | None, private: Any, steps: Watcher, seed: int = 0
-) -> tuple[Panel | PanelShards, Panel | None]:
-    """Everybody else, and the subjects kept out: that share of them, drawn by chance from the seed and the readings."""
+    panel: Panel | PanelShards, share: float | None, steps: Watcher, seed: int = 0
+) -> tuple[Panel | PanelShards, Control | None]:
+    """Everybody else, and the subjects kept out: that share of them, drawn by chance from the seed and the readings.
+
+    Of a panel in shards about that share: each subject is drawn by itself.
+    """
     if share is None:
         return panel, None
-    if private is None:
-        raise ParameterError("hold-out: who is kept out is written to the private folder. Give --private DIR.")
     if isinstance(panel, PanelShards):
-        raise ParameterError(
-            "hold-out is for panels in memory, and this one is in shards. Leave out the engine, or keep some subjects "
-            "out of the table and give them to shoal judge with --control."
-        )
-    n = round(share * panel.n_subjects)
+        others, drawn = panel.hold_out(share, seed)
+        n = drawn.n_subjects
+    else:
+        n = round(share * panel.n_subjects)
     if n < FEWEST:
         raise ParameterError(
             f"hold-out: {share:.3g} of {panel.n_subjects} subjects are {n}, and a control needs {FEWEST} at least. "
             "Keep out a larger share."
         )
+    steps.say(f"{n} of {panel.n_subjects} subjects are kept out of the release, as a control for attacks")
+    if isinstance(panel, PanelShards):
+        return others, Control(drawn.sample(drawn.affordable(SAMPLE)), tuple(drawn.series.names()))
     out = stream(panel, seed, "hold-out").permutation(panel.n_subjects)[:n]
     kept = np.isin(panel.subject_codes, out)
-    steps.say(f"{n} of {panel.n_subjects} subjects are kept out of the release, as a control for attacks")
-    return panel.take(np.flatnonzero(~kept)), panel.take(np.flatnonzero(kept))
+    control = panel.take(np.flatnonzero(kept))
+    return panel.take(np.flatnonzero(~kept)), Control(control, tuple(str(name) for name in control.ids))
 
 
-def held_names(control: Panel | None) -> list[str]:
-    """The series kept out, for the private folder."""
-    return [] if control is None else [str(name) for name in control.ids]
+def refuse_no_private(share: float | None, private: Any) -> None:
+    """Who is kept out must be written somewhere."""
+    if share is not None and private is None:
+        raise ParameterError("hold-out: who is kept out is written to the private folder. Give --private DIR.")
 
 
 def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel, Panel | None]:
@@ -97,17 +119,35 @@ def attack_whole(
     return found
 
 
-def control_risks(candidate: Candidate | CandidateShards, control: Panel | None) -> dict[str, tuple[Risk, str]]:
-    """The same for a certificate, where the release shows values and something is promised.
+def control_risks(candidate: Candidate | CandidateShards, held_out: Control | None) -> dict[str, tuple[Risk, str]]:
+    """The same for a certificate, where the release shows values and something is promised; of a candidate in shards on
+    a sample.
 
     What promises nothing is held against a limit on links, which these figures are not.
     """
-    if control is None or not isinstance(candidate, Candidate) or not isinstance(candidate.published, Panel):
+    if held_out is None or candidate.has_envelopes or candidate.has_profiles:
         return {}
     if not tells_exact_figures(candidate.guarantees) or any(isinstance(g, NoGuarantee) for g in candidate.guarantees):
         return {}
-    found = attack_whole(candidate.private.original, candidate.published, control)
-    return {name: (risk, attack.meaning) for name, (attack, risk) in found.items()}
+    found = attack_with_control(candidate, held_out)
+    return {name: (risk, candidate.meaning_of(attack)) for name, (attack, risk) in found.items()}
+
+
+def attack_with_control(
+    candidate: Candidate | CandidateShards, held_out: Control, seed: int = 0
+) -> dict[str, tuple[Attack[Any], Risk]]:
+    """`attack_whole` on a candidate of values; of one in shards on a sample."""
+    drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
+    if not isinstance(drawn.published, Panel):
+        return {}
+    return attack_whole(drawn.private.original, drawn.published, held_out.panel, seed)
+
+
+def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, attack: Attack[Any]) -> Risk:
+    """What one of them finds; raises where it does not apply."""
+    drawn = candidate.sample(SAMPLE) if isinstance(candidate, CandidateShards) else candidate
+    risk: Risk = attack.attack(drawn.private.original, drawn.published, outside=held_out.panel)
+    return risk
 
 
 def _rows(panel: Panel, names: Sequence[str]) -> NDArray[np.int64]:

@@ -22,11 +22,11 @@ from shoal.errors import InputError, ParameterError
 from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent, tell
-from shoal.process.comparison import Compared, Pairs
+from shoal.process.comparison import Compared, MatchedRows
 from shoal.process.hold_out import WHOLE, behind
 from shoal.process.private_map import match as match_release
 from shoal.process.search.task import build_attacks
-from shoal.process.usefulness import Asked, Finding, Usefulness, asked_for, find_all, usual_measures
+from shoal.process.usefulness import Asked, Measured, Usefulness, asked_for, find_all, usual_measures
 from shoal.read import read_panel
 from shoal.read.options import OPTIONS
 from shoal.release import load_release
@@ -352,13 +352,13 @@ def _usefulness(
     pairs = None
     if rows is not None:
         there = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]  # in the order of the originals
-        pairs = Pairs(before.take(rows[there]), after.take(there), rows)
+        pairs = MatchedRows(before.take(rows[there]), after.take(there), rows)
     compared = Compared(published, "values", original, after, before, pairs)
     findings = find_all(compared, list(wanted) or usual_measures(), strict=bool(wanted), steps=silent)
     return Usefulness("values", None if pairs is None else pairs.originals.n_series, findings, ())
 
 
-def _measured(finding: Finding) -> dict[str, Any]:
+def _measured(finding: Measured) -> dict[str, Any]:
     measure, score = finding.asked.measure, finding.score
     plain = {"purpose": finding.purpose, "name": finding.asked.label, "meaning": measure.meaning}
     if score is None:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from shoal.errors import InputError, ParameterError
 from shoal.features import Kept, find_features
 from shoal.features import keep as kept_features
-from shoal.model import Candidate, CandidateShards, Measure, Panel, PanelShards, Release, Score
+from shoal.methods import Steps
+from shoal.model import Candidate, CandidateShards, Described, Measure, Method, Panel, PanelShards, Release, Score
 from shoal.model.watcher import Watcher
 from shoal.process.usefulness import Asked
 from shoal.utility import InformationLoss, InterestLoss, PeakHeightError, PeakTimeError
 
+M = TypeVar("M", bound=Described)
 Keep = str | Mapping[str, Any] | Kept | Iterable[str | Mapping[str, Any]]
 
 
@@ -37,7 +39,7 @@ class KeptFigure:
         return f"{self.label} {self.kept:.3g}, with groups formed on raw values {self.raw:.3g}{change}"
 
 
-def apply_keep(method: Any, keep: Keep | None) -> Any:
+def apply_keep(method: M, keep: Keep | None) -> M:
     """The same method with groups formed on what is to be kept; the method itself where nothing is.
 
     Examples
@@ -49,37 +51,37 @@ def apply_keep(method: Any, keep: Keep | None) -> Any:
     if keep is None or keep in ((), []):
         return method
     features = kept_features(keep)
-    if hasattr(method, "steps"):
-        steps = tuple(apply_keep(step, keep) if _has_features(step) else step for step in method.steps)
-        if any(_has_features(step) for step in steps):
-            return replace(method, steps=steps)
-    if not _has_features(method):
+    several = _steps_of(method)
+    if any(_has(step, "features") for step in several):
+        return method.set_params(steps=tuple(apply_keep(s, keep) if _has(s, "features") else s for s in several))
+    if not _has(method, "features"):
         raise ParameterError(
             f"keep is for methods that group similar series; {method.name} does not. Use microaggregation, or leave "
             "keep out."
         )
-    if method.features != "raw":
+    if method.get_params()["features"] != "raw":
         raise ParameterError("keep and features both say what similar means. Give one of them.")
-    return replace(method, features=features.name)
+    return method.set_params(features=features.name)
 
 
-def publish_columns(method: Any, columns: Sequence[str]) -> Any:
+def publish_columns(method: M, columns: Sequence[str]) -> M:
     """The same method with these attributes published, which its groups then do not cross."""
     if not columns:
         return method
-    if "attributes" not in getattr(method, "__dataclass_fields__", {}):
+    if not _has(method, "attributes"):
         raise ParameterError(
             f"{method.name} publishes no attributes: only groups that do not cross them may. Use microaggregation "
             "alone, or withhold the columns."
         )
-    return replace(method, attributes=tuple(dict.fromkeys([*method.attributes, *columns])))
+    published = method.get_params()["attributes"]
+    return method.set_params(attributes=tuple(dict.fromkeys([*published, *columns])))
 
 
-def kept_by(method: Any) -> Kept | None:
+def kept_by(method: Described) -> Kept | None:
     """What a method keeps, or the one of its steps that does."""
-    for step in getattr(method, "steps", (method,)):
-        if _has_features(step):
-            found = find_features(step.features)
+    for step in _steps_of(method) or (method,):
+        if _has(step, "features"):
+            found = find_features(step.get_params()["features"])
             if isinstance(found, Kept):
                 return found
     return None
@@ -98,14 +100,14 @@ def measures_of(kept: Kept, panel: Panel | PanelShards) -> dict[str, Measure]:
     return {Asked(measure).label: measure for measure in found}
 
 
-def kept_measures(method: Any, panel: Panel | PanelShards) -> dict[str, Measure]:
+def kept_measures(method: Described, panel: Panel | PanelShards) -> dict[str, Measure]:
     """Measures of what the method was told to keep; none where that is nothing."""
     kept = kept_by(method)
     return {} if kept is None else measures_of(kept, panel)
 
 
 def scores_of(
-    method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
+    method: Described, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> dict[str, tuple[Score, str]]:
     """What is left of that which was to be kept, each with its meaning; nothing where nothing was."""
     measures = kept_measures(method, panel)
@@ -113,7 +115,7 @@ def scores_of(
 
 
 def compare_with_raw(
-    method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
+    method: Method, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> tuple[KeptFigure, ...]:
     """What keeping cost and gained: every measure of it, and the information loss, beside those of raw groups.
 
@@ -134,7 +136,7 @@ def compare_with_raw(
 
 
 def with_comparison(
-    release: Release, method: Any, candidate: Candidate | CandidateShards, panel: Panel | PanelShards, steps: Watcher
+    release: Release, method: Method, candidate: Candidate | CandidateShards, panel: Panel | PanelShards, steps: Watcher
 ) -> Release:
     """A release just made, and for its publisher what keeping cost and gained; the release itself where nothing was."""
     if kept_by(method) is None:
@@ -144,14 +146,19 @@ def with_comparison(
     return replace(release, measured={**release.measured, "kept": figures}) if figures else release
 
 
-def _with_raw(method: Any) -> Any:
-    if hasattr(method, "steps"):
-        return replace(method, steps=tuple(_with_raw(s) if _has_features(s) else s for s in method.steps))
-    return replace(method, features="raw")
+def _with_raw(method: Method) -> Method:
+    if several := _steps_of(method):
+        return method.set_params(steps=tuple(_with_raw(s) if _has(s, "features") else s for s in several))
+    return method.set_params(features="raw")
 
 
-def _has_features(method: Any) -> bool:
-    return "features" in getattr(method, "__dataclass_fields__", {})
+def _steps_of(method: Described) -> tuple[Method, ...]:
+    """Of several steps each; none of a method alone."""
+    return method.each_step if isinstance(method, Steps) else ()
+
+
+def _has(method: Described, parameter: str) -> bool:
+    return parameter in method.get_params()
 
 
 def _percent(change: float) -> str:

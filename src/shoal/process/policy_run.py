@@ -16,7 +16,7 @@ from shoal.model.watcher import Watcher, never, silent, tell
 from shoal.process.assessment import curve_of
 from shoal.process.engine import panel_on
 from shoal.process.export import agreement_of, exporting, refuse_export
-from shoal.process.hold_out import as_share, control_risks, held_names, keep_out
+from shoal.process.hold_out import as_share, control_risks, keep_out
 from shoal.process.keep import with_comparison
 from shoal.process.policy import Policy
 from shoal.process.policy.schema import Explored
@@ -140,12 +140,12 @@ def _search_and_publish(
 ) -> Outcome:
     release, require = task.policy.release, task.policy.require
     share = None if release.hold_out is None else as_share(release.hold_out)
-    panel, control = keep_out(panel, share, release.private, steps, task.policy.seed)
+    panel, held_out = keep_out(panel, share, steps, task.policy.seed)
     task = task.on(panel)
     found = search(task, panel, steps=steps, stop=stop)
     if found.frontier.chosen is None and all(point.impossible for point in found.frontier.points):
         raise ParameterError(str(found.frontier.points[0].refused))
-    if found.candidate is None or found.frontier.chosen is None:
+    if found.candidate is None or found.method is None or found.frontier.chosen is None:
         raise NothingMeetsBothError(found.frontier.sentence, describe(task, found.frontier))
     process = describe(task, found.frontier)
     if isinstance(found.candidate, Candidate):
@@ -181,13 +181,13 @@ def _search_and_publish(
             folder,
             ledger=None if release.ledger is None else base / release.ledger,
             risks={name: (risk, meaning_of(task.attacks[name])) for name, risk in chosen.risks.items()}
-            | control_risks(found.candidate, control),
+            | control_risks(found.candidate, held_out),
             # Those with a limit first: of a small release the last ones may have to give way.
             scores=limited | {name: pair for pairs in purposes.values() for name, pair in pairs.items()},
             process=certified(process, found.frontier, found.candidate),
             options=options,
         )
-    remember(private, written, task.policy.settings, held_names(control))
+    remember(private, written, task.policy.settings, () if held_out is None else held_out.names)
     written = with_comparison(written, found.method, found.candidate, panel, steps)
     return Outcome(found.frontier, written, process)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -42,14 +42,16 @@ from shoal.model.watcher import Watcher, silent
 from shoal.model.words import number, percent
 from shoal.process.catalogue import find_in, named_in
 from shoal.process.factory import build
+from shoal.process.hold_out import WHOLE, Control, as_share, attack_alone, attack_with_control, control_risks, keep_out
 from shoal.process.keep import Keep, apply_keep, scores_of
 from shoal.process.progress import steps
 from shoal.process.publication import publish, shown_figures
+from shoal.process.remembered import remember
 from shoal.process.usefulness import PURPOSES, scores_by_purpose
 from shoal.read import read_panel
 from shoal.release import ReleaseOptions
+from shoal.release.admission import check_candidate
 from shoal.release.forms import form_of
-from shoal.release.gate import check_candidate
 from shoal.release.openness import without_originals
 from shoal.release.profiles import profile_columns
 from shoal.release.pseudonyms import name_key, names_of
@@ -70,6 +72,7 @@ def anonymize(
     within: str | None = None,
     require: Sequence[Guarantee] = (),
     suppression_limit: float = LIMIT,
+    hold_out: float | str | None = None,
     **reading: Any,
 ) -> Result:
     """Anonymize a frame, an array or a file, and check the guarantee on what came out.
@@ -97,6 +100,9 @@ def anonymize(
         Guarantees asked for beyond those of the method, such as `shoal.AggregateRule()`.
     suppression_limit
         The largest share of the series that the method may leave out.
+    hold_out
+        The share of the subjects, such as "10%", to keep out of the result as a control: attacks then say what they
+        find beyond what they find of these. Who it is stays with the result, and goes to the private folder.
     reading
         How the data is read, as for `shoal.read_panel`: id, time, value, subject, missing, timezone, ...
 
@@ -113,9 +119,9 @@ def anonymize(
     chosen = _method(k, method, keep, within)
     with steps() as watched:
         panel = read_data(data, needed_columns(chosen), reading, "anonymize", watched)
-        return make_result(
-            chosen, panel, ReleaseOptions(require=tuple(require), suppression_limit=suppression_limit), watched
-        )
+        panel, held_out = keep_out(panel, None if hold_out is None else as_share(hold_out), watched)
+        options = ReleaseOptions(require=tuple(require), suppression_limit=suppression_limit)
+        return replace(make_result(chosen, panel, options, watched), held_out=held_out, reading=reading)
 
 
 def make_result(
@@ -249,12 +255,18 @@ class Result:
         What was asked for beyond the method's own guarantees.
     method
         What made it.
+    held_out
+        Subjects that were kept out, as a control for attacks.
+    reading
+        How the data was read.
     """
 
     candidate: Candidate | CandidateShards
     verdicts: tuple[Verdict, ...]
     options: ReleaseOptions
     method: Method | None = None
+    held_out: Control | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> Verdict:
         """Judge every guarantee again: the first that does not hold, else the one aimed at first."""
@@ -293,11 +305,17 @@ class Result:
                     found[cls.name] = self._attack(_an_attack(cls.name), n_targets, seed)
                 except (ParameterError, InputError) as error:
                     found.skipped[cls.name] = str(error)
+            if self.held_out is not None:
+                watched.start("comparing with those kept out")
+                whole = attack_with_control(self.candidate, self.held_out, seed)
+                found |= {name: risk for name, (_, risk) in whole.items()}
         return found
 
     def _attack(self, attack: Attack[Any], n_targets: int, seed: int) -> Risk:
         if not isinstance(attack, Attack):
             raise ParameterError("attack: give one of shoal.attacks, such as KnownPoints(n=5), or its name.")
+        if self.held_out is not None and isinstance(attack, WHOLE):
+            return attack_alone(self.candidate, self.held_out, attack)
         if isinstance(self.candidate, CandidateShards):
             return self.candidate.attack(attack, n_targets=n_targets, seed=seed)
         drawn = np.random.default_rng(seed).permutation(self.candidate.private.original.n_series)[:n_targets]
@@ -340,12 +358,23 @@ class Result:
         return found
 
     def publish(self, to: str | Path, **given: Any) -> Release:
-        """Write it as a release folder; see `shoal.publish`. Names and order there are drawn anew."""
+        """Write it as a release folder; see `shoal.publish`. Names and order there are drawn anew.
+
+        Where subjects were kept out, `private=` must say where to write who they are.
+        """
         candidate = self.candidate
         asked: dict[str, Any] = {"require": self.options.require, "suppression_limit": self.options.suppression_limit}
         panel = candidate.panel if isinstance(candidate, CandidateShards) else candidate.private.original
         scores = {} if self.method is None else scores_of(self.method, candidate, panel)
-        return publish(candidate, to, scores={**scores, **(given.pop("scores", None) or {})}, **(asked | given))
+        asked["scores"] = {**scores, **(given.pop("scores", None) or {})}
+        if self.held_out is None:
+            return publish(candidate, to, **(asked | given))
+        if given.get("private") is None:
+            raise ParameterError("hold_out: who is kept out is written to the private folder. Give private=.")
+        asked["risks"] = {**control_risks(candidate, self.held_out), **(given.pop("risks", None) or {})}
+        release = publish(candidate, to, **(asked | given))
+        remember(Path(given["private"]), release, self.reading, self.held_out.names)
+        return release
 
     @property
     def plot(self) -> ResultPlot:

@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Measured:
     """What a measure found, or why it does not apply."""
 
     purpose: str
@@ -73,7 +73,7 @@ class Usefulness:
     form: str
     paired: int | None
     """Series that were compared with their own original; None where nobody said who is who."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Measured, ...]
     notes: tuple[str, ...]
 
     @property
@@ -133,7 +133,7 @@ def measure_release(
 
 def find_all(
     compared: Compared, todo: Sequence[Asked], *, strict: bool, steps: Watcher = silent
-) -> tuple[Finding, ...]:
+) -> tuple[Measured, ...]:
     """What each measure finds, by purpose; where `strict`, one that does not apply is an error."""
     findings = []
     for done, asked in enumerate(todo):
@@ -183,16 +183,16 @@ def _or_none(answer: Answer) -> Score | None:
     return score
 
 
-def _find(asked: Asked, compared: Compared) -> Finding:
+def _find(asked: Asked, compared: Compared) -> Measured:
     purpose = asked.measure.purpose
     reason = _why_not(asked.measure, compared)
     if reason:
-        return Finding(purpose, asked, None, reason)
+        return Measured(purpose, asked, None, reason)
     try:
         score, published = _measure(asked.measure, compared)
     except (ParameterError, InputError) as error:
-        return Finding(purpose, asked, None, str(error))
-    return Finding(purpose, asked, score, note=asked.measure.note(published))
+        return Measured(purpose, asked, None, str(error))
+    return Measured(purpose, asked, score, note=asked.measure.note(published))
 
 
 def _why_not(measure: Measure, compared: Compared) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -34,7 +36,7 @@ def time_findings(published: Published | EventTables, certificate: Certificate) 
     return [f"{FILE_NAME} says other instants, step or time zone than the data has"]
 
 
-def column_findings(form: Form, published: Published | EventTables, certificate: Certificate) -> list[str]:
+def column_findings(form: Form[Any, Any], published: Published | EventTables, certificate: Certificate) -> list[str]:
     """Columns, channels or bands that are not those of the data."""
     said = certificate.columns
     found = form.columns(published, 0)

@@ -10,17 +10,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from shoal.errors import GuaranteeNotMetError, ParameterError
 from shoal.files.whole_folder import folder_beside, whole_folder
-from shoal.guarantees import KAnonymity, NoGuarantee
-from shoal.guarantees.crowds import crowd_sizes, published_classes
-from shoal.methods.remedies import reach_of
 from shoal.model import (
     Candidate,
     CandidateShards,
@@ -34,21 +29,20 @@ from shoal.model import (
     Roles,
     Score,
     Suppression,
-    Verdict,
 )
 from shoal.model.keyed_names import JOINABLE_COPIES
-from shoal.model.reduction import Answer, Reduction, Reductions, Together
+from shoal.model.reduction import Answer, Reduction
 from shoal.release import certificate as cert
+from shoal.release.admission import Proposed, conclude, each, visit
 from shoal.release.agreement import new_salt, recipient_key, write_agreement
 from shoal.release.certification import certified_figures, certify, input_part, time_part, withheld, write_certificate
 from shoal.release.copies import keep_copy
-from shoal.release.event_originals import refuse_late
 from shoal.release.folder import check_target
 from shoal.release.forms import form_of
 from shoal.release.lint import settle
 from shoal.release.lint.file_metadata import judge_files, odd_dates
 from shoal.release.opened import ShardedRelease
-from shoal.release.openness import EVENTS, affordable, sampled_bits, tell_what_may_be_told
+from shoal.release.openness import EVENTS, affordable, tell_what_may_be_told
 from shoal.release.options import ReleaseOptions
 from shoal.release.private import (
     data_digest,
@@ -65,19 +59,14 @@ from shoal.release.private import (
 )
 from shoal.release.pseudonyms import name_key, names_of
 from shoal.release.publishers_word import (
-    is_by_mechanism,
-    judge,
     refuse_beside_noise,
-    refuse_unjudged,
     tells_exact_figures,
 )
 from shoal.release.shapes import Shape, shape_like
-from shoal.release.suppression import readers_figures, refuse_suppression, suppression_of, table_by_value
-from shoal.release.verification import examine, positions
+from shoal.release.spread_groups import add_members
+from shoal.release.suppression import readers_figures, table_by_value
+from shoal.release.verification import examine
 from shoal.release.written_parts import WritePart, WrittenPart, deal, merge_counts
-
-Proposed = Candidate | EventsCandidate | CandidateShards
-R = TypeVar("R")
 
 
 def release_candidate(
@@ -128,8 +117,8 @@ def release_candidate(
     guarantees = (*candidate.guarantees, *options.require)
     refuse_beside_noise(guarantees)
     check_target(target, overwrite=options.overwrite)
-    looked, find_answers = _visit(candidate, guarantees, reductions)
-    checked = _concluded(candidate, looked, options, {name: risk for name, (risk, _) in (risks or {}).items()})
+    looked, find_answers = visit(candidate, guarantees, reductions)
+    checked = conclude(candidate, looked, options, {name: risk for name, (risk, _) in (risks or {}).items()})
     verdicts, suppression = checked.verdicts, checked.suppression
     # Nothing is measured before it is checked.
     wanted = Figures(scores or {}, risks or {}, figures or {}) if measured is None else measured(find_answers())
@@ -161,6 +150,8 @@ def release_candidate(
             shape=_shape(candidate, options),
         )
         written = _gather(candidate, parts, work)
+        if isinstance(candidate, CandidateShards) and work.map_folder is not None and checked.members:
+            candidate.map(partial(_keep_names, work, len(parts)))
         files = {name: part for one in written for name, part in one.files.items()}
         draft = certify(
             recipe=candidate.recipe,
@@ -170,7 +161,7 @@ def release_candidate(
             risks=told.risks,
             figures=told.figures,
             form=written[0].form,
-            counts=merge_counts([one.counts for one in written]),
+            counts=add_members(merge_counts([one.counts for one in written]), checked.members),
             time=time_part(written[0].times, written[0].timezone),
             input=_input(candidate, guarantees, digest_key),
             columns=written[0].columns.model_copy(update={"withheld": _n_withheld(candidate, written[0])}),
@@ -215,104 +206,6 @@ def release_candidate(
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What a candidate that may leave was found to keep."""
-
-    verdicts: tuple[Verdict, ...]
-    """One for each guarantee: those of the candidate, then those required beyond them."""
-    suppression: Suppression
-    open_bits: float
-
-
-def check_candidate(
-    candidate: Proposed, options: ReleaseOptions | None = None, risks: Mapping[str, Risk] | None = None
-) -> Checked:
-    """Whether a candidate may leave; raises GuaranteeNotMetError where it may not."""
-    options = options or ReleaseOptions()
-    looked = _each(candidate, partial(_look_at, (*candidate.guarantees, *options.require)))
-    return _concluded(candidate, looked, options, risks or {})
-
-
-def _concluded(
-    candidate: Proposed, looked: Sequence[_Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
-) -> Checked:
-    guarantees = (*candidate.guarantees, *options.require)
-    if why := next((one.why for one in looked if one.why), None):
-        raise GuaranteeNotMetError(f"{why} Nothing was written.")
-    if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
-        raise GuaranteeNotMetError(unjudged)
-    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
-    verdicts = tuple(judge(guarantee, found.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
-    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
-        if not verdict.holds:
-            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
-    suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
-    if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
-        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
-    return Checked(verdicts, suppression, looked[0].open_bits)
-
-
-@dataclass(frozen=True)
-class _Looked:
-    """What there is to know of one shard before anything is written."""
-
-    why: str | None
-    verdicts: tuple[Verdict, ...]
-    suppression: Suppression
-    open_bits: float
-
-
-def _look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> _Looked:
-    form = form_of(candidate.published)
-    # What a mechanism publishes may have noisy counts.
-    why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
-    why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
-    why = why or _refuse_attributes(candidate, guarantees)
-    if isinstance(candidate, EventsCandidate):
-        why = why or refuse_late(candidate.private, reach_of(candidate.recipe.parameters))
-    verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
-    bits = sampled_bits(candidate) if number == 0 and isinstance(candidate, Candidate) and why is None else 0.0
-    return _Looked(why, verdicts, suppression_of(candidate), bits)
-
-
-@dataclass(frozen=True)
-class _Visited:
-    """What was found in one shard; of one that does not check nothing else."""
-
-    looked: _Looked
-    found: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Visit:
-    """Check a shard and find everything else that is asked for while it is there."""
-
-    guarantees: Sequence[Guarantee]
-    further: Together
-
-    def __call__(self, number: int, candidate: Candidate | EventsCandidate) -> _Visited:
-        looked = _look_at(self.guarantees, number, candidate)
-        if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
-            return _Visited(looked)
-        return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
-
-
-def _visit(
-    candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
-) -> tuple[list[_Looked], Callable[[], list[Answer]]]:
-    """What every shard keeps, and what gives the answers once that is enough."""
-    several = Reductions(reductions)
-    try:
-        visited = _each(candidate, _Visit(guarantees, several.together))
-    except ParameterError:
-        if not isinstance(candidate, CandidateShards) or not reductions:
-            raise
-        # Together more than may come to one place: checked first, then the others, fewer at a time.
-        return _each(candidate, partial(_look_at, guarantees)), lambda: candidate.reduce(*reductions)
-    return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
-
-
-@dataclass(frozen=True)
 class Figures:
     """Scores and risks, each with its meaning in words, and aggregates for the report."""
 
@@ -350,10 +243,6 @@ def _told(
     )
 
 
-def _each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
-    return candidate.map(work) if isinstance(candidate, CandidateShards) else [work(0, candidate)]
-
-
 def _gather(candidate: Proposed, parts: Sequence[Sequence[int]], work: WritePart) -> list[WrittenPart]:
     if not isinstance(candidate, CandidateShards):
         return [work(0, [(0, candidate)])]
@@ -362,7 +251,7 @@ def _gather(candidate: Proposed, parts: Sequence[Sequence[int]], work: WritePart
     # Parts of one shard are written where the shard is: nothing travels.
     part_of = {shard: number for number, (shard,) in enumerate(parts)}
     written = candidate.map(_Alone(part_of, work))
-    return [written[shard] for (shard,) in parts]
+    return [part for (shard,) in parts if (part := written[shard]) is not None]
 
 
 @dataclass(frozen=True)
@@ -372,8 +261,16 @@ class _Alone:
     part_of: Mapping[int, int]
     write: WritePart
 
-    def __call__(self, number: int, candidate: Candidate) -> WrittenPart:
+    def __call__(self, number: int, candidate: Candidate) -> WrittenPart | None:
+        if number not in self.part_of:
+            return None  # what it would write another shard does
         return self.write(self.part_of[number], [(number, candidate)])
+
+
+def _keep_names(work: WritePart, n_parts: int, number: int, candidate: Candidate) -> None:
+    """The map of a shard that writes nothing itself, after those of the parts."""
+    if candidate.private.spread is not None and not candidate.private.spread.is_first:
+        work.keep_names(n_parts + number, [who_is_who(work.key, number, candidate)])
 
 
 def _keep_map(place: Path, candidate: Proposed, key: bytes, kept: Mapping[str, Any], *, in_parts: bool) -> None:
@@ -421,13 +318,13 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
             "An agreement marks the copy of one recipient, which is made in memory. Leave out the agreement, or the "
             "shards."
         )
-    if options.shape not in ("same", "long") and _each(candidate, _form_and_slices)[0][0] != "values":
+    if options.shape not in ("same", "long") and each(candidate, _form_and_slices)[0][0] != "values":
         raise ParameterError(f"--as {options.shape} is for releases of values of series. Leave it out.")
     if options.pseudonyms != "keyed":
         return
     if options.insecure_seed is not None:
         raise ParameterError("Keyed pseudonyms take no seed: they are repeatable by their key.")
-    form, sliced = _each(candidate, _form_and_slices)[0]
+    form, sliced = each(candidate, _form_and_slices)[0]
     if form != "values":
         raise ParameterError(f"Keyed pseudonyms are for releases of values, this one is of {form}. Use random ones.")
     if sliced:
@@ -448,56 +345,6 @@ def _shape(candidate: Proposed, options: ReleaseOptions) -> Shape:
 def _form_and_slices(number: int, candidate: Candidate | EventsCandidate) -> tuple[str, bool]:
     sliced = isinstance(candidate, Candidate) and candidate.private.stands_for is not None
     return form_of(candidate.published).name, sliced
-
-
-def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
-    """Fictive series hide nobody: where there are some, no crowd may be promised."""
-    if isinstance(candidate, EventsCandidate) or not (candidate.stands_for < 0).any():
-        return None
-    promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, NoGuarantee)]
-    return f"Fictive series would be counted in the crowd of {promised[0]}." if promised else None
-
-
-def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
-    """Why what would be published and what analysts were shown before leave too small a crowd together, if they do."""
-    if isinstance(candidate, EventsCandidate) or candidate.private.shown is None:
-        return None
-    required = int(candidate.guarantee.parameters.get("k", 1))
-    originals = candidate.stands_for
-    classes, shown = published_classes(candidate.curves), candidate.private.shown[originals]
-    subjects = candidate.private.original.subject_codes[originals]
-    both = np.unique(np.stack([classes, shown]), axis=1, return_inverse=True)[1].reshape(-1)
-    crowds = crowd_sizes(both, subjects)
-    if (smallest := int(crowds.min())) >= required:
-        return None
-    return (
-        f"Together with what analysts were shown, this leaves {int((crowds < required).sum())} series in crowds that "
-        f"are too small: the smallest has {smallest}, {required} are promised. Form the groups within those shown: "
-        "microaggregation does so by a metric learned from them, or by its parameter within."
-    )
-
-
-def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
-    """Attributes leave only where the recipe names them and every guarantee that anyone can check counts them."""
-    if isinstance(candidate, EventsCandidate) or not isinstance(candidate.published, Panel):
-        return None
-    attributes = candidate.published.attributes
-    if set(attributes) != set(candidate.recipe.parameters.get("attributes", ())):
-        return f"{len(attributes)} attribute(s) would be published, and the recipe names others."
-    blind = [g.name for g in guarantees if not isinstance(g, KAnonymity) and not g.needs_originals]
-    return f"Attributes would be published, which {blind[0]} does not look at." if attributes and blind else None
-
-
-def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
-    """Why the gate stays shut, in one line."""
-    where = ""
-    if isinstance(verdict.witness, int):
-        what = "event row" if of_events else "series position"
-        where = f", first at {what} {verdict.witness}"
-    elif verdict.witness:
-        where = f", first at {positions(verdict.witness)}"
-    why = f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else ""
-    return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
 
 
 def _name_key(candidate: Proposed, target: Path, private: Path | None, options: ReleaseOptions) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.errors import InputError
 from shoal.model import Private, Profiles
@@ -64,6 +65,13 @@ def read_profiles(
         raise NotAPanelError(f"{path.name} is no longer a table of profiles: {error}") from None
 
 
+def members_of(published: Profiles, private: Private) -> NDArray[np.int64]:
+    """How many different subjects of a candidate's originals are in each of its groups."""
+    n_subjects, kept = private.original.n_subjects, private.groups >= 0
+    pairs = np.unique(private.groups[kept] * n_subjects + private.original.subject_codes[kept])
+    return np.bincount(pairs // n_subjects, minlength=published.n_groups)
+
+
 class ProfilesForm:
     """One row per group and instant."""
 
@@ -71,15 +79,14 @@ class ProfilesForm:
 
     def refuse(self, published: Profiles, private: Private) -> str | None:
         """A profile must count exactly the subjects that went into it, each series in one profile or withheld."""
-        original = private.original
         groups = private.groups
         if groups.min() < -1 or groups.max() >= published.n_groups:
             return "The candidate's group labels are not those of its profiles: the crowd cannot be counted."
-        kept = groups >= 0
-        pairs = np.unique(groups[kept] * original.n_subjects + original.subject_codes[kept])
-        counts = np.bincount(pairs // original.n_subjects, minlength=published.n_groups)
-        if not np.array_equal(counts, published.counts):
-            odd = int((counts != published.counts).argmax())
+        counts = members_of(published, private)
+        # Of groups that are spread over shards the gate adds up the members.
+        wrong = counts != published.counts if private.spread is None else counts > published.counts
+        if wrong.any():
+            odd = int(wrong.argmax())
             return f"Profile {odd} does not count the subjects of its group: the crowd cannot be counted."
         return None
 

@@ -30,6 +30,8 @@ def names_of(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -> 
     """A name for each row or profile of a candidate, all different; events have none."""
     needed: list[Any] = form_of(candidate.published).names_needed(candidate.published, candidate.private)
     by_id = isinstance(candidate, Candidate) and candidate.private.stands_for is None and not candidate.has_profiles
+    if isinstance(candidate, Candidate) and candidate.private.spread is not None:
+        shard = candidate.private.spread.first  # groups have one name in all shards
     # Slices, fictive series and groups have no identifier: their place stands for one.
     names = keyed_names(key, needed if by_id else (f"{shard}:{place}" for place in range(len(needed))))
     refuse_repeated(names)

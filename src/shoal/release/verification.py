@@ -409,7 +409,7 @@ def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
 
 
 def _describe(
-    name: str, verdict: Verdict, published: Published | EventTables, certificate: Certificate, form: Form
+    name: str, verdict: Verdict, published: Published | EventTables, certificate: Certificate, form: Form[Any, Any]
 ) -> str:
     text = f"{name} {verdict.words}"
     if isinstance(verdict.witness, int):

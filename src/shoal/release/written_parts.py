@@ -134,10 +134,10 @@ class WritePart:
             sync(table)
             table.rename(Path(self.folder) / name)
         if self.map_folder is not None:
-            self._keep(number, maps)
+            self.keep_names(number, maps)
         return WrittenPart(form.name, files, counts, columns, times, timezone, findings)
 
-    def _keep(self, number: int, maps: list[pl.DataFrame]) -> None:
+    def keep_names(self, number: int, maps: list[pl.DataFrame]) -> None:
         """The map of names: for its owner alone."""
         assert self.map_folder is not None
         path = Path(self.map_folder) / f".{secrets.token_hex(8)}"
@@ -149,11 +149,14 @@ class WritePart:
 
 def deal(candidate: CandidateShards, key: bytes) -> list[list[int]]:
     """Which shards make up each part: drawn under the key of the names, and never of one attribute value alone."""
-    whole, n = candidate.panel.whole, candidate.n_shards
+    whole = candidate.panel.whole
+    writing = [number for number, fact in enumerate(candidate.facts) if fact.n_published or not fact.is_spread]
     per_part = max(1, PART_BYTES // (8 * whole.n_instants * whole.n_channels))
-    wanted = min(MOST_PARTS, max(1, round(sum(fact.n_original for fact in candidate.facts) / per_part)))
+    wanted = min(MOST_PARTS, max(1, round(sum(candidate.facts[one].n_original for one in writing) / per_part)))
     stream = np.random.default_rng(int.from_bytes(hashlib.sha256(key + b" parts").digest(), "big"))
-    return deal_shards(n, candidate.panel.values or (-1,) * n, wanted, stream)
+    values = candidate.panel.values or (-1,) * candidate.n_shards
+    parts = deal_shards(len(writing), [values[one] for one in writing], wanted, stream)
+    return [[writing[at] for at in part] for part in parts]
 
 
 def deal_shards(n: int, values: Sequence[int], wanted: int, stream: np.random.Generator) -> list[list[int]]:

@@ -30,13 +30,13 @@ def _line(text: str) -> str:
 Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_line)]
 
 
-class Part(BaseModel):
+class PolicyPart(BaseModel):
     """A part of a policy: frozen, and closed to fields it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Table(Part):
+class _Table(PolicyPart):
     path: str | None = Field(
         default=None, description="CSV or Parquet file, folder or pattern, or postgresql:// with sql."
     )
@@ -65,7 +65,7 @@ class Data(_reading()):  # type: ignore[misc]
     """Which table, and how it is read: the settings of `read_panel`."""
 
 
-class Adversary(Part):
+class Adversary(PolicyPart):
     """Who may want to know, and what they hold already."""
 
     knows: dict[str, Any] = Field(
@@ -103,19 +103,19 @@ class Limit(BaseModel):
         return dict(self.model_extra or {})
 
 
-class RiskLimit(Part):
+class RiskLimit(PolicyPart):
     """How much an attack may achieve."""
 
     at_most: Share = Field(default=0.09, description="No attack of the adversary may succeed more often than this.")
 
 
-class SuppressionLimit(Part):
+class SuppressionLimit(PolicyPart):
     """How much a method may leave out."""
 
     at_most: Share = Field(default=0.25, description="No more than this share of the series may be suppressed.")
 
 
-class Require(Part):
+class Require(PolicyPart):
     """What must hold before anything is written."""
 
     risk: RiskLimit = Field(default=RiskLimit(), description="The limit for every attack.")
@@ -130,7 +130,7 @@ class Require(Part):
     )
 
 
-class Explored(Part):
+class Explored(PolicyPart):
     """What had been tried when a person chose this point in an exploration."""
 
     points: int = Field(ge=1, description="How many points had been tried.")
@@ -150,7 +150,7 @@ class Explored(Part):
         return f"A person chose this point among {self.points} that had been tried{early}."
 
 
-class Search(Part):
+class Search(PolicyPart):
     """How methods and parameters are searched."""
 
     points: int = Field(
@@ -170,7 +170,7 @@ class Search(Part):
     )
 
 
-class EnginePart(Part):
+class EnginePart(PolicyPart):
     """Where the work runs, for panels in shards; its name alone is enough."""
 
     name: Literal["memory", "local", "spark"] = Field(
@@ -215,7 +215,7 @@ class EnginePart(Part):
         }
 
 
-class ReleasePart(Part):
+class ReleasePart(PolicyPart):
     """What is made of a point that met both limits."""
 
     model: Literal["publish", "agreement", "closed"] = Field(
@@ -261,7 +261,7 @@ class ReleasePart(Part):
         return self
 
 
-class Policy(Part):
+class Policy(PolicyPart):
     """A whole policy. An empty file is one: it reads a table given on the command line and looks for a k."""
 
     title: Line | None = Field(default=None, description="What the release is called: the head of its report.")

@@ -11,7 +11,7 @@ from shoal import utility as utility_room
 from shoal.errors import ParameterError
 from shoal.features import keep as kept_features
 from shoal.guarantees import DifferentialPrivacy, KPAnonymity, NoGuarantee
-from shoal.model import Attack, Guarantee, Risk
+from shoal.model import Attack, Guarantee, Method, Risk
 from shoal.process.catalogue import find_guarantee, find_in, find_method, named_in
 from shoal.process.factory import build
 from shoal.process.keep import apply_keep, publish_columns
@@ -29,7 +29,7 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
     """
     choices = choices or choices_of(policy.method)
 
-    def method_at(setting: Setting) -> Any:
+    def method_at(setting: Setting) -> Method:
         alternative = choices.alternatives[setting.alternative]
         if alternative.template is None:
             method = build_method(choices.parameters(setting), policy.seed)
@@ -59,11 +59,13 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
         measures=build_measures({name: limit.parameters for name, limit in utility.items()}),
         require=(*require, *(build_guarantee(given) for given in policy.require.guarantees)),
         by_mechanism=any(is_by_mechanism(method) for method in methods),
-        unpromised=any(isinstance(_last(method).aims_at, NoGuarantee) for method in methods),
+        unpromised=any(isinstance(method.each_step[-1].aims_at, NoGuarantee) for method in methods),
     )
 
 
-def _attacks_on(attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Any]) -> dict[str, Attack[Risk]]:
+def _attacks_on(
+    attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Method]
+) -> dict[str, Attack[Risk]]:
     """The policy's attacks, and one on ranges where one of several methods publishes them and none is named.
 
     That is linkage by somebody who was told the published word, the cautious figure: who works it out may look in the
@@ -75,7 +77,7 @@ def _attacks_on(attacks: dict[str, Attack[Risk]], choices: Choices, methods: Seq
     return attacks | {attack_room.Linkage.name: attack_room.Linkage(word="published")}
 
 
-def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Any]) -> None:
+def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Method]) -> None:
     """Differential privacy is spent by every look at the data: nothing may be chosen by what exact figures say."""
     if not any(is_by_mechanism(method) for method in methods):
         return
@@ -97,18 +99,14 @@ def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Any]) -> None:
         )
 
 
-def is_by_mechanism(method: Any) -> bool:
+def is_by_mechanism(method: Method) -> bool:
     """Whether a method, or the last of its steps, keeps differential privacy."""
-    return isinstance(_last(method).aims_at, DifferentialPrivacy)
+    return isinstance(method.each_step[-1].aims_at, DifferentialPrivacy)
 
 
-def _last(method: Any) -> Any:
-    return method.steps[-1] if hasattr(method, "steps") else method
-
-
-def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Any:
+def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Method:
     """A method, or several in a row, with the run's seed where one takes it and the policy gives none."""
-    built = []
+    built: list[Method] = []
     for name, parameters in steps:
         cls = find_method(name)
         if "seed" in getattr(cls, "__dataclass_fields__", {}):

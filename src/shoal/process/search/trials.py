@@ -14,7 +14,7 @@ from shoal.attacks import Relink
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.features import keep as kept_features
 from shoal.guarantees import NoGuarantee
-from shoal.model import Candidate, CandidateShards, Guarantee, Panel, PanelShards, Risk
+from shoal.model import Candidate, CandidateShards, Guarantee, Method, Panel, PanelShards, Risk
 from shoal.model.watcher import Watcher, never, silent
 from shoal.process.assessment import attack_all, bound_of, view
 from shoal.process.keep import measures_of
@@ -110,9 +110,9 @@ class SearchOutcome:
     """A frontier, and the candidate of its chosen point."""
 
     frontier: Frontier
-    candidate: Any | None
+    candidate: Candidate | CandidateShards | None
     """In memory, or in shards where the panel is."""
-    method: Any | None
+    method: Method | None
     settings: Sequence[Setting] = ()
     """Of each point of the frontier."""
 
@@ -315,6 +315,6 @@ def _not_held(candidate: Candidate | CandidateShards, require: Sequence[Guarante
     return None
 
 
-def suppresses_too_much(task: SearchTask, candidate: Any) -> str | None:
+def suppresses_too_much(task: SearchTask, candidate: Candidate | CandidateShards) -> str | None:
     """Why a point leaves out more than the policy allows, in words; None where it does not."""
     return refuse_suppression(suppression_of(candidate), task.policy.require.suppression.at_most, candidate.recipe)

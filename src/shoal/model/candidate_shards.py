@@ -1,21 +1,15 @@
-"""A panel too large for one place, and what a method makes of it: shard by shard, results merged in their order.
-
-A shard holds some of the subjects with all their series and is a `Panel` of its own. Where shards lie and what runs the
-work on them is an engine's business; here is what everybody else needs to know.
-"""
+"""What a method makes of a panel in shards: a candidate for each shard, whose results merge in their order."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 from shoal.model.attack import Attack
@@ -23,230 +17,11 @@ from shoal.model.candidate import Candidate, Recipe
 from shoal.model.guarantee import Guarantee
 from shoal.model.joined import join_candidates
 from shoal.model.measure import Measure
-from shoal.model.panel import Origin, Panel
+from shoal.model.panel_shards import PanelShards, Shards, Store, Whole
 from shoal.model.reduction import Answer, Draw, Reduction, Reductions, first_alone
 from shoal.model.risk import Risk
-from shoal.model.roles import Roles
 from shoal.model.score import Score
 from shoal.model.verdict import Verdict
-
-T = TypeVar("T")
-U = TypeVar("U")
-R = TypeVar("R")
-
-
-class Store(ABC, Generic[T]):
-    """Items that lie somewhere, each small enough for one worker.
-
-    Work gets the number of the shard and the item. It must survive pickling, and be a function of what it gets and of
-    nothing else: what is lost with a worker is computed again.
-    """
-
-    n_shards: int
-    """How many there are."""
-
-    @abstractmethod
-    def map(self, work: Callable[[int, T], R]) -> list[R]:
-        """Small results of all shards, in their order."""
-
-    @abstractmethod
-    def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> Store[U]:
-        """Large results, which stay where they are; `told` has what `tell` says of each of them."""
-
-    @abstractmethod
-    def told(self) -> list[Any]:
-        """What was told of each item when it was made: small, and read without the items."""
-
-    @abstractmethod
-    def persist(self) -> None:
-        """Make the items once, where they are to be used more than once."""
-
-    @abstractmethod
-    def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
-        """Some shards together in one place, in the order given; small results, in the order of the parts."""
-
-
-@dataclass(frozen=True, eq=False)
-class Whole:
-    """What is known of all shards of a panel together."""
-
-    n_series: int
-    n_subjects: int
-    n_missing: int
-    times: NDArray[Any]
-    channels: tuple[str, ...] = ("value",)
-    timezone: str | None = None
-    attributes: tuple[str, ...] = ()
-    sensitive: tuple[str, ...] = ()
-    origin: Origin | None = None
-    roles: Roles = field(default_factory=Roles)
-
-    @property
-    def n_instants(self) -> int:
-        """Number of points in time."""
-        return len(self.times)
-
-    @property
-    def n_channels(self) -> int:
-        """Number of values per instant."""
-        return len(self.channels)
-
-    @property
-    def one_series_per_subject(self) -> bool:
-        """Whether every series has a subject of its own."""
-        return self.n_subjects == self.n_series
-
-
-class Series(Protocol):
-    """All series of a panel, wherever an engine has them, before they are split into shards."""
-
-    @property
-    def whole(self) -> Whole:
-        """What is known of them together."""
-        ...
-
-    def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
-        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
-        ...
-
-    def sample(self, n_series: int, seed: int) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
-        ...
-
-
-class PanelReader(Protocol):
-    """What reads a panel in shards: an engine."""
-
-    def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
-        """Series over common instants, with the settings of `shoal.read_panel`."""
-        ...
-
-
-@dataclass(frozen=True)
-class ShardPlan:
-    """How a panel is to be split.
-
-    Parameters
-    ----------
-    size
-        About how many subjects a shard has, up to twice as many; None: a size that follows from the data.
-    least
-        What a shard has at least, whatever the size asked for.
-    within
-        An attribute that shards do not cross where they can help it: a shard has some of the subjects of one value, or
-        all subjects of several.
-    whole_values
-        Whether all subjects of a value must be in one shard.
-    features
-        What similar means.
-    """
-
-    size: int | None = None
-    least: int = 1
-    within: str | None = None
-    whole_values: bool = False
-    features: Any = "raw"
-
-
-class Shards(Generic[T]):
-    """Items of one kind, a shard each: panels, or the candidates that a method makes of them."""
-
-    store: Store[T]
-    whole: Whole
-
-    @property
-    def n_shards(self) -> int:
-        """How many there are."""
-        return self.store.n_shards
-
-    def map(self, work: Callable[[int, T], R]) -> list[R]:
-        """Small results of all shards, in their order."""
-        return self.store.map(work)
-
-
-class _Unsplit(Store[Any]):
-    """Where there are no shards yet."""
-
-    n_shards = 0
-
-    def map(self, work: Any) -> list[Any]:
-        raise ParameterError("This panel is not split into shards yet; methods do that.")
-
-    def each(self, work: Any, tell: Any = None) -> Any:
-        return self.map(work)
-
-    def told(self) -> list[Any]:
-        return self.map(None)
-
-    def persist(self) -> None:
-        self.map(None)
-
-    def gather(self, parts: Any, work: Any) -> list[Any]:
-        return self.map(work)
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PanelShards(Shards[Panel]):
-    """A panel that is too large for one place. `shoal.read_panel(..., engine=...)` makes one.
-
-    Parameters
-    ----------
-    series
-        All series, as they were read; a method splits them as it needs.
-    whole
-        What is known of them together.
-    size
-        The size of shards that was asked for; None: one that follows from the data.
-    store
-        The shards.
-    values
-        For each shard a number of the one attribute value in it, -1 where there are several.
-    """
-
-    series: Series
-    whole: Whole
-    size: int | None = None
-    store: Store[Panel] = field(default_factory=_Unsplit)
-    values: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, series: Series, size: int | None = None) -> PanelShards:
-        """Series that are still to be split."""
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise ParameterError("shard_size must be a whole number of subjects, at least 1.")
-        return cls(series=series, whole=series.whole, size=size)
-
-    @property
-    def n_series(self) -> int:
-        """Number of series."""
-        return self.whole.n_series
-
-    @property
-    def n_subjects(self) -> int:
-        """Number of different subjects."""
-        return self.whole.n_subjects
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where it came from, for the certificate."""
-        return self.whole.origin
-
-    @property
-    def roles(self) -> Roles:
-        """Roles of the columns it was read from."""
-        return self.whole.roles
-
-    def split(self, plan: ShardPlan) -> PanelShards:
-        """The same in shards, of the size asked for."""
-        store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
-        return replace(self, store=store, values=values)
-
-    def sample(self, n_series: int, seed: int = 0) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names."""
-        return self.series.sample(n_series, seed)
-
-    def __repr__(self) -> str:
-        return f"Shards({self.n_series} series, {self.whole.n_instants} instants, {self.n_subjects} subjects)"
 
 
 @dataclass(frozen=True)
@@ -256,6 +31,7 @@ class ShardFacts:
     n_original: int
     n_published: int
     n_subjects: int
+    is_spread: bool
     shows_everybody: bool
     has_envelopes: bool
     has_profiles: bool
@@ -268,8 +44,9 @@ def facts_of(number: int, candidate: Candidate) -> ShardFacts:
     """What a candidate says about itself."""
     return ShardFacts(
         candidate.private.original.n_series,
-        len(candidate.published),
+        candidate.n_written,
         candidate.private.original.n_subjects,
+        candidate.private.spread is not None,
         candidate.shows_everybody,
         candidate.has_envelopes,
         candidate.has_profiles,
@@ -325,7 +102,7 @@ class CandidateShards(Shards[Candidate]):
         # Candidates have their originals with them; the shards they were made of are let go.
         return cls(
             store=store,
-            panel=replace(panel, store=_Unsplit()),
+            panel=panel.unsplit(),
             guarantee=claimed[0],
             recipe=recipe,
             further=tuple(claimed[1:]),
@@ -426,12 +203,13 @@ class CandidateShards(Shards[Candidate]):
             n = one.sampled
         else:
             return one.meaning
-        n = self._affordable(n)
-        if self.n_series <= n:
+        n = self.panel.affordable(n)
+        if self._n_original <= n:
             return one.meaning
         against_all = isinstance(one, Measure) and type(one).fixed is not Measure.fixed
         compared = ", compared with all of them" if against_all else ""
-        return f"{one.meaning}; on a sample of about {n} of {self.n_series} series, in whole groups{compared}"
+        groups = "" if any(fact.is_spread for fact in self.facts) else ", in whole groups"
+        return f"{one.meaning}; on a sample of about {n} of {self._n_original} series{groups}{compared}"
 
     def attack(self, attack: Attack[Any], *, n_targets: int | None = None, seed: int = 0) -> Risk:
         """What an attack achieves: in each shard against its own targets, or on a sample of the whole.
@@ -455,11 +233,6 @@ class CandidateShards(Shards[Candidate]):
             partial(_find, attack, starts.tolist(), targets), lambda found: attack.risk(type(found[0]).merged(found))
         )
 
-    def _affordable(self, n_series: int) -> int:
-        """So many series, or as many as may come to one place: of long ones fewer."""
-        per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
-        return min(n_series, max(100, MOST_SAMPLED // per_series))
-
     def sample(self, n_series: int) -> Candidate:
         """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
         drawn: Candidate = self.reduce(self.to_sample(n_series, lambda drawn: drawn))[0]()
@@ -467,7 +240,7 @@ class CandidateShards(Shards[Candidate]):
 
     def to_sample(self, n_series: int, conclude: Callable[[Candidate], Any]) -> Reduction:
         """The same for `reduce`, and what is concluded from it."""
-        share = min(1.0, self._affordable(n_series) / max(1, self._n_original))
+        share = min(1.0, self.panel.affordable(n_series) / max(1, self._n_original))
 
         def joined(drawn: list[Candidate | None]) -> Any:
             found = [one for one in (drawn if any(drawn) else self.map(first_alone)) if one is not None]
@@ -478,9 +251,6 @@ class CandidateShards(Shards[Candidate]):
     def __repr__(self) -> str:
         return f"Shards({self.recipe.method}, {self.n_series} series in {self.n_shards} shard(s))"
 
-
-MOST_SAMPLED = 192 * 2**20
-"""Bytes of a sample: it is put together in one place."""
 
 SAMPLE = 20_000
 """Series of a sample on which an attack is tried that needs statistics of the whole."""

@@ -1,0 +1,67 @@
+"""Subjects kept out of a panel on an engine, by a hash of their names that depends on the readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.engines.contract import Blocks
+from shoal.engines.reading.key_counts import count_distinct
+from shoal.engines.rows import ROW, SUBJECT, unpack
+from shoal.engines.series import SeriesTable, chances
+from shoal.engines.totals import add_up
+
+_DIGEST = 17
+
+
+def hold_out(series: SeriesTable, share: float, seed: int) -> tuple[SeriesTable, SeriesTable]:
+    """Everybody else, and about a share of the subjects. Who has names and seed, but not the readings, cannot tell who
+    is kept out."""
+    digest = int(add_up(series.engine, series.table, _digest, 1)[0])
+    drawn = np.random.SeedSequence([seed, digest % 2**64]).generate_state(1, np.uint64)[0]
+    return _some(series, _Draw(share, int(drawn), out=False)), _some(series, _Draw(share, int(drawn), out=True))
+
+
+def _some(series: SeriesTable, draw: _Draw) -> SeriesTable:
+    engine = series.engine
+    table = engine.map(series.table, draw, series.table.schema)
+    n_series, n_missing = (int(n) for n in add_up(engine, table, _count, 2))
+    alone = series.whole.one_series_per_subject
+    n_subjects = n_series if alone else count_distinct(engine, table, SUBJECT)
+    whole = replace(series.whole, n_series=n_series, n_subjects=n_subjects, n_missing=n_missing)
+    return SeriesTable(engine, table, whole)
+
+
+def _digest(blocks: Blocks) -> NDArray[np.int64]:
+    """A sum of hashes of all series, whatever their order."""
+    total = np.zeros(1, dtype=np.uint64)
+    for block in blocks:
+        if block.num_rows:
+            total += pl.Series(pl.from_arrow(block.column(ROW))).hash(seed=_DIGEST).to_numpy().sum(dtype=np.uint64)
+    return total.view(np.int64)
+
+
+def _count(blocks: Blocks) -> NDArray[np.int64]:
+    found = np.zeros(2, dtype=np.int64)
+    for block in blocks:
+        if block.num_rows:
+            found += [block.num_rows, int(np.isnan(unpack(block.column(ROW))).sum())]
+    return found
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """All series of the subjects that are drawn, or of the others."""
+
+    share: float
+    seed: int
+    out: bool
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        for block in blocks:
+            drawn = chances(block.column(SUBJECT), self.seed) < self.share
+            yield block.filter(pa.array(drawn if self.out else ~drawn))

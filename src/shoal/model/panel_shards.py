@@ -1,0 +1,286 @@
+"""A panel too large for one place: some of the subjects with all their series in each shard, wherever shards lie.
+
+A shard is a `Panel` of its own. Where shards lie and what runs the work on them is an engine's business; here is what
+everybody else needs to know.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import ParameterError
+from shoal.model.panel import Origin, Panel
+from shoal.model.roles import Roles
+
+MOST_SAMPLED = 192 * 2**20
+"""Bytes of a sample: it is put together in one place."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+R = TypeVar("R")
+
+
+class Store(ABC, Generic[T]):
+    """Items that lie somewhere, each small enough for one worker.
+
+    Work gets the number of the shard and the item. It must survive pickling, and be a function of what it gets and of
+    nothing else: what is lost with a worker is computed again.
+    """
+
+    n_shards: int
+    """How many there are."""
+
+    @abstractmethod
+    def map(self, work: Callable[[int, T], R]) -> list[R]:
+        """Small results of all shards, in their order."""
+
+    @abstractmethod
+    def each(self, work: Callable[[int, T], U], tell: Callable[[int, U], Any] | None = None) -> Store[U]:
+        """Large results, which stay where they are; `told` has what `tell` says of each of them."""
+
+    @abstractmethod
+    def told(self) -> list[Any]:
+        """What was told of each item when it was made: small, and read without the items."""
+
+    @abstractmethod
+    def persist(self) -> None:
+        """Make the items once, where they are to be used more than once."""
+
+    @abstractmethod
+    def gather(self, parts: Sequence[Sequence[int]], work: Callable[[int, list[tuple[int, T]]], R]) -> list[R]:
+        """Some shards together in one place, in the order given; small results, in the order of the parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """What is known of all shards of a panel together."""
+
+    n_series: int
+    n_subjects: int
+    n_missing: int
+    times: NDArray[Any]
+    channels: tuple[str, ...] = ("value",)
+    timezone: str | None = None
+    attributes: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    origin: Origin | None = None
+    roles: Roles = field(default_factory=Roles)
+
+    @property
+    def n_instants(self) -> int:
+        """Number of points in time."""
+        return len(self.times)
+
+    @property
+    def n_channels(self) -> int:
+        """Number of values per instant."""
+        return len(self.channels)
+
+    @property
+    def one_series_per_subject(self) -> bool:
+        """Whether every series has a subject of its own."""
+        return self.n_subjects == self.n_series
+
+
+class Series(Protocol):
+    """All series of a panel, wherever an engine has them, before they are split into shards."""
+
+    @property
+    def whole(self) -> Whole:
+        """What is known of them together."""
+        ...
+
+    def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
+        """Shards, similar subjects together; and for each a number of the one attribute value in it, -1 for several."""
+        ...
+
+    def sample(self, n_series: int, seed: int) -> Panel:
+        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        ...
+
+    def hold_out(self, share: float, seed: int) -> tuple[Series, Series]:
+        """Everybody else, and about a share of the subjects, drawn by the seed and the readings."""
+        ...
+
+    def names(self) -> list[str]:
+        """The ids of all series, sorted."""
+        ...
+
+
+class PanelReader(Protocol):
+    """What reads a panel in shards: an engine."""
+
+    def read_panel(self, source: Any, *, shard_size: int | None = None, **settings: Any) -> PanelShards:
+        """Series over common instants, with the settings of `shoal.read_panel`."""
+        ...
+
+
+class SeriesLabels(Protocol):
+    """What sorts series by their names, each by itself."""
+
+    def labels(self, ids: Sequence[Any], subjects: Sequence[Any]) -> NDArray[np.int64]:
+        """A number for each series, from its id and its subject."""
+        ...
+
+
+@dataclass(frozen=True)
+class Strata:
+    """What a method must not mix: series that differ in these attributes, or in what sorts them by name.
+
+    Parameters
+    ----------
+    attributes
+        Names; a stratum has the same entries in all of them.
+    labels
+        What sorts series by their names.
+    whole
+        Whether a method wants all subjects of a stratum in one shard.
+    """
+
+    attributes: tuple[str, ...] = ()
+    labels: tuple[SeriesLabels, ...] = ()
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class ShardPlan:
+    """How a panel is to be split.
+
+    Parameters
+    ----------
+    size
+        About how many subjects a shard has, up to twice as many; None: a size that follows from the data.
+    least
+        What a shard has at least, whatever the size asked for; and what it has at least of every stratum, or else all
+        of it.
+    within
+        What the steps of a method must not mix.
+    features
+        What similar means.
+    """
+
+    size: int | None = None
+    least: int = 1
+    within: tuple[Strata, ...] = ()
+    features: Any = "raw"
+
+
+class Shards(Generic[T]):
+    """Items of one kind, a shard each: panels, or the candidates that a method makes of them."""
+
+    store: Store[T]
+    whole: Whole
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        return self.store.n_shards
+
+    def map(self, work: Callable[[int, T], R]) -> list[R]:
+        """Small results of all shards, in their order."""
+        return self.store.map(work)
+
+
+class _Unsplit(Store[Any]):
+    """Where there are no shards yet."""
+
+    n_shards = 0
+
+    def map(self, work: Any) -> list[Any]:
+        raise ParameterError("This panel is not split into shards yet; methods do that.")
+
+    def each(self, work: Any, tell: Any = None) -> Any:
+        return self.map(work)
+
+    def told(self) -> list[Any]:
+        return self.map(None)
+
+    def persist(self) -> None:
+        self.map(None)
+
+    def gather(self, parts: Any, work: Any) -> list[Any]:
+        return self.map(work)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PanelShards(Shards[Panel]):
+    """A panel that is too large for one place. `shoal.read_panel(..., engine=...)` makes one.
+
+    Parameters
+    ----------
+    series
+        All series, as they were read; a method splits them as it needs.
+    whole
+        What is known of them together.
+    size
+        The size of shards that was asked for; None: one that follows from the data.
+    store
+        The shards.
+    values
+        For each shard a number of the one attribute value in it, -1 where there are several.
+    """
+
+    series: Series
+    whole: Whole
+    size: int | None = None
+    store: Store[Panel] = field(default_factory=_Unsplit)
+    values: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, series: Series, size: int | None = None) -> PanelShards:
+        """Series that are still to be split."""
+        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise ParameterError("shard_size must be a whole number of subjects, at least 1.")
+        return cls(series=series, whole=series.whole, size=size)
+
+    @property
+    def n_series(self) -> int:
+        """Number of series."""
+        return self.whole.n_series
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of different subjects."""
+        return self.whole.n_subjects
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it came from, for the certificate."""
+        return self.whole.origin
+
+    @property
+    def roles(self) -> Roles:
+        """Roles of the columns it was read from."""
+        return self.whole.roles
+
+    def split(self, plan: ShardPlan) -> PanelShards:
+        """The same in shards, of the size asked for."""
+        store, values = self.series.split(plan if plan.size is not None else replace(plan, size=self.size))
+        return replace(self, store=store, values=values)
+
+    def affordable(self, n_series: int) -> int:
+        """So many series, or as many as may come to one place with what is published of them: of long ones fewer."""
+        per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
+        return min(n_series, max(100, MOST_SAMPLED // per_series))
+
+    def hold_out(self, share: float, seed: int) -> tuple[PanelShards, PanelShards]:
+        """Everybody else, and about a share of the subjects, drawn by the seed and the readings; still to be split."""
+        rest, out = self.series.hold_out(share, seed)
+        return PanelShards.of(rest, self.size), PanelShards.of(out, self.size)
+
+    def unsplit(self) -> PanelShards:
+        """The same without its shards."""
+        return replace(self, store=_Unsplit())
+
+    def sample(self, n_series: int, seed: int = 0) -> Panel:
+        """About so many series in memory, of subjects drawn by a hash of their names."""
+        return self.series.sample(n_series, seed)
+
+    def __repr__(self) -> str:
+        return f"Shards({self.n_series} series, {self.whole.n_instants} instants, {self.n_subjects} subjects)"

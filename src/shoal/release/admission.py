@@ -1,0 +1,199 @@
+"""What a candidate must show before anything of it is written: every guarantee, and what no guarantee looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, TypeVar
+
+import numpy as np
+
+from shoal.errors import GuaranteeNotMetError, ParameterError
+from shoal.guarantees import KAnonymity, NoGuarantee
+from shoal.guarantees.crowds import crowd_sizes, published_classes
+from shoal.methods.remedies import reach_of
+from shoal.model import (
+    Candidate,
+    CandidateShards,
+    EventsCandidate,
+    Guarantee,
+    Panel,
+    Risk,
+    Suppression,
+    Verdict,
+)
+from shoal.model.reduction import Answer, Reduction, Reductions, Together
+from shoal.release.event_originals import refuse_late
+from shoal.release.forms import form_of
+from shoal.release.openness import sampled_bits
+from shoal.release.options import ReleaseOptions
+from shoal.release.publishers_word import is_by_mechanism, judge, refuse_unjudged
+from shoal.release.spread_groups import Members, count_members, refuse_spread
+from shoal.release.suppression import refuse_suppression, suppression_of
+from shoal.release.verification import positions
+
+Proposed = Candidate | EventsCandidate | CandidateShards
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a candidate that may leave was found to keep."""
+
+    verdicts: tuple[Verdict, ...]
+    """One for each guarantee: those of the candidate, then those required beyond them."""
+    suppression: Suppression
+    open_bits: float
+    members: tuple[Members, ...] = ()
+    """Of groups that are spread over shards."""
+
+
+def check_candidate(
+    candidate: Proposed, options: ReleaseOptions | None = None, risks: Mapping[str, Risk] | None = None
+) -> Checked:
+    """Whether a candidate may leave; raises GuaranteeNotMetError where it may not."""
+    options = options or ReleaseOptions()
+    looked = each(candidate, partial(look_at, (*candidate.guarantees, *options.require)))
+    return conclude(candidate, looked, options, risks or {})
+
+
+def conclude(
+    candidate: Proposed, looked: Sequence[Looked], options: ReleaseOptions, risks: Mapping[str, Risk]
+) -> Checked:
+    """The same from what was seen in every shard."""
+    guarantees = (*candidate.guarantees, *options.require)
+    if why := next((one.why for one in looked if one.why), None):
+        raise GuaranteeNotMetError(f"{why} Nothing was written.")
+    members = tuple(one.members for one in looked if one.members is not None)
+    # What a mechanism publishes may have noisy counts.
+    if not is_by_mechanism(guarantees) and (why := refuse_spread(members)):
+        raise GuaranteeNotMetError(f"{why} Nothing was written.")
+    if unjudged := refuse_unjudged(guarantees, risks, options.risk_limit):
+        raise GuaranteeNotMetError(unjudged)
+    found = {g: g.merge([one.verdicts[at] for one in looked]) for at, g in enumerate(guarantees)}
+    verdicts = tuple(judge(guarantee, found.__getitem__, risks, options.risk_limit) for guarantee in guarantees)
+    for guarantee, verdict in zip(guarantees, verdicts, strict=True):
+        if not verdict.holds:
+            raise GuaranteeNotMetError(refusal(guarantee, verdict, of_events=isinstance(candidate, EventsCandidate)))
+    suppression = reduce(Suppression.__add__, [one.suppression for one in looked])
+    if too_much := refuse_suppression(suppression, options.suppression_limit, candidate.recipe):
+        raise GuaranteeNotMetError(f"{too_much} Nothing was written.")
+    return Checked(verdicts, suppression, looked[0].open_bits, members)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What there is to know of one shard before anything is written."""
+
+    why: str | None
+    verdicts: tuple[Verdict, ...]
+    suppression: Suppression
+    open_bits: float
+    members: Members | None = None
+
+
+def look_at(guarantees: Sequence[Guarantee], number: int, candidate: Candidate | EventsCandidate) -> Looked:
+    """Everything that is asked of one shard."""
+    form = form_of(candidate.published)
+    # What a mechanism publishes may have noisy counts.
+    why = None if is_by_mechanism(guarantees) else form.refuse(candidate.published, candidate.private)
+    why = why or _refuse_fictive(candidate, guarantees) or _refuse_crossing(candidate)
+    why = why or _refuse_attributes(candidate, guarantees)
+    if isinstance(candidate, EventsCandidate):
+        why = why or refuse_late(candidate.private, reach_of(candidate.recipe.parameters))
+    verdicts = tuple(g.check(candidate) for g in guarantees) if why is None else ()
+    bits = sampled_bits(candidate) if number == 0 and isinstance(candidate, Candidate) and why is None else 0.0
+    return Looked(why, verdicts, suppression_of(candidate), bits, count_members(candidate) if why is None else None)
+
+
+@dataclass(frozen=True)
+class _Visited:
+    """What was found in one shard; of one that does not check nothing else."""
+
+    looked: Looked
+    found: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """Check a shard and find everything else that is asked for while it is there."""
+
+    guarantees: Sequence[Guarantee]
+    further: Together
+
+    def __call__(self, number: int, candidate: Candidate | EventsCandidate) -> _Visited:
+        looked = look_at(self.guarantees, number, candidate)
+        if looked.why or any(verdict.outcome == "does not hold" for verdict in looked.verdicts):
+            return _Visited(looked)
+        return _Visited(looked, self.further(number, candidate) if isinstance(candidate, Candidate) else ())
+
+
+def visit(
+    candidate: Proposed, guarantees: Sequence[Guarantee], reductions: Sequence[Reduction]
+) -> tuple[list[Looked], Callable[[], list[Answer]]]:
+    """What every shard keeps, and what gives the answers once that is enough."""
+    several = Reductions(reductions)
+    try:
+        visited = each(candidate, _Visit(guarantees, several.together))
+    except ParameterError:
+        if not isinstance(candidate, CandidateShards) or not reductions:
+            raise
+        # Together more than may come to one place: checked first, then the others, fewer at a time.
+        return each(candidate, partial(look_at, guarantees)), lambda: candidate.reduce(*reductions)
+    return [one.looked for one in visited], lambda: several.answers([one.found for one in visited])
+
+
+def each(candidate: Proposed, work: Callable[[int, Any], R]) -> list[R]:
+    """Small results of every shard; a candidate in memory is one."""
+    return candidate.map(work) if isinstance(candidate, CandidateShards) else [work(0, candidate)]
+
+
+def _refuse_fictive(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
+    """Fictive series hide nobody: where there are some, no crowd may be promised."""
+    if isinstance(candidate, EventsCandidate) or not (candidate.stands_for < 0).any():
+        return None
+    promised = [guarantee.name for guarantee in guarantees if not isinstance(guarantee, NoGuarantee)]
+    return f"Fictive series would be counted in the crowd of {promised[0]}." if promised else None
+
+
+def _refuse_crossing(candidate: Candidate | EventsCandidate) -> str | None:
+    """Why what would be published and what analysts were shown before leave too small a crowd together, if they do."""
+    if isinstance(candidate, EventsCandidate) or candidate.private.shown is None:
+        return None
+    required = int(candidate.guarantee.parameters.get("k", 1))
+    originals = candidate.stands_for
+    classes, shown = published_classes(candidate.curves), candidate.private.shown[originals]
+    subjects = candidate.private.original.subject_codes[originals]
+    both = np.unique(np.stack([classes, shown]), axis=1, return_inverse=True)[1].reshape(-1)
+    crowds = crowd_sizes(both, subjects)
+    if (smallest := int(crowds.min())) >= required:
+        return None
+    return (
+        f"Together with what analysts were shown, this leaves {int((crowds < required).sum())} series in crowds that "
+        f"are too small: the smallest has {smallest}, {required} are promised. Form the groups within those shown: "
+        "microaggregation does so by a metric learned from them, or by its parameter within."
+    )
+
+
+def _refuse_attributes(candidate: Candidate | EventsCandidate, guarantees: Sequence[Guarantee]) -> str | None:
+    """Attributes leave only where the recipe names them and every guarantee that anyone can check counts them."""
+    if isinstance(candidate, EventsCandidate) or not isinstance(candidate.published, Panel):
+        return None
+    attributes = candidate.published.attributes
+    if set(attributes) != set(candidate.recipe.parameters.get("attributes", ())):
+        return f"{len(attributes)} attribute(s) would be published, and the recipe names others."
+    blind = [g.name for g in guarantees if not isinstance(g, KAnonymity) and not g.needs_originals]
+    return f"Attributes would be published, which {blind[0]} does not look at." if attributes and blind else None
+
+
+def refusal(guarantee: Guarantee, verdict: Verdict, *, of_events: bool = False) -> str:
+    """Why the gate stays shut, in one line."""
+    where = ""
+    if isinstance(verdict.witness, int):
+        what = "event row" if of_events else "series position"
+        where = f", first at {what} {verdict.witness}"
+    elif verdict.witness:
+        where = f", first at {positions(verdict.witness)}"
+    why = f" ({verdict.note})" if verdict.note and verdict.outcome != "not judged" else ""
+    return f"{guarantee.name} {verdict.words}{where}{why}. Nothing was written."
