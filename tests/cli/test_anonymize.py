@@ -179,7 +179,7 @@ def test_the_report_can_be_made_again_from_the_folder(meters, capsys):
     page = (meters / "out-report.html").read_text()
     assert "k-anonymity" in page
     assert run(["report", "out", "-o", "out/page.html"]) == 2
-    assert "not changed after it was written" in capsys.readouterr().err
+    assert "never changes after it is written" in capsys.readouterr().err
     assert run(["report", "out", "-o", "nowhere/page.html"]) == 2
     assert run(["report", "nowhere"]) == 2
     assert run(["report", "out", "--json", "-o", "p.html"]) == 0
@@ -236,7 +236,7 @@ class TestSimulate:
         [
             (["whales", "-o", "w.parquet"], "whales"),
             (["meters"], "Missing option"),
-            (["meters", "-o", "m.xlsx"], "something.parquet or something.csv"),
+            (["meters", "-o", "m.xlsx"], "name must end in .parquet or .csv"),
             (["meters", "-o", "here.parquet"], "exists"),
             (["events", "-o", "e.parquet", "--step", "1h"], "events takes no --step"),
             (["meters", "-o", "m.parquet", "--families", "household"], "--families takes NAME=SHARE"),
@@ -366,7 +366,7 @@ def test_no_report_of_a_release_that_does_not_verify(meters, capsys):
     path = meters / "out" / "data.csv"
     path.write_text(path.read_text().replace("1", "2", 1))
     assert run(["report", "out"]) == 1
-    assert "No report of a release that does not verify" in capsys.readouterr().err
+    assert "No report for a release that does not verify" in capsys.readouterr().err
 
 
 def test_shoal_alone_shows_the_help(capsys):
@@ -378,7 +378,7 @@ def test_messages_name_settings_as_options(meters, capsys):
     table = pl.read_parquet("x.parquet")
     pl.concat([table, table.with_columns(pl.col("value") + 1)]).write_parquet("x.parquet")
     assert anonymize("-o", "out") == 2
-    assert "say which to take with --duplicates first, last or mean. They" in capsys.readouterr().err
+    assert "choose one with --duplicates first, last or mean. They" in capsys.readouterr().err
     assert anonymize("-o", "out", "--time", "clock") == 2
     pl.read_parquet("x.parquet").drop("time").write_parquet("x.parquet")
     capsys.readouterr()

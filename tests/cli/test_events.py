@@ -91,7 +91,7 @@ def test_the_report_says_what_became_of_events(released):
     ("wrong", "message"),
     [
         (["--value", "age"], "--value is about series"),
-        (["--missing", "interpolate:2h"], "there is nothing to fill it with"),
+        (["--missing", "interpolate:2h"], "nothing can fill it"),
         (["--m", "3"], "these events have none"),
         (["--sensitive", "region"], "2 are named"),
         (["--require", "k-anonymity:k=3"], "judged by l-diversity"),
@@ -114,7 +114,7 @@ def test_what_makes_no_sense_for_events_is_refused(anonymize, tmp_path, capsys, 
         (["--where", "age=old"], "cannot have"),
         (["--where", "sex=f..m"], "numbers and dates"),
         (["--where", "age=1", "--where", "age=2"], "two conditions"),
-        (["--range", "0=1..2"], "ask with --from"),
+        (["--range", "0=1..2"], "use --from"),
         (["--from", "soon"], "dates or datetimes"),
     ],
 )

@@ -154,7 +154,7 @@ def test_one_table_that_is_appended_to_is_cut_into_whole_days(capsys):
     assert figures(capsys, source="all.parquet")["written"] == 1
     capsys.readouterr()
     grow(source="all.parquet")
-    assert capsys.readouterr().err == "shoal: The last 6 instant(s) wait until their stretch is whole.\n"
+    assert capsys.readouterr().err == "shoal: The last 6 instant(s) wait until their stretch is complete.\n"
     table(72, newcomers=3).write_parquet("all.parquet")
     found = figures(capsys, source="all.parquet")
     assert (found["written"], found["series"], found["last"]) == (2, 11, "2024-04-01")
@@ -183,7 +183,7 @@ def test_whole_numbers_need_a_length(capsys):
     pl.DataFrame(
         {"id": [f"meter-{i}" for i in range(4)] * 4, "time": [t // 4 for t in range(16)], "value": 1.5}
     ).write_csv("all.csv")
-    refusal(capsys, "times are whole numbers: say with --every how many", grow(source="all.csv"))
+    refusal(capsys, "times are whole numbers: give --every", grow(source="all.csv"))
     assert figures(capsys, "--every", "2", source="all.csv", private="keep2")["written"] == 2
 
 
@@ -197,7 +197,7 @@ def test_too_few_for_a_group_are_told_and_wait(capsys):
         "releases         0",
         "published        0 series in 0 groups",
         "waiting          2 series",
-        "without release  1 stretch(es) of which nothing could be published",
+        "without release  1 stretch(es) could not be published at all",
     ]
     add_day(1, meters(0, 3))
     assert figures(capsys)["written"] == 1
@@ -424,7 +424,7 @@ def test_an_announced_release_that_was_changed_is_refused(capsys):
     path.write_bytes(kept.to_bytes())
     certificate = Path("out/0/release.json")
     certificate.write_text(certificate.read_text().replace("0.1.0", "0.1.1"))
-    refusal(capsys, "was changed since it was written. Put it back as it was", grow())
+    refusal(capsys, "was changed after it was written. Restore it", grow())
 
 
 def test_the_ledger_records_every_release_and_lets_them_pass(capsys):

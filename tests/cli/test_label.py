@@ -61,7 +61,7 @@ def test_from_a_table_to_a_release_by_a_learned_metric(table, capsys):
     code, out, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv", "--analyst", "anna")
     assert (code, err) == (0, "")
     assert "400 new labels" in out
-    assert "consistency  100% of 40 repeated questions alike (91% to 100%)" in out
+    assert "consistency  100% of 40 repeated questions answered alike (91% to 100%)" in out
     assert "by the learned distance" in out
     assert "advice       " in out
     code, out, err = shoal(capsys, "learn", "task", "--out", "metric.npz")
@@ -231,7 +231,7 @@ class TestMistakes:
     def test_an_existing_task_takes_no_other_settings(self, task, capsys):
         code, _, err = shoal(capsys, "label", "export", "task", "--pairs", 50, "--analyst", "bob")
         assert code == 2
-        assert "--pairs is for a new task; SOURCE is one that exists. Give --analyst and --next." in err
+        assert "--pairs is for a new task, but SOURCE is an existing one. Give --analyst and --next." in err
         code, _, err = shoal(capsys, "label", "export", "task", "--private-table", "x", "--analyst", "bob")
         assert "--private-table is for a new task" in err
 
@@ -311,7 +311,7 @@ class TestMistakes:
 def test_a_task_of_means_is_on_record_whether_or_not_a_ledger_is_named(table, capsys):
     code, out, _ = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--multiple", 1, "-o", "shown")
     assert code == 0
-    assert "for others give --ledger shown.ledger" in out
+    assert "for others, give --ledger shown.ledger" in out
     code, out, _ = shoal(capsys, "ledger", "list", "shown.ledger", "--json")
     assert [entry["form"] for entry in json.loads(out)["releases"]] == ["label task"]
     code, _, err = shoal(

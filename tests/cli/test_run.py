@@ -165,7 +165,7 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
         (("name: microaggregation", "name: magic"), "Unknown method 'magic'"),
         (("points: 5", "rumours: 5"), "Unknown attack 'rumours'"),
         (("points: 5", "points: none"), "Option n of known-points"),
-        (("knows: {points: 5, totals: day}", "knows: {}"), "an adversary who knows nothing is no test"),
+        (("knows: {points: 5, totals: day}", "knows: {}"), "an adversary who knows nothing is not a test"),
         (("information-loss", "beauty"), "Unknown measure 'beauty'"),
         (("k: {search: [3, 6, 9]}", "q: 3"), "Unknown option q for microaggregation"),
         (("k: {search: [3, 6, 9]}", "k: {search: [1]}"), "k must be a whole number of at least 2"),
@@ -175,7 +175,7 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
         (("points: 5", "homogeneity: {}"), "it attacks events"),
         (("points: 5", "membership: {}"), "it needs people who are not in the release"),
         (("points: 5", "intersection: {}"), "it needs several releases"),
-        (("information-loss", "window-error"), "it is about events"),
+        (("information-loss", "window-error"), "it applies to events"),
         (("microaggregation, k: {search: [3, 6, 9]}", "reposition, l: 2"), "reposition is for events"),
         (
             (
@@ -304,8 +304,8 @@ method: {name: noisy-aggregates, epsilon: 5.0, lower: 0, upper: 5000}
 @pytest.mark.parametrize(
     ("roles", "words"),
     [
-        ("{value: identifier}", "'value' is an identifier and also read as value"),
-        ("{time: identifier}", "'time' is an identifier and also read as time"),
+        ("{value: identifier}", "'value' is an identifier and is also read as value"),
+        ("{time: identifier}", "'time' is an identifier and is also read as time"),
         ("{nosuch: identifier}", "There is no column 'nosuch'"),
     ],
 )

@@ -192,7 +192,7 @@ class TestWhatIsCompared:
         (window,) = [figure for figure in found.values() if figure["applies"]]
         assert window["value"] == told["utility"]["window-error"]["value"]
         reasons = {figure["reason"] for figure in found.values() if not figure["applies"]}
-        assert reasons == {"it is about series, and this release has events."}
+        assert reasons == {"it applies to series, and this release holds events."}
         code, _, error = ask(capsys, register, tmp_path / "out")
         assert code == 2
         assert "one sensitive column; 0 are named. Give --sensitive COLUMN" in error
@@ -255,10 +255,10 @@ class TestMistakes:
             ("mean-day-error:of", "--measure takes NAME or NAME:parameter=value,parameter=value."),
             ("mean-day-error:at_most=low", "at_most must be a number, such as at_most=0.1."),
             ("mean-day-error:at_least=nan", "at_least must be a number"),
-            ("mean-day-error:at_most=0,at_least=1", "at_most is below at_least, nothing can meet both."),
-            ("mean-day-error", "it compares each series with its original. Say who is who with --private DIR."),
-            ("value-loss", "value-loss does not apply here: it is about envelopes, and this release has values."),
-            ("window-error", "window-error does not apply here: it is about events, and this release has values."),
+            ("mean-day-error:at_most=0,at_least=1", "at_most is below at_least, so nothing can meet both."),
+            ("mean-day-error", "it compares each series with its original. Give --private DIR to match them."),
+            ("value-loss", "value-loss does not apply here: it applies to envelopes, and this release holds values."),
+            ("window-error", "window-error does not apply here: it applies to events, and this release holds values."),
             ("seasonality-shift:period=week,of=all", "needs at least 14 whole days; the panel spans 4."),
         ],
     )
@@ -326,7 +326,7 @@ class TestPurposes:
 
 def test_the_table_says_what_each_figure_means_and_names_nobody(capsys, table, out, keep, usual):
     _, shown, _ = ask(capsys, table, out, "--private", keep)
-    assert "compared  41 series with their originals" in shown
+    assert "compared  41 series, each with its original" in shown
     titles = [line for line in shown.splitlines() if line.isupper()]
     measured = [p.upper() for p in PURPOSES if p not in ("presence and special interests", "events")]
     assert titles == [*measured, "NOT MEASURED"]

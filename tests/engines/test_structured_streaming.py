@@ -375,9 +375,9 @@ def test_what_is_impossible_is_refused_before_anything_is_written(spark, undistu
     [
         (["--engine", "spark"], "--engine spark needs --key"),
         (["--engine", "spark", "--key", "region"], "--engine spark needs --private"),
-        (["--engine", "flink"], "--engine is local or spark, got 'flink'."),
-        (["--key", "region"], "--key is for Spark. Give --engine spark with it"),
-        (["--engine", "spark", "--key", "r", "--private", "p", "--conf", "memory=1"], "--conf is a setting of Spark"),
+        (["--engine", "flink"], "--engine must be local or spark, got 'flink'."),
+        (["--key", "region"], "--key applies to Spark. Add --engine spark"),
+        (["--engine", "spark", "--key", "r", "--private", "p", "--conf", "memory=1"], "--conf takes a Spark setting"),
         (["--engine", "spark", "--key", "r", "--private", "p", "--continue"], "On Spark a stream is a folder of"),
     ],
 )

@@ -221,7 +221,7 @@ class TestTheFile:
         publish(grouped(JANUARY), tmp_path / "c", ledger=book)
         assert [entry.chain is None for entry in read_ledger(book)] == [True, True, False]
         assert run(["ledger", "check", str(book)]) == 0
-        assert "the first 2 lines do not say what was before" in " ".join(capsys.readouterr().out.split())
+        assert "the first 2 lines do not name the line before" in " ".join(capsys.readouterr().out.split())
         book.write_bytes(b"".join(book.read_bytes().splitlines(keepends=True)[1:]))
         with pytest.raises(ReleaseError, match="Line 2 of the ledger does not follow"):
             read_ledger(book)

@@ -206,7 +206,7 @@ class TestRelease:
         assert counts["groups"] == sum(len(set(column)) for column in candidate.values.T)
         page = (tmp_path / "out" / "report.html").read_text()
         assert "Groups are formed at each instant" in page
-        assert "above the least that groups of k to 2k − 1 neighbouring values" in page
+        assert "above the minimum for groups of k to 2k − 1 neighbouring values" in page
         assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 

@@ -303,7 +303,7 @@ class TestTrace:
             trace(tmp_path / "no.csv", tmp_path / "nowhere")
         with pytest.raises(InputError, match=r"There is no file"):
             trace(tmp_path / "none.csv", folder / "private")
-        with pytest.raises(InputError, match="needs a column time and a column of figures"):
+        with pytest.raises(InputError, match="needs a time column and a column of figures"):
             trace(tmp_path / "no.csv", folder / "private")
         with pytest.raises(ReleaseError, match=r"bad\.parquet cannot be read as a parquet table"):
             read_rows(tmp_path / "bad.parquet")

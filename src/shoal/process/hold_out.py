@@ -1,7 +1,7 @@
-"""Subjects kept out of a release, at random: the control that attacks on it are compared with.
+"""Subjects kept out of a release at random: the control for attacks on it.
 
-What an attack finds of people who are not behind a release, it does not find because of the release. Who was kept out
-stays in the private folder.
+What an attack finds about people who are not in a release, it does not find because of the release. Their names stay in
+the private folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shoal.process.remembered import recall_held_out
 from shoal.release.publishers_word import tells_exact_figures
 
 WHOLE = (Copies, Completion, Membership)
-"""Attacks on a table as a whole, each of which has a control of people outside."""
+"""Attacks on a table as a whole; each has a control of people outside it."""
 
 
 def as_share(given: Any) -> float:
@@ -35,27 +35,29 @@ def as_share(given: Any) -> float:
     except ValueError:
         share = float("nan")
     if not 0.0 < share <= 0.5:
-        raise ParameterError("hold-out is the share of the subjects that is kept out: 10%, or 0.1; at most a half.")
+        raise ParameterError("hold-out is the share of subjects to keep out: 10%, or 0.1; at most one half.")
     return share
 
 
 def keep_out(
     panel: Panel | PanelShards, share: float | None, private: Any, steps: Watcher, seed: int = 0
 ) -> tuple[Panel | PanelShards, Panel | None]:
-    """Everybody else, and the subjects kept out: that share of them, drawn by chance from the seed and the readings."""
+    """The other subjects, and those kept out: the given share, drawn at random from the seed and the readings."""
     if share is None:
         return panel, None
     if private is None:
-        raise ParameterError("hold-out: who is kept out is written to the private folder. Give --private DIR.")
+        raise ParameterError(
+            "hold-out: the names of those kept out are written to the private folder. Give --private DIR."
+        )
     if isinstance(panel, PanelShards):
         raise ParameterError(
-            "hold-out is for panels in memory, and this one is in shards. Leave out the engine, or keep some subjects "
-            "out of the table and give them to shoal judge with --control."
+            "hold-out works on panels in memory, but this one is in shards. Omit the engine, or keep some subjects "
+            "out of the table and pass them to shoal judge with --control."
         )
     n = round(share * panel.n_subjects)
     if n < FEWEST:
         raise ParameterError(
-            f"hold-out: {share:.3g} of {panel.n_subjects} subjects are {n}, and a control needs {FEWEST} at least. "
+            f"hold-out: {share:.3g} of {panel.n_subjects} subjects are {n}, but a control needs at least {FEWEST}. "
             "Keep out a larger share."
         )
     out = stream(panel, seed, "hold-out").permutation(panel.n_subjects)[:n]
@@ -70,7 +72,8 @@ def held_names(control: Panel | None) -> list[str]:
 
 
 def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel, Panel | None]:
-    """The originals of a release, without those that were kept out of it, and these; None where nobody was."""
+    """The originals of a release without the subjects kept out of it, and those subjects; None if nobody was kept
+    out."""
     names = recall_held_out(private, release)
     if not names:
         return panel, None
@@ -86,7 +89,7 @@ def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel,
 def attack_whole(
     original: Panel, published: Panel, control: Panel, seed: int = 0
 ) -> dict[str, tuple[Attack[Any], Risk]]:
-    """What each attack on the whole table finds of those behind it and of the control; left out where none applies."""
+    """What each attack on the whole table finds about those in it and about the control; omitted if none applies."""
     found: dict[str, tuple[Attack[Any], Risk]] = {}
     for kind in WHOLE:
         attack = kind(seed=seed)
@@ -98,9 +101,9 @@ def attack_whole(
 
 
 def control_risks(candidate: Candidate | CandidateShards, control: Panel | None) -> dict[str, tuple[Risk, str]]:
-    """The same for a certificate, where the release shows values and something is promised.
+    """The same for a certificate, if the release shows values and promises something.
 
-    What promises nothing is held against a limit on links, which these figures are not.
+    A release that promises nothing is judged by a limit on links, which these figures are not.
     """
     if control is None or not isinstance(candidate, Candidate) or not isinstance(candidate.published, Panel):
         return {}

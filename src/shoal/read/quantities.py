@@ -1,4 +1,4 @@
-"""What a column measures, by its name and unit, and how such readings become one: energy adds up, the rest averages."""
+"""What a column measures, by its name and unit, and how to combine such readings: energy adds up, the rest averages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 
 
 class By(StrEnum):
-    """How the readings of a bucket become one."""
+    """How to combine the readings of a bucket."""
 
     MEAN = "mean"
     SUM = "sum"
@@ -60,7 +60,7 @@ def parse_quantity(given: Any) -> Quantity | None:
 
 
 def guess_quantity(name: str) -> Quantity | None:
-    """The quantity that a column's name or the unit in it tells; None where it tells none.
+    """The quantity that a column's name or unit indicates; None if it indicates none.
 
     Examples
     --------
