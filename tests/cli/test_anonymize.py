@@ -94,7 +94,9 @@ def test_a_further_guarantee_that_fails_exits_1_and_writes_nothing(meters, capsy
 def test_a_further_guarantee_beside_noise_exits_2_before_anything_is_read(meters, capsys):
     noisy = ["--method", "noisy-aggregates", "--epsilon", "1", "--lower", "0", "--upper", "9"]
     assert run(["anonymize", "nowhere.parquet", *noisy, "--require", "k-anonymity:k=5", "-o", "out"]) == 2
-    assert "k-anonymity cannot be required beside differential privacy" in " ".join(capsys.readouterr().err.split())
+    assert "k-anonymity cannot be required together with differential privacy" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert not (meters / "out").exists()
 
 
@@ -193,7 +195,7 @@ def test_a_release_is_called_what_its_publisher_calls_it(meters, capsys):
     assert run(["verify", "out"]) == 0
     assert "unchecked    title, publisher, purpose, date, method" in capsys.readouterr().out
     assert anonymize("-o", "other", "--title", "a\nb") == 2
-    assert "title must be a line of text" in capsys.readouterr().err
+    assert "title must be one line of text" in capsys.readouterr().err
 
 
 def test_two_runs_of_the_demo(tmp_path, monkeypatch, capsys):
@@ -405,7 +407,9 @@ def test_several_days_of_a_person_are_hidden_among_persons(tmp_path, monkeypatch
     assert run(["verify", "out"]) == 1
     told = capsys.readouterr().out
     assert "verdict      NOT JUDGED: k-anonymity in subjects; the files are intact\n" in told
-    assert "k-anonymity  not judged: subjects cannot be told apart here; counted in series it holds: measured " in told
+    assert (
+        "k-anonymity  not judged: subjects cannot be distinguished here; counted in series it holds: measured " in told
+    )
 
 
 def test_channels_are_published_as_columns(tmp_path, monkeypatch):

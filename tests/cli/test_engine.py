@@ -181,7 +181,7 @@ class TestRun:
         path = write_policy(tmp_path, table)
         path.write_text(path.read_text().replace("to: out,", "to: out, model: closed,"))
         assert run(["run", str(path)]) == 2
-        assert "release.model: closed is made in memory, not in shards" in capsys.readouterr().err
+        assert "release.model: closed works in memory, not in shards" in capsys.readouterr().err
 
 
 SCRIPT = """

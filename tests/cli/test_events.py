@@ -90,14 +90,14 @@ def test_the_report_says_what_became_of_events(released):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (["--value", "age"], "--value is about series"),
+        (["--value", "age"], "--value applies to series"),
         (["--missing", "interpolate:2h"], "nothing can fill it"),
         (["--m", "3"], "these events have none"),
         (["--sensitive", "region"], "2 are named"),
         (["--require", "k-anonymity:k=3"], "judged by l-diversity"),
         (["--l", "11"], "the events have 10"),
         (["--cost", "cubic"], "linear, quadratic"),
-        (["--pseudonyms", "keyed", "--private", "keep"], "this one is of events"),
+        (["--pseudonyms", "keyed", "--private", "keep"], "this one holds events"),
     ],
 )
 def test_what_makes_no_sense_for_events_is_refused(anonymize, tmp_path, capsys, wrong, message):
@@ -172,7 +172,7 @@ def test_one_risk_is_told_to_the_publisher_and_none_to_readers(waves, tmp_path, 
     for text in (certificate, page):
         assert "with a chance of" not in text
         assert "before_highest" not in text
-        assert "Figures of risk and utility are left out: of events they follow from who has which" in text
+        assert "Figures of risk and utility are left out: for events they follow from who has which" in text
 
 
 def test_who_shares_a_value_cannot_be_read_off_the_certificate(tmp_path):

@@ -274,9 +274,9 @@ def test_a_lost_or_exchanged_key_is_refused(capsys):
     grow()
     key = Path("keep/pseudonym.key")
     key.write_bytes(b"cd" * 32)
-    refusal(capsys, "is not the key of the releases before", grow())
+    refusal(capsys, "is not the key of the earlier releases", grow())
     key.unlink()
-    refusal(capsys, "is not the key of the releases before", grow())
+    refusal(capsys, "is not the key of the earlier releases", grow())
     assert not key.exists()
 
 
@@ -349,7 +349,7 @@ def test_a_day_published_again_under_other_groups_is_found(capsys):
     other = IncrementalMicroaggregation(Microaggregation(k=3, algorithm="by-variance")).push(panel)
     publish(other, "out/0-again", pseudonyms="keyed", private="keep", format="csv")
     outcome = verify("out")
-    assert any("0 and 0-again are of the same instants; what is published is not corr" in f for f in outcome.findings)
+    assert any("0 and 0-again cover the same instants; what is published is never corr" in f for f in outcome.findings)
     assert any("together the releases do not hold" in f for f in outcome.findings)
 
 
@@ -364,9 +364,9 @@ def test_a_release_without_the_promise_or_under_names_of_its_own_is_no_part_of_a
     Path("out/.hidden").mkdir()
     findings = verify("out").findings
     assert "stray: it promises nothing about a sequence: release.json has no sequence-anonymity" in findings
-    assert "unnamed: its series have names of their own, so that it cannot be compared with the others" in findings
+    assert "unnamed: its series have names of their own, so it cannot be compared with the others" in findings
     assert "profiles: it cannot be read as values of series, so it is not judged with the others" in findings
-    assert "the folder holds 2 other file(s) or folder(s) beside the releases, hidden ones included" in findings
+    assert "the folder holds 2 other file(s) or folder(s) besides the releases, including hidden ones" in findings
 
 
 def test_a_changed_file_of_any_release_is_found(capsys):
@@ -458,7 +458,9 @@ def test_several_series_of_a_subject_are_judged_by_the_ledger(capsys):
     assert told[1] == (
         "verdict             NOT JUDGED: k-anonymity in subjects, sequence-anonymity in subjects; the files are intact"
     )
-    assert told[2].startswith("sequence-anonymity  not judged: subjects cannot be told apart here; counted in series")
+    assert told[2].startswith(
+        "sequence-anonymity  not judged: subjects cannot be distinguished here; counted in series"
+    )
 
 
 def test_a_growing_panel_is_refused_by_the_ledger_beside_other_groups_of_the_same_people(capsys):
@@ -495,7 +497,7 @@ def test_sources_that_are_none_are_refused(capsys):
 def test_a_growing_panel_needs_a_private_folder_outside_the_releases(capsys):
     write_days(Path("days"), n_days=1)
     refusal(capsys, "A growing panel needs --private DIR", run(["grow", "days", *GROW, "-o", "out"]))
-    refusal(capsys, "must not lie inside the release", grow(private="out/keep"))
+    refusal(capsys, "must not be inside the release", grow(private="out/keep"))
 
 
 def test_options_of_series_are_refused_where_events_are_published(capsys):

@@ -109,7 +109,7 @@ def test_the_state_is_for_its_owner_alone_and_not_in_the_published_folder(monkey
     assert stat.S_IMODE((folder / "keep").stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "keep" / "stream.state").stat().st_mode) == 0o600
     assert stream(monkeypatch, lines(6), private="out2/keep", out="out2") == 2
-    refusal(capsys, "must not lie inside the release")
+    refusal(capsys, "must not be inside the release")
 
 
 @pytest.mark.parametrize("options", [[], ["--format", "csv"], ["--publish", "generalised"]])

@@ -155,7 +155,7 @@ class TestWhatIsCompared:
         assert all(figure["applies"] for figure in found.values())
         code, _, error = ask(capsys, tmp_path / "x.parquet", tmp_path / "out", "--value", "heat", *asked)
         assert code == 2
-        assert "The release has 2 value(s) per instant, the table as it was read 1. Name the same columns" in error
+        assert "The release has 2 value(s) per instant, the table as read 1. Name the same columns" in error
 
     def test_a_coarser_release_is_compared_in_its_own_steps(self, capsys, table, tmp_path):
         panel = read_panel(table)
@@ -164,7 +164,7 @@ class TestWhatIsCompared:
         code, _, error = ask(capsys, table, tmp_path / "out")
         assert code == 2
         n = panel.n_instants
-        assert f"The release has {n // 2} instants, the table as it was read {n}; {n // 2} are the same." in error
+        assert f"The release has {n // 2} instants, the table as read {n}; {n // 2} are the same." in error
         assert (
             "Read the table as for the release, or in the steps of the release with --align resample:4h:mean." in error
         )
@@ -195,7 +195,7 @@ class TestWhatIsCompared:
         assert reasons == {"it applies to series, and this release holds events."}
         code, _, error = ask(capsys, register, tmp_path / "out")
         assert code == 2
-        assert "one sensitive column; 0 are named. Give --sensitive COLUMN" in error
+        assert "one sensitive column, but 0 are named. Give --sensitive COLUMN" in error
 
     def test_another_table_is_noted(self, capsys, out, keep, table, tmp_path):
         other = pl.read_parquet(table).with_columns(pl.col("value") * 2.0)

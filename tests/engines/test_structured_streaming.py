@@ -356,7 +356,7 @@ def test_what_is_impossible_is_refused_before_anything_is_written(spark, undistu
         (InputError, "There is no column 'nowhere' among the", {"key": "nowhere"}),
         (InputError, "There is no column 'offset' among the", {"order": ["offset"]}),
         (ParameterError, "needs at least 2 different sensitive values, 1 are known", {"known": ["a"]}),
-        (ReleaseError, "must not lie inside the release", {"private": tmp_path / "out" / "keep"}),
+        (ReleaseError, "must not be inside the release", {"private": tmp_path / "out" / "keep"}),
     ]:
         with pytest.raises(error, match=words):
             stream(spark, source, tmp_path, **settings)

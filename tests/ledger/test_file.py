@@ -59,7 +59,7 @@ class TestTheFile:
         assert not set(first.unpacked().subjects.tolist()) & set(third.unpacked().subjects.tolist())
 
     def test_a_ledger_in_the_release_is_refused(self, tmp_path):
-        with pytest.raises(ReleaseError, match="The ledger must not lie inside the release"):
+        with pytest.raises(ReleaseError, match="The ledger must not be inside the release"):
             publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "out" / "ledger.jsonl")
 
     def test_a_place_that_cannot_be_opened_is_told(self, tmp_path):

@@ -116,7 +116,7 @@ def test_the_command_says_how_many_are_kept_out(tmp_path, capsys):
 
 
 def test_too_few_to_compare_with_and_shards_are_refused():
-    with pytest.raises(ParameterError, match=r"0\.01 of 100 subjects are 1, and a control needs 2 at least"):
+    with pytest.raises(ParameterError, match=r"0\.01 of 100 subjects are 1, but a control needs at least 2"):
         keep_out(HOMES, 0.01, "keep", silent)
     with pytest.raises(ParameterError, match="hold-out works on panels in memory"):
         keep_out(in_shards(HOMES, Memory(), size=50), 0.1, "keep", silent)

@@ -53,7 +53,7 @@ def test_variables_of_the_program_are_no_tables():
     ("sql", "why"),
     [
         ("copy (select 1) to '{}'", "of the kind COPY"),
-        ("select 'a' as id, 0 as time, 1.0 as value; copy (select 1) to '{}'", "these are 2 statements"),
+        ("select 'a' as id, 0 as time, 1.0 as value; copy (select 1) to '{}'", "this has 2 statements"),
         (
             "with a as (copy (select 1) to '{}') select 'a' as id, 0 as time, 1.0 as value from a",
             "a WITH clause of this",

@@ -82,7 +82,7 @@ def recording(
         return
     path, folder = Path(ledger), Path(os.path.abspath(to))  # noqa: PTH100 - as the gate does
     if folder.resolve() in path.resolve().parents:
-        raise ReleaseError("The ledger must not lie inside the release.")
+        raise ReleaseError("The ledger must not be inside the release.")
     refuse_inside_release(path, "The ledger")
     with _locked(path) as descriptor:
         try:

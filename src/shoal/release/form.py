@@ -10,7 +10,7 @@ from shoal.release.files import FileFormat
 
 
 class Form(Protocol):
-    """One way to publish. `name` is the word the certificate uses. What it handles is of its own type."""
+    """One way to publish. `name` is the word the certificate uses. Each form handles its own type."""
 
     name: ClassVar[FormName]
 
@@ -33,16 +33,16 @@ class Form(Protocol):
         """Write the data file, and others that belong to it, under the pseudonyms."""
 
     def renamed(self, published: Any, names: list[str]) -> Any:
-        """What is published as its reader will see it."""
+        """What is published, as its reader will see it."""
 
     def read(self, folder: Path, certificate: Certificate) -> Any:
         """Read the data file back."""
 
     def findings(self, published: Any, certificate: Certificate) -> list[str]:
-        """Where the data is not what the certificate counts."""
+        """Where the data differs from what the certificate counts."""
 
     def sizes(self, published: Any, certificate: Certificate) -> dict[str, int] | None:
-        """How many groups of each size the data has; None where the folder cannot tell."""
+        """How many groups of each size the data has; None if the folder does not show it."""
 
     def describe(self, published: Any, row: int, data_file: str) -> str:
         """Where to look for the row that a check points at."""

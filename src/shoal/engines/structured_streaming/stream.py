@@ -176,7 +176,7 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
 def _open(private: Path, to: Path) -> None:
     """Make the private folder, for its owner alone."""
     if private == to or to in private.parents:
-        raise ReleaseError("The private folder must not lie inside the release.")
+        raise ReleaseError("The private folder must not be inside the release.")
     try:
         private.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
