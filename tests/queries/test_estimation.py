@@ -269,7 +269,7 @@ def test_letters_beyond_their_level_are_refused(level, word):
 
 
 def test_words_of_fewer_instants_than_are_published_are_refused():
-    with pytest.raises(InputError, match="Words cannot be formed over 2 instants, where 3 are published"):
+    with pytest.raises(InputError, match="Words cannot be formed over 2 instants if 3 are published"):
         one([1.0], [2.0], 2, "aab", [0], [0, 1, 2], word_instants=2)
 
 

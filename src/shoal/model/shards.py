@@ -1,4 +1,4 @@
-"""A panel too large for one place, and what a method makes of it: shard by shard, results merged in their order.
+"""A panel too large for one place, and what a method makes of it: shard by shard, results merged in order.
 
 A shard holds some of the subjects with all their series and is a `Panel` of its own. Where shards lie and what runs the
 work on them is an engine's business; here is what everybody else needs to know.
@@ -98,11 +98,11 @@ class Whole:
 
 
 class Series(Protocol):
-    """All series of a panel, wherever an engine has them, before they are split into shards."""
+    """All series of a panel, wherever an engine keeps them, before they are split into shards."""
 
     @property
     def whole(self) -> Whole:
-        """What is known of them together."""
+        """What is known about them together."""
         ...
 
     def split(self, plan: ShardPlan) -> tuple[Store[Panel], tuple[int, ...]]:
@@ -242,7 +242,7 @@ class PanelShards(Shards[Panel]):
         return replace(self, store=store, values=values)
 
     def sample(self, n_series: int, seed: int = 0) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names."""
+        """About this many series in memory, of subjects drawn by a hash of their names."""
         return self.series.sample(n_series, seed)
 
     def __repr__(self) -> str:
@@ -456,12 +456,12 @@ class CandidateShards(Shards[Candidate]):
         )
 
     def _affordable(self, n_series: int) -> int:
-        """So many series, or as many as may come to one place: of long ones fewer."""
+        """This many series, or as many as fit in one place: fewer if they are long."""
         per_series = 24 * self.whole.n_instants * self.whole.n_channels  # original, published and curve
         return min(n_series, max(100, MOST_SAMPLED // per_series))
 
     def sample(self, n_series: int) -> Candidate:
-        """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
+        """About this many series in memory, in whole groups, drawn by a hash of what is published."""
         drawn: Candidate = self.reduce(self.to_sample(n_series, lambda drawn: drawn))[0]()
         return drawn
 
