@@ -313,7 +313,7 @@ def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters,
     said = (
         "Exact repeats taken once: 3. "
         "Readings merged with a different one of the same series and instant: 2 (their mean counts). "
-        "Readings gathered into steps of 8h by sum (energy, by the name of the column). "
+        "Readings resampled to steps of 8h by sum (energy, by the name of the column). "
         "Steps taken as missing for lack of readings: 1. "
         "Sums scaled up for lack of readings: 1 (each had at least 0.75 of them). "
         "Series dropped because of gaps: 1."
@@ -356,9 +356,9 @@ def test_nothing_is_said_where_nothing_was_done(meters, capsys):
 
 def test_means_are_said_where_the_quantity_is_unknown_or_given(meters, capsys):
     assert anonymize("-o", "out", "--align", "resample:8h") == 0
-    assert "gathered into steps of 8h by mean (their quantity is unknown)." in capsys.readouterr().out
+    assert "resampled to steps of 8h by mean (their quantity is unknown)." in capsys.readouterr().out
     assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--quantity", "energy") == 0
-    assert "gathered into steps of 8h by sum (energy, as the publisher says)." in capsys.readouterr().out
+    assert "resampled to steps of 8h by sum (energy, as the publisher says)." in capsys.readouterr().out
     assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--complete", "any") == 0
     assert "Each step with a reading was taken as it is; gaps inside it were not looked" in capsys.readouterr().out
 
