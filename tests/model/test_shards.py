@@ -118,7 +118,7 @@ class TestMethods:
 
     def test_what_needs_everybody_in_one_place_says_so(self):
         for method, words in (
-            (NoisyAggregates(epsilon=1.0, lower=0.0, upper=5.0), "adds one noise to sums over everybody"),
+            (NoisyAggregates(epsilon=1.0, lower=0.0, upper=5.0), "adds one noise to sums over everyone"),
             (Steps((TimeAggregation(step="2h"), NoisyAggregates(epsilon=1.0, lower=0.0, upper=5.0))), "one noise"),
         ):
             with pytest.raises(ParameterError, match=words):

@@ -187,7 +187,7 @@ def test_one_changed_entry_is_found_even_under_a_new_seal(out):
         (lambda t: t.reverse(), "attributes.parquet does not name the series of the data in their order"),
         (lambda t: t.head(11), "does not name the series"),
         (scatter("cost", 3, float("inf")), "column 'cost' holds something that is not a finite number"),
-        (scatter("cost", 3, float("nan")), "attributes.parquet row 3 (counted from 0) holds NaN where nothing must"),
+        (scatter("cost", 3, float("nan")), "attributes.parquet row 3 (counted from 0) holds NaN where nothing may"),
         (lambda t: t.with_columns(pl.col("age").cast(pl.Float64)), "another type in column 'age' than Shoal writes"),
         (lambda t: t.with_columns(age=pl.col("age").cast(pl.String)), "another type in column 'age' than Shoal wri"),
     ],

@@ -195,7 +195,7 @@ def test_a_zone_that_the_data_contradicts_is_found(out, tmp_path):
     assert "another type in column 'time'" in findings(tmp_path / "zoned", time__timezone="Europe/Paris")
     release_candidate(zoned, tmp_path / "csv", summary="Test.", format="csv")
     assert findings(tmp_path / "csv") == ""
-    assert "row 0 (counted from 0) holds something that is no valid instant" in findings(
+    assert "row 0 (counted from 0) holds something that is no instant" in findings(
         tmp_path / "csv", time__timezone=None
     )
 
@@ -225,7 +225,7 @@ TEXTS = {
     "a trailing zero": (per_series(lambda line: line + "0"), ODD_TEXT),
     "an exponent": (per_series(lambda line: line + "e0"), ODD_TEXT),
     "a plus": (per_series(lambda line: line.replace(",2024", ",+2024")), ODD_TEXT),
-    "a space in the time": (per_series(lambda line: line.replace("T", " ")), "holds something that is no valid instant"),
+    "a space in the time": (per_series(lambda line: line.replace("T", " ")), "holds something that is no instant"),
     "a fraction of zero": (per_series(lambda line: line.replace(":00,", ":00.0,")), ODD_TEXT),
     "a quoted id": (per_series(lambda line: '"' + line.replace(",", '",', 1)), ODD_TEXT),
     "a quoted value": (per_series(lambda line: line.replace(":00,", ':00,"') + '"'), "something that is no number"),

@@ -77,7 +77,7 @@ def test_a_signature_of_somebody_else_does_not_become_the_publishers(signed, tmp
     edit(signed, lambda content: content.update(signature=theirs))
     assert not verify(signed, key=keys[1]).holds
     edit(signed, lambda content: content["signature"].update(key=theirs["key"], value="00" * 64))
-    assert "does not fit" in verify(signed).findings[0]
+    assert "does not match" in verify(signed).findings[0]
 
 
 def test_the_same_release_and_key_give_the_same_bytes(tmp_path, candidate, keys):  # noqa: F811

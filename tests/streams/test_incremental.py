@@ -360,9 +360,7 @@ def test_a_defect_that_would_break_the_promise_does_not_get_out(monkeypatch):
     growing = begun()
     before = growing.state()
     growing._cells = np.array([0, 1, 0, 1])
-    with pytest.raises(
-        GuaranteeNotMetError, match=r"leaves somebody in a crowd of 1, 2 were promised. It was not publ"
-    ):
+    with pytest.raises(GuaranteeNotMetError, match=r"leaves someone in a crowd of 1, 2 were promised. It was not publ"):
         growing.push(day([1, 2, 10, 12], number=1))
     assert len(growing.stretches) == 1
     assert growing.state()[1] == before[1]

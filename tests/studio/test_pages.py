@@ -78,7 +78,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     form |= {"statement": "Simulated."}
     refused = publisher.post("/tasks", form)
     assert refused.status_code == 400
-    assert "Confirm that these series are public and that anybody may see them as they are" in refused.text
+    assert "Confirm that these series are public and that anyone may see them as they are" in refused.text
     assert studio.project.tasks() == []
     assert "These series are public: anybody may see them as they are" in publisher.get("/tasks/new").text
     assert publisher.done(publisher.post("/tasks", form | {"confirmed": "yes"})) == "/tasks/open"

@@ -1,4 +1,4 @@
-"""What somebody with knowledge of some series gets out of a release, against a baseline that never saw it.
+"""What someone with knowledge of some series gets out of a release, against a baseline that never saw it.
 
 To add one: a frozen dataclass on `shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series. It
 has `name`, `meaning`, `against` (what it works on), `answers` (which question of the European authorities) and `knows`

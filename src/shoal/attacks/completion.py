@@ -24,7 +24,7 @@ class Completion(SeriesAttack[Risk]):
     Half of the instants of a target are known, every other one; the nearest published series by these stands for the
     rest, and a reading is right where it is within `tolerance` of the target's own spread. The baseline takes for each
     unknown reading the mean of the known ones before and after it, which needs no table. The control does the same to
-    subjects outside the table: what it finds is what anybody like these gives away, in the table or not.
+    subjects outside the table: what it finds is what anyone like these gives away, in the table or not.
 
     `prosecutor` is the share of those targets whose known readings fit best, 20 at least.
 
@@ -35,7 +35,7 @@ class Completion(SeriesAttack[Risk]):
     tolerance
         How far a reading may be off, in units of the target's own spread.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default.
+        Attack so many targets, drawn at random; all of them by default.
     seed
         Draws targets.
 
@@ -99,7 +99,7 @@ class Completion(SeriesAttack[Risk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=success,
-            sentence=f"Somebody who knows every other reading reads {percent(success)} of the rest off the published "
+            sentence=f"Someone who knows every other reading reads {percent(success)} of the rest off the published "
             f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}",
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")

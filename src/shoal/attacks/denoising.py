@@ -51,7 +51,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         The signal-to-noise ratio the release states, of the variances. By default it is judged by how restless the
         calmest series are, which takes slow noise for signal.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets and instants.
 
@@ -127,7 +127,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenoisingFindings(Findings):
-    """Links to filtered series and to those published. Which components stand out depends on everybody."""
+    """Links to filtered series and to those published. Which components stand out depends on everyone."""
 
     after: LinkFindings
     before: LinkFindings

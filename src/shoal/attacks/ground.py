@@ -71,7 +71,7 @@ class Alignment:
     times: NDArray[Any]
     """As the clock of the original shows them: days and hours of the adversary are local ones."""
     common: Rows
-    """Positions of these instants in the original; none where the release is coarser."""
+    """Positions of these instants in the original; none if the release is coarser."""
     kept: Rows
     """Positions of these instants in the release."""
     cells: tuple[slice, ...] = ()
@@ -121,7 +121,7 @@ class SeriesAttack(Attack[R_co]):
     """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
 
     needs_rows: ClassVar[bool] = True
-    """Whether it must be known which original each published series stands for; else everybody counts as published."""
+    """Whether it must be known which original each published series stands for; else everyone counts as published."""
 
     def find(
         self,
@@ -297,7 +297,7 @@ def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
 
 
 def count_readings(values: Floats) -> Moments:
-    """How many readings there are to know; where there is one way to show them, nobody asks for their level."""
+    """How many readings there are to know; if there is one way to show them, nobody asks for their level."""
     return Moments(np.array([np.count_nonzero(~np.isnan(values))]), np.zeros(1), np.zeros(1))
 
 

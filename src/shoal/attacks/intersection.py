@@ -60,14 +60,14 @@ class Intersection(Attack[IntersectionRisk]):
     Parameters
     ----------
     link
-        "told": the adversary knows which series are the target's, as if somebody had told; the cautious figure.
+        "told": the adversary knows which series are the target's, as if someone had told; the cautious figure.
         "totals": it looks for the nearest series by totals, as `KnownTotals` does.
     names
         "fresh": every release has names of its own. "keyed": they are made with one key, and the releases are joined.
     step
         With link="totals" what totals are of: "hour", "day", "week", "month", "all" or a number of instants.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -162,7 +162,7 @@ class Intersection(Attack[IntersectionRisk]):
         best = max(alone)
         verb = "joins" if self.names == "keyed" else "compares"
         sentence = (
-            f"Somebody who {verb} {len(alone)} releases tells a target from all others with a chance of "
+            f"Someone who {verb} {len(alone)} releases tells a target from all others with a chance of "
             f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
             f"by guessing {percent(guess)}."
         )

@@ -101,7 +101,7 @@ class LinkFindings(Findings):
     own_rows: Rows
     """How many published rows stand for the subject of each."""
     views: tuple[tuple[Chances, ...], ...]
-    """For each way the release may show the originals, by each way to compare; none where there are no targets."""
+    """For each way the release may show the originals, by each way to compare; none if there are no targets."""
     levels: Moments
     """Readings there are to know, and by which the adversary works out what a coarser release shows (`shown_way`)."""
     n_originals: int
@@ -111,7 +111,7 @@ class LinkFindings(Findings):
 
     @classmethod
     def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
-        """Look at the views where there is anybody to look for: of a shard all targets may be in others."""
+        """Look at the views where there is anyone to look for: of a shard all targets may be in others."""
         looked = tuple(views) if len(truth.targets) else ()
         rows = np.bincount(truth.owners[truth.owners >= 0], minlength=int(truth.subjects.max()) + 1)
         counts = len(truth.subjects), len(truth.owners), truth.n_left_out
@@ -138,7 +138,7 @@ class LinkFindings(Findings):
 
     @property
     def taken(self) -> tuple[Chances, ...]:
-        """The views of what the release shows, as far as its level over everybody tells."""
+        """The views of what the release shows, as far as its level over everyone tells."""
         need_targets(self.targets)
         return self.views[shown_way(self.levels)]
 
@@ -173,7 +173,7 @@ class Carried:
         return Carried(keys, counts, width)
 
     def count(self, classes: Rows, subjects: Rows) -> Rows:
-        """Rows of each class that belong to the subject beside it."""
+        """Rows of each class that belong to the subject next to it."""
         if not len(self.keys):
             return np.zeros(len(classes), dtype=np.int64)
         wanted = classes * self.width + subjects
@@ -208,7 +208,7 @@ def link_figures(
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
-    `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
+    `holds` finishes "Someone who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
     series. Of several ways to compare an adversary may have taken any: `success` is that of the better one, while
     `prosecutor`, `highest` and `worst` are of the way that is worst for the target. `slices`: the targets are slices.
     """

@@ -25,7 +25,7 @@ class Periods:
     """Positions in the release, or among the common instants."""
     shown_times: NDArray[Any]
     alignment: Alignment | None
-    """How both come to common instants; None where the original has others than the release."""
+    """How both come to common instants; None if the original has others than the release."""
 
 
 def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:

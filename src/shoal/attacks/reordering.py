@@ -50,7 +50,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         What repeats: "day", "week" or a number of instants. By default a day where there are dates, else the slices are
         compared instant by instant.
     n_targets
-        Attack so many slices, drawn by chance; None for all of them. Candidates are never sampled.
+        Attack so many slices, drawn at random; None for all of them. Candidates are never sampled.
     seed
         Draws slices.
 
@@ -124,7 +124,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReorderingFindings(Findings):
-    """Links from slices to slices. Which may be linked depends on the stretches of time that anybody's are of."""
+    """Links from slices to slices. Which may be linked depends on the stretches of time that anyone's are of."""
 
     links: LinkFindings
     """Targets are slices by the originals they were cut from, rows of their own the others to be found."""

@@ -38,7 +38,7 @@ class RepublicationRisk(Risk):
 
 @dataclass(frozen=True)
 class Republication(Attack[RepublicationRisk]):
-    """The chance to tell the sensitive value of somebody who has events in several snapshots, by intersecting them.
+    """The chance to tell the sensitive value of someone who has events in several snapshots, by intersecting them.
 
     The adversary knows quasi-identifiers and times of all events of a target, and takes its value to stay the same. For
     each event it collects the published events that it could be, as `Homogeneity` does, with the share p_t(v) that each
@@ -123,7 +123,7 @@ class Republication(Attack[RepublicationRisk]):
         return RepublicationFindings(together, alone, baseline, first, bool(several))
 
     def risk(self, findings: RepublicationFindings) -> RepublicationRisk:
-        """The chance to tell a sensitive value, on the average and at most."""
+        """The chance to tell a sensitive value, on average and at most."""
         n = len(findings.together)
         mean, alone, chance = (float(part.mean()) for part in (findings.together, findings.alone, findings.baseline))
         told = int(((findings.together > 1.0 - 1e-9) & (findings.alone < 1.0 - 1e-9)).sum())

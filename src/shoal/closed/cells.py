@@ -144,7 +144,7 @@ def _panel(published: Panel | Envelopes) -> Panel:
 
 
 def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> ClosedTable:
-    """Series published alike are a cell; where some are alike with too few, all are grouped anew.
+    """Series published alike are a cell; where some are alike with too few, all are grouped again.
 
     Checked on the values of the cells themselves, as every release is. `observed` says for each series where it has a
     reading of its own, by default where something is published.

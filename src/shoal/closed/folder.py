@@ -49,7 +49,7 @@ def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart)
 
 
 def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
-    """The closed folder that is meant: the folder itself, or the one beside a release, which is made if need be."""
+    """The closed folder that is meant: the folder itself, or the one next to a release, which is made if need be."""
     if (path / SETTINGS).is_file():
         return path
     if not (path / FILE_NAME).is_file():

@@ -141,7 +141,7 @@ class Register:
             return [LogLine(*row[:-1]) for row in _rows(connection)]
 
     def first_odd(self) -> int | None:
-        """The first line of the log that is not what was written, or that follows a gap; None where all is well."""
+        """The first line of the log that is not what was written, or that follows a gap; None if all is well."""
         before = ""
         with self.database.reading() as connection:
             for expected, (*parts, digest) in enumerate(_rows(connection), start=1):

@@ -1,4 +1,4 @@
-"""Every sentence a closed service says about its answers, beside the condition under which it is true.
+"""Every sentence a closed service says about its answers, next to the condition under which it is true.
 
 Under differential privacy no condition looks at the data: whether a sentence is there would itself tell something.
 """

@@ -26,7 +26,7 @@ class Closed:
     """A closed folder that answers.
 
     Every question is one transaction: token, budget, answer and line of the log. What was answered is on disk before
-    anybody sees it, so a killed service has forgotten nothing that was told.
+    anyone sees it, so a killed service has forgotten nothing that was told.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Closed:
         return self.register.find(secret)
 
     def ask(self, token: Token, question: Count | Mean | Quantile) -> Answer | None:
-        """Answer or refuse a question, and log it. None where the token opens nothing any more."""
+        """Answer or refuse a question, and log it. None if the token opens nothing any more."""
         with self.register.database.writing() as connection:
             now = self.clock()
             known = still_opens(connection, token.token, now)

@@ -159,13 +159,13 @@ class Budget:
         if not path.exists():
             raise InputError(
                 f"The folder of the meter has no {FILE_NAME}: what was spent is not known, so nothing is sent. Enrol "
-                "the meter anew, as another one, not before a whole window has passed."
+                "the meter again, as another one, not before a whole window has passed."
             )
         try:
             begun, *lines = Journal(path).lines()
             self._floor, periods = begun["floor"], [begun["period"]]
             if (begun["most"], begun["w"]) != (self.most, self.w):
-                raise ParameterError("The budget of this meter was begun with another epsilon or w. Enrol it anew.")
+                raise ParameterError("The budget of this meter was begun with another epsilon or w. Enrol it again.")
             periods += [_whole(line, "period") for line in lines if "period" in line]
             self._period = max((one for one in periods if one is not None), default=None)
             costs = [line for line in lines if "period" not in line]
@@ -173,7 +173,7 @@ class Budget:
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{FILE_NAME} of the meter is damaged: what was spent is not known, so nothing is sent. Put back a "
-                "copy that is as new, or enrol the meter anew, as another one."
+                "copy that is as new, or enrol the meter again, as another one."
             ) from None
         self._now = max((entry.tick for entry in self._entries), default=0)
         if len(self._entries) > _KEPT * self.w + 100:

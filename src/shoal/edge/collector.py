@@ -56,7 +56,7 @@ class Figure:
     mean
         The estimated mean reading; NaN where nothing was opened or nobody has answered yet.
     variance
-        Of the mean; infinite where it is not known.
+        Of the mean; infinite if it is not known.
     reporting
         How many meters it rests on; 0 where it repeats an earlier figure or is withheld.
     shares

@@ -48,7 +48,7 @@ def make_device(folder: Path, keys: Keys | None = None) -> Keys:
 def join_fleet(folder: Path, fleet: Fleet) -> None:
     """Give a fleet to a device, once: its budget begins here."""
     if (folder / FILE_NAME).exists():
-        raise InputError("The device has a fleet already. A second one would begin its budget anew.")
+        raise InputError("The device has a fleet already. A second one would begin its budget again.")
     fleet.place_of(Keys.load(folder).public)
     write_budget(folder, units(fleet.plan.epsilon), fleet.plan.w)
     # Last, and whole: without it the device is not enrolled.
@@ -119,7 +119,7 @@ class Device:
         return self._report(label, cost) if cost else []
 
     def hear(self, content: bytes) -> list[bytes]:
-        """What is to be sent in answer to a message of the collector; nothing where it is refused."""
+        """What is to be sent in answer to a message of the collector; nothing if it is refused."""
         try:
             message = read_message(content, self.fleet.digest, self.place, self.fleet.collectors)
             if self._member is not None:

@@ -96,7 +96,7 @@ class Plan(BaseModel):
 
 
 class Enrolled(BaseModel):
-    """A meter as everybody knows it."""
+    """A meter as everyone knows it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -118,7 +118,7 @@ def enrolled(keys: PublicKeys, group: str = "all") -> Enrolled:
 class Fleet(BaseModel):
     """A plan, the collector, and all meters in order. Its digest is part of every key and message.
 
-    A meter keeps the fleet it was enrolled with. Whoever has another file has another digest: their messages are
+    A meter keeps the fleet it was enrolled with. Anyone who has another file has another digest: their messages are
     refused, and their masks do not cancel.
     """
 
@@ -154,7 +154,7 @@ class Fleet(BaseModel):
 
     @cached_property
     def senders(self) -> dict[int, PublicKeys]:
-        """The keys of everybody who may send something to the collector."""
+        """The keys of everyone who may send something to the collector."""
         return {place: meter.keys for place, meter in enumerate(self.meters)}
 
     @cached_property

@@ -13,7 +13,7 @@ BANDS = ("mean", "total", "low", "high", "reporting")
 
 
 def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalDifferentialPrivacy) -> str | None:
-    """Why no collector can have got what is published with this accounting; None where it can.
+    """Why no collector can have got what is published with this accounting; None if it can.
 
     Opened sums are whole numbers of steps, so that only some numbers can be means of them. To be among them proves
     nothing: anyone can round to them.

@@ -64,11 +64,11 @@ class Bins:
         return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
     def may_be_cut(self, number: int) -> bool:
-        """Only a bin of one value, or of everybody."""
+        """Only a bin of one value, or of everyone."""
         return not self.whole and (self.within is None or int((self.numbers == number).sum()) == 1)
 
     def value_of(self, number: int) -> int:
-        """The one value in a bin; -1 where there are several, or no attribute."""
+        """The one value in a bin; -1 if there are several, or no attribute."""
         own = np.flatnonzero(self.numbers == number)
         return int(own[0]) if self.within is not None and len(own) == 1 else -1
 

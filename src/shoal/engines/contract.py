@@ -96,7 +96,7 @@ class Engine(Protocol):
         ...
 
     def scratch(self) -> Path | None:
-        """A new folder for files that all workers can read, gone at the end; None where they share none."""
+        """A new folder for files that all workers can read, gone at the end; None if they share none."""
         ...
 
     def close(self) -> None:

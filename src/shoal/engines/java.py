@@ -53,7 +53,7 @@ class Java:
 def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[str] = USUAL_PLACES) -> Java:
     """The Java to use: that of JAVA_HOME, of the PATH or of a usual place, the first which Spark can run on.
 
-    One that is newer than Spark was made for is taken only where there is no other.
+    One that is newer than Spark was made for is taken only if there is no other.
 
     Parameters
     ----------

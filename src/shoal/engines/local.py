@@ -261,7 +261,7 @@ class Local(PanelReader):
                 yield from self._run(task, items[done:], again=again - 1)
                 return
             raise WorkFailedError(
-                "A process of the engine ended in the middle of its work, perhaps for want of memory. Use fewer "
+                "A process of the engine ended in the middle of its work, perhaps for lack of memory. Use fewer "
                 "processes or less memory."
             ) from None
 

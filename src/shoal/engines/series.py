@@ -49,7 +49,7 @@ class SeriesTable:
         return store, found.values
 
     def sample(self, n_series: int, seed: int) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        """About this many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         share = min(1.0, n_series / max(1, self.whole.n_series))
         drawn = self.engine.map(self.table, DrawSubjects(share, seed), self.table.schema)
         return panel_of(self.whole, self.engine.collect(drawn, most=2**31).sort_by(ID))

@@ -1,4 +1,4 @@
-"""Features somebody brings along."""
+"""Features someone brings along."""
 
 from __future__ import annotations
 

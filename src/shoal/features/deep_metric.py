@@ -49,7 +49,7 @@ class DeepMetric:
     Parameters
     ----------
     inputs
-        "time": beside the values their running total and the highest value, rise and fall so far and still to come
+        "time": next to the values their running total and the highest value, rise and fall so far and still to come
         (`shoal.features.learned.time_inputs`), from which times of arrival and departure follow by adding up.
         "values": the values alone.
     hidden
@@ -66,7 +66,7 @@ class DeepMetric:
         Which series are held out, where the weights start, the order of the pairs. The same pairs and seed give the
         same bytes on the same machine.
     device
-        "cpu", or "cuda" where there is one: worth it from some hundred thousand pairs.
+        "cpu", or "cuda" if there is one: worth it from some hundred thousand pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What somebody wants to know of a series, and pairs labelled by program from it.
+"""What someone wants to know of a series, and pairs labelled by program from it.
 
 An interest takes series to what matters about them; the true distance of two series is the Euclidean distance of that.
 Windows are given as positions of instants, or as times of the day such as "11:00" where a series is one day.
@@ -150,7 +150,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Arrival:
-    """The first instant above `above`, as a position; the number of instants where there is none.
+    """The first instant above `above`, as a position; the number of instants if there is none.
 
     Who has not come by the end of the day has arrived after it: an empty day is unlike all others, and most unlike one
     occupied from the start. (The authors' program puts it at 0, with those.)
@@ -172,7 +172,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Departure:
-    """The position after the last instant above `above`, 0 where there is none.
+    """The position after the last instant above `above`, 0 if there is none.
 
     Examples
     --------

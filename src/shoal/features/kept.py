@@ -52,7 +52,7 @@ PREFIX = "keep:"
 """How the name of such features begins."""
 
 ABOVE = 0.5
-"""From what reading on somebody is there, where nobody says: right for presence of 0 and 1."""
+"""From what reading on someone is there, if nobody says: right for presence of 0 and 1."""
 
 VALUES = 0.3
 """The weight of the readings where nobody gives one, chosen among six on a few samples. Of 300 real meters over one day
@@ -300,7 +300,7 @@ def _threshold(word: str, detail: str) -> float:
     except ValueError:
         above = float("nan")
     if not np.isfinite(above):
-        raise ParameterError(f"keep: {word} is written {word}:0.5, with the reading above which somebody is there.")
+        raise ParameterError(f"keep: {word} is written {word}:0.5, with the reading above which someone is there.")
     return above
 
 

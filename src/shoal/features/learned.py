@@ -69,7 +69,7 @@ class Learned:
     pair is farther apart than a similar one."""
     shown: ShownGroups | None = None
     """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
-    None where it was learned from public or released series."""
+    None if it was learned from public or released series."""
 
     def __post_init__(self) -> None:
         finite = True
@@ -186,7 +186,7 @@ class Learned:
     def load(cls, path: str | Path) -> Learned:
         """Read what `save` wrote; refused where it is something else or was changed.
 
-        The hash in the file finds accidents: whoever can write a metric can write the hash that fits it.
+        The hash in the file finds accidents: anyone who can write a metric can write the hash that fits it.
         """
         source = Path(path)
         try:

@@ -39,7 +39,7 @@ _KEY_BYTES = 32
 class ShownGroups:
     """The group in which each series of a label task was shown, under keyed hashes of its id and its subject.
 
-    For the publisher alone: with a list of names, whoever has it can tell who was shown with whom.
+    For the publisher alone: with a list of names, anyone who has it can tell who was shown with whom.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ShownGroups:
         return len(np.unique(self.subjects))
 
     def concern(self, panel: Panel) -> bool:
-        """Whether anybody in a panel was shown, known by id or subject."""
+        """Whether anyone in a panel was shown, known by id or subject."""
         series, subjects = _hashes(self.key, panel)
         return bool(np.isin(self.series, series).any() or np.isin(self.subjects, subjects).any())
 
@@ -182,7 +182,7 @@ class ShownGroups:
 
 
 def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
-    """The one group of each subject; None where there are several."""
+    """The one group of each subject; None if there are several."""
     found: dict[int, int | None] = {}
     for subject, group in zip(subjects.tolist(), groups.tolist(), strict=True):
         found[subject] = group if found.get(subject, group) == group else None  # None stays None

@@ -64,7 +64,7 @@ def export_pairs(
     """Write what an analyst is handed: `pairs.parquet`, `labels.csv` to be filled in, and `README.txt`.
 
     Every line of `labels.csv` carries a word that stands for the task, the analyst and the questions, so that answers
-    are not taken for those of somebody else or to something else.
+    are not taken for those of someone else or to something else.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def export_pairs(
     analyst
         Whose questions.
     questions
-        Which of them; by default those that are fixed before anybody answers (`LabelTask.plan`).
+        Which of them; by default those that are fixed before anyone answers (`LabelTask.plan`).
     before
         Questions he was handed in earlier rounds, where `read_labels` is to be given those of all rounds.
     """

@@ -134,7 +134,7 @@ def _first_given(labels: Labels, found: Decided) -> NDArray[np.int64]:
 
 
 def _drawn_uniformly(task: LabelTask, labels: Labels, found: Decided) -> NDArray[np.bool_]:
-    """Which pairs were drawn before anybody answered; all where none was, since there is nothing else to judge on."""
+    """Which pairs were drawn before anyone answered; all where none was, since there is nothing else to judge on."""
     planned = {question.pair for analyst in labels.analysts for question in task.plan(analyst)}
     drawn = np.array([pair in planned for pair in _ends(found)], dtype=np.bool_)
     return drawn if drawn.any() else ~drawn

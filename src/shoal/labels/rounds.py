@@ -121,7 +121,7 @@ def hand_out(folder: str | Path, analyst: str, n: int | None = None) -> HandedOu
     analyst
         For whom.
     n
-        At most so many; by default all that are fixed before anybody answers.
+        At most so many; by default all that are fixed before anyone answers.
     """
     refuse_name(analyst)
     if n is not None and n < 1:

@@ -1,4 +1,4 @@
-"""Every sentence about what a label task shows and asks, beside the condition under which it is true."""
+"""Every sentence about what a label task shows and asks, next to the condition under which it is true."""
 
 from __future__ import annotations
 

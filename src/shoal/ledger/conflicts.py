@@ -24,7 +24,7 @@ def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) 
     """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
 
     The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
-    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused beside any other release of the
+    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused alongside any other release of the
     same subjects.
     """
     related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
@@ -56,7 +56,7 @@ def _share(one: GroupMembership, other: GroupMembership) -> bool:
 
 
 def _exchanged(one: GroupMembership, other: GroupMembership) -> str:
-    """Why two releases cannot be judged by who is in them; empty where they can.
+    """Why two releases cannot be judged by who is in them; empty if they can.
 
     Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
     """
@@ -95,7 +95,7 @@ class LedgerVerdict:
         "holds": no promise is broken by any combination of them. "does not hold": one is. "not judged": nothing is
         known to be broken, and something cannot be judged.
     smallest, promised
-        The smallest crowd, and what its subjects were promised; None where nothing can be judged.
+        The smallest crowd, and what its subjects were promised; None if nothing can be judged.
     findings
         What is broken.
     not_judged

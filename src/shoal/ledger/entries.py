@@ -24,7 +24,7 @@ class _Part(BaseModel):
 
 
 class PackedMembers(_Part):
-    """Who is in which group: hashes and numbers drawn by chance, packed.
+    """Who is in which group: hashes and numbers drawn at random, packed.
 
     Before format 3 each subject had one entry, and whether names were keyed was not written.
     """

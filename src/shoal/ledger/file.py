@@ -1,6 +1,6 @@
 """The ledger of earlier releases: what keeps a publisher from giving away in two releases what neither tells alone.
 
-A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Beside it lies its key, for its
+A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Next to it lies its key, for its
 owner alone, and, while a release is being written, a note of what is about to appear. Whoever publishes holds the
 ledger locked from the first look at it until the new line is on disk, so that of two publishers at once the later one
 sees what the earlier one did. A line that a killed process left unfinished is not there for readers, and is removed by
@@ -97,7 +97,7 @@ def recording(
             raise ReleaseError(f"Cannot write beside the ledger {str(path)!r}: {error.strerror}.") from None
 
         def record(release: Release) -> None:
-            """Write the line: from now on later releases are judged beside this one."""
+            """Write the line: from now on later releases are judged together with this one."""
             try:
                 _append(path, descriptor, note, key)
                 _pending(path).unlink()
@@ -119,7 +119,7 @@ def recording(
 def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str, Any], digest: str) -> None:
     """Record what analysts are about to be shown, or refuse it where it breaks a promise with earlier releases.
 
-    It is written down before anybody sees it: at worst a process ends in between, and later releases are judged beside
+    It is written down before anyone sees it: at worst a process ends in between, and later releases are judged next to
     something nobody saw.
 
     Parameters
@@ -161,7 +161,7 @@ def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
 
 
 def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
-    """A release that was being written when its process ended, and whether somebody is publishing right now."""
+    """A release that was being written when its process ended, and whether someone is publishing right now."""
     with _still(path) as is_still:
         return (_interrupted(Path(path), _read(path)), False) if is_still else (None, True)
 
@@ -264,7 +264,7 @@ def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
         return
     raise ReleaseError(
         f"The ledger {str(path)!r} records nothing, but its key is there: the releases it had are lost, and new ones "
-        f"would not be judged beside them. Put back a copy of the file. To begin anew without them, remove "
+        f"would not be judged beside them. Put back a copy of the file. To begin again without them, remove "
         f"{str(_key_of(path))!r}."
     )
 
@@ -315,7 +315,7 @@ def _write_line(path: Path, descriptor: int, entry: LedgerEntry) -> LedgerEntry:
 
 
 def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:
-    """The key beside the ledger; a new one, not written yet, where none is needed to tell what is there."""
+    """The key next to the ledger; a new one, not written yet, where none is needed to tell what is there."""
     place = _key_of(path)
     if not place.exists():
         if is_needed:
@@ -371,7 +371,7 @@ def _write(place: Path, content: bytes) -> None:
 
 
 def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | None:
-    """What the note beside a ledger of these releases is of; None where the release was recorded before the kill."""
+    """What the note next to a ledger of these releases is of; None if the release was recorded before the kill."""
     place = _pending(path)
     try:
         note = Note.from_line(place.read_bytes())
@@ -382,7 +382,7 @@ def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | No
     except ValueError:
         raise ReleaseError(
             f"{str(place)!r}, the note of a release that was being written when its process ended, is damaged. Look "
-            "whether that release is in its folder and not in shoal ledger list. If it is and somebody has got it, "
+            "whether that release is in its folder and not in shoal ledger list. If it is and someone has got it, "
             "begin a new ledger with other subjects; if it is not, or once its folder is removed, remove the note."
         ) from None
     if note.releases > len(entries):

@@ -95,7 +95,7 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
 
     Examples
     --------
-    Two releases in groups of two are each fine; together they leave everybody alone.
+    Two releases in groups of two are each fine; together they leave everyone alone.
 
     >>> people = np.arange(4, dtype=np.uint64)
     >>> first, second = Layer(people, np.array([0, 0, 1, 1]), 2), Layer(people, np.array([0, 1, 0, 1]), 2)

@@ -31,7 +31,7 @@ LEAST_FOR_THIRDS = 9
 def aggregate_groups(
     x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int, aggregate: Aggregate
 ) -> NDArray[np.float64]:
-    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, beside `group_thirds`."""
+    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, next to `group_thirds`."""
     published = group_means(x, labels, subjects, k)
     if aggregate in ("mean", "quantiles"):
         return published
@@ -77,7 +77,7 @@ def _mean_of_ranks(
 def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """The largest share of its observed cells at which a published row equals one member's own value.
 
-    Cells at which all observed members are equal do not count: there nobody stands out. A median is always somebody's
+    Cells at which all observed members are equal do not count: there nobody stands out. A median is always someone's
     value in a group of odd size; where it is nearly always the same member's, publishing it publishes that member.
     """
     largest = 0.0

@@ -43,7 +43,7 @@ INDEX_ROWS = 2000
 
 INDEX_WORK = 1e8
 """The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
-Below, the index would be faster as well, but compiling it costs whoever runs Shoal for the first time 15 seconds."""
+Below, the index would be faster as well, but compiling it costs anyone who runs Shoal for the first time 15 seconds."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ SECRET = ("seed", "insecure_seed")
 
 
 def cube(panel: Panel) -> Floats:
-    """The values as (series, instants, channels), also where there is one channel."""
+    """The values as (series, instants, channels), even if there is one channel."""
     return panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
 
 
@@ -103,7 +103,7 @@ def check_choice(name: str, given: Any, choices: tuple[str, ...]) -> None:
 
 
 def check_share(name: str, given: Any, *, least: float = 0.0, most: float = 1.0, open_end: bool = False) -> None:
-    """Refuse what is no share: above `least` and up to `most`; the other way round with an open end."""
+    """Refuse what is not a share: above `least` and up to `most`; the other way round with an open end."""
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if open_end and not (number and least <= given < most):
         raise ParameterError(f"{name} must be a share of at least {least:g} and below {most:g}.")

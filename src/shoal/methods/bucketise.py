@@ -41,8 +41,8 @@ def bucketise(
     """Publish an l-eligible snapshot in groups of at least l events, all with different sensitive values.
 
     Quasi-identifiers stay as they are; which of the values in a group belongs to which of its events is not published.
-    Rows are sorted by all columns, and groups are numbered by chance: neither tells the order of arrival, nor that in
-    which groups were formed, which would tell apart frequent values from rare ones.
+    Rows are sorted by all columns, and groups are numbered at random: neither tells the order of arrival, nor that in
+    which groups were formed, which would distinguish frequent values from rare ones.
 
     Parameters
     ----------

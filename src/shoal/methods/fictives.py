@@ -4,9 +4,9 @@ With x the given series as rows, m their mean and x - m = S V their principal co
 
     fictive = m + s V,    s[k] = sqrt(1 - h^2) S[i(k), k] + h sd(S[., k]) z[k],    h = 1/2
 
-where i(k) is drawn anew for every component and z is standard normal: mean, variance and correlation over time are
-those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given ones
-have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half the
+where i(k) is drawn separately for every component and z is standard normal: mean, variance and correlation over time
+are those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given
+ones have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half the
 distance between the two different ones that are nearest to each other.
 """
 
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 SMOOTHING = 0.5
 ROUNDS = 50
-"""How often those are drawn again that came too near to somebody."""
+"""How often those are drawn again that came too near to someone."""
 
 _YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
 _MOST_DECIMALS = 9

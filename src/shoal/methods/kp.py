@@ -118,7 +118,7 @@ class KP(Method):
         changes more entries.
     epsilon
         How far a sensitive number may be moved, as a share of the standard deviation of its column; further where there
-        is no room. Smaller is closer to the truth, and tells more to whoever asks for about how much.
+        is no room. Smaller is closer to the truth, and tells more to anyone who asks for about how much.
     seed
         Which of the entries that are too frequent are changed, and to what.
 

@@ -107,7 +107,7 @@ class Microaggregation(Method):
         a third of the group only, so k must be 9 or more.
     form
         "values": one row per series. "profiles": one row per group with its count and mean, and with
-        aggregate="quantiles" the bands beside it.
+        aggregate="quantiles" the bands next to it.
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
@@ -115,7 +115,7 @@ class Microaggregation(Method):
         people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
         for each group, so more loss.
     attributes
-        Attributes to publish beside the values, such as a tariff, or several: every series then equals k - 1 others in
+        Attributes to publish next to the values, such as a tariff, or several: every series then equals k - 1 others in
         these as well, because groups do not cross them. Each combination needs at least k subjects.
     merge_small
         Join strata of `within` that have fewer than k subjects, instead of refusing them.

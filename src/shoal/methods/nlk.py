@@ -35,12 +35,12 @@ _MOST_CELLS = 200_000  # for which that stays a matter of seconds
 
 @dataclass(frozen=True, kw_only=True)
 class NLK(Method):
-    """Group the series anew at each instant, so that a few known values of one give few others away.
+    """Group the series separately at each instant, so that a few known values of one give few others away.
 
     At every instant each value is replaced by the mean of its group there. Groups have at least `k` members, but for a
     few instants of each series, at which it may be in a smaller group or alone: as many as (n, l, k)-anonymity lets
     anyone infer. Aims at NLKAnonymity(n, l, k). Series keep much more of their shape than under k-anonymity, but no
-    crowd stays together: whoever knows more than `n` values of a series may find it.
+    crowd stays together: anyone who knows more than `n` values of a series may find it.
 
     At up to l - n instants, with "optimal" and n above 2 at up to l - n - 1, a series may be alone in its group, and is
     published as it was measured. Gaps are refused.
@@ -51,7 +51,7 @@ class NLK(Method):
     Parameters
     ----------
     n
-        Values of a series that somebody may know. Larger protects from more knowledge and hardly loses more.
+        Values of a series that someone may know. Larger protects from more knowledge and hardly loses more.
     l
         Values, known ones included, that nobody may get to know; above n. The larger l - n, the less is lost.
     k
@@ -61,7 +61,7 @@ class NLK(Method):
         alone; it comes with a lower bound on what such groups lose, which others may undercut. "mth", "mil": the
         paper's divisive clustering, split further where the exact check allows it, by members times height or by
         information loss. "cluster": the paper's clustering alone. With several channels "optimal" groups by MDAV and
-        moves, without a bound, "cluster" does so without anybody alone, and the other two are refused.
+        moves, without a bound, "cluster" does so without anyone alone, and the other two are refused.
     loss
         What is kept small: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
     representative

@@ -141,7 +141,7 @@ class NoiseAddition(Method):
 
 
 def deviation_of(x: Floats, axes: tuple[int, ...]) -> Floats:
-    """The standard deviation of the observed readings over these axes; 0 where there are none."""
+    """The standard deviation of the observed readings over these axes; 0 if there are none."""
     observed = ~np.isnan(x)
     counts = np.maximum(observed.sum(axis=axes, keepdims=True), 1)
     # Around the first readings, so that a large common offset costs no digits.

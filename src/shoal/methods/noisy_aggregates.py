@@ -37,7 +37,7 @@ class NoisyAggregates(Method):
     `within`, groups and their noisy counts are published, for `count_share` of the budget; noisy counts are made to add
     up to the known number.
 
-    Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anybody knows or pools; the certificate
+    Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anyone knows or pools; the certificate
     carries the accounting. The longer the time, the more noise: average over days first (time-slicing) or publish a
     coarser clock (time-aggregation) as an earlier step. Figures of use and risk are left out of such a release: exact
     ones would tell what the noise hides.
@@ -70,7 +70,7 @@ class NoisyAggregates(Method):
     count_share
         Only with `within`: share of the budget for the counts.
     insecure_seed
-        For tests only. Noise that can be drawn again hides nothing from whoever guesses the seed: the guarantee then
+        For tests only. Noise that can be drawn again hides nothing from anyone who guesses the seed: the guarantee then
         does not hold, and nothing can be released. There is no other seed.
 
     Examples
@@ -134,9 +134,9 @@ class NoisyAggregates(Method):
 
     @property
     def why_whole(self) -> str:
-        """Noise is drawn once, for sums over everybody."""
+        """Noise is drawn once, for sums over everyone."""
         return (
-            "noisy-aggregates adds one noise to sums over everybody, and in shards each would have its own. Aggregate "
+            "noisy-aggregates adds one noise to sums over everyone, and in shards each would have its own. Aggregate "
             "in memory, without shards."
         )
 
@@ -264,7 +264,7 @@ def missing_setting(panel: Panel) -> str:
 
 
 def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | None:
-    """Why this method cannot have drawn what is published with this accounting; None where it can.
+    """Why this method cannot have drawn what is published with this accounting; None if it can.
 
     Sums are whole numbers of steps between the bounds, so that only some numbers can be means. To be among them proves
     nothing: anyone can round to them.

@@ -1,13 +1,13 @@
 """Numbers that are too frequent in a group, some of them replaced by near ones (section 5.4).
 
-Of the rows of a group that carry a value v, cap = floor(size / l) may keep it. The others, drawn by chance, each get
+Of the rows of a group that carry a value v, cap = floor(size / l) may keep it. The others, drawn at random, each get
 
     1. a number nobody in the column has, drawn from [v - reach, v + reach]                           (the paper)
     2. where that holds none any more: the number nearest to v that fewer than cap rows of the group have
 
 A new number lies on the grid of the column (whole numbers stay whole, prices keep two decimals, multiples of 100 stay
 such) and between its least and its greatest number, if there is one: elsewhere it would stand out. The paper has no
-second step; without it a column of ages, all of which somebody has, would get ages of 120.
+second step; without it a column of ages, all of which someone has, would get ages of 120.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def perturb(
 def excess_rows(
     values: NDArray[np.int64], classes: NDArray[np.int64], caps: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The rows of each group and value beyond its cap; which ones is drawn by chance."""
+    """The rows of each group and value beyond its cap; which ones is drawn at random."""
     order = np.lexsort((rng.permutation(len(values)), values, classes))
     new_run = (np.diff(classes[order], prepend=-1) != 0) | (np.diff(values[order], prepend=-1) != 0)
     starts = np.flatnonzero(new_run)

@@ -139,7 +139,7 @@ class RelayWindow:
             self._suppressed = np.pad(self._suppressed, ((0, more), (0, 0)))
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON knows it."""
+        """Everything, as JSON."""
         return {
             "left": self._left,
             "entered": self._entered,

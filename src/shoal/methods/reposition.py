@@ -40,12 +40,12 @@ class Reposition(Described):
     A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published
     with one of the next snapshots, where that value is rare; what finds no place within the window is suppressed.
     Events of one value are published in the order of their times. The first window is placed at the least cost that an
-    integer program finds. Whenever a snapshot arrives after that, all that waits is placed anew, and only the snapshot
+    integer program finds. Whenever a snapshot arrives after that, all that waits is placed again, and only the snapshot
     that leaves is final. Then the events of a snapshot form groups in which each value has a share of at most 1/l, and
     these are published:
 
     "bucketised" (Anatomy): quasi-identifiers as they are, and how often each sensitive value occurs in each group
-    apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value beside.
+    apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value.
 
     Distances count snapshots that have events: an event is published at most `window` - 1 of them late. Events have one
     sensitive value and a time each; missing quasi-identifiers are a value of their own.
@@ -66,15 +66,15 @@ class Reposition(Described):
     publish
         "bucketised" or "generalised".
     plan
-        "rolling" places the whole window anew at each arrival. "paper" takes the step of the paper, which leaves the
+        "rolling" places the whole window again at each arrival. "paper" takes the step of the paper, which leaves the
         counts of waiting snapshots as they are: faster, and it moves and suppresses more.
     m
         Asks for m-invariance as well: the groups of one subject show the same set of at least m values in every
         snapshot, and nobody is published twice in one. Needs events with a subject, and suppresses more.
     remedy
-        What becomes of events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
+        What happens to events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
         "merge" (the snapshot is published with the next), "generalise" (with a coarser value), "counterbalance"
-        (others are suppressed beside them, so that missing tells less) or "spread" (others are suppressed as well, so
+        (others are suppressed too, so that missing reveals less) or "spread" (others are suppressed as well, so
         that shares of values stay as they were).
     tree
         For "generalise": the coarser value of each value, as a mapping or as text such as "flu=airways,cold=airways".
@@ -179,7 +179,7 @@ class Reposition(Described):
 
     @property
     def further(self) -> tuple[MInvariance, ...]:
-        """What a candidate must keep beside it."""
+        """What else a candidate must keep."""
         return () if self.m is None else (MInvariance(int(self.m)),)
 
     def start(self, *, time: str, sensitive: str, subject: str | None = None) -> Repositioning:

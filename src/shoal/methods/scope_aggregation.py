@@ -26,7 +26,7 @@ Otherwise = Literal["merge", "withhold"]
 class ScopeAggregation(Method):
     """Publish one mean, and if wanted the total, over each group of at least `size` subjects, none of them dominant.
 
-    Groups are the entries of an attribute, or drawn by chance. A group keeps the rule when it has at least `size`
+    Groups are the entries of an attribute, or drawn at random. A group keeps the rule when it has at least `size`
     subjects and none has more than `share` of its total over the whole time, in any channel, in absolute values. A
     group that breaks it is joined with the smallest other one until the rule is kept, or withheld. A subject with more
     than that share of everything fits in no group and is withheld first. The recipe counts all of it.
@@ -45,11 +45,11 @@ class ScopeAggregation(Method):
     share
         Largest share of a group's total that one subject may have; at least 1 / size.
     figure
-        "mean", or "total" for both: the total beside the mean of the same group says nothing new.
+        "mean", or "total" for both: the total next to the mean of the same group says nothing new.
     within
         The attribute whose entries are the groups, such as an area or a tariff. Left out, groups of `size` by chance.
     otherwise
-        What becomes of a group that breaks the rule: "merge" or "withhold".
+        What happens to a group that breaks the rule: "merge" or "withhold".
     seed
         Only without `within`: where the random numbers start, together with the readings.
 

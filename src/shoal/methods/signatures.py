@@ -130,7 +130,7 @@ class Signatures:
         return {"invariance": {"repeated": self.n_repeated, "changed": self.n_changed, "unmatched": self.n_unmatched}}
 
     def facts(self) -> dict[str, Any]:
-        """Everything, as JSON knows it. As private as the events."""
+        """Everything, as JSON. As private as the events."""
         return {
             "families": [list(family) for family in self._families],
             "seen": list(self._seen.items()),

@@ -24,9 +24,9 @@ class Transformation(Method):
     "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 where they
     do not vary. Level and spread are gone, the shape stays.
     "smooth": the mean of the observed readings in a window around each instant, shorter at the ends. Single peaks go.
-    "coarsen": rounded to a multiple of `resolution`. Digits that single somebody out go.
+    "coarsen": rounded to a multiple of `resolution`. Digits that single someone out go.
 
-    Aims at nothing: it is the same rule for everybody, and who knows it applies it to what he knows of a target. Judge
+    Aims at nothing: it is the same rule for everyone, and who knows it applies it to what he knows of a target. Judge
     it by attack. Equal series stay equal. Missing readings stay missing.
 
     Parameters

@@ -21,7 +21,7 @@ class EventTables:
     Bucketised events are two tables: `records` has `time`, `group` and the quasi-identifiers as they were, `counts` has
     `time`, `group`, the sensitive column and how often each value occurs in that group. Generalised events are one
     table, without groups: quasi-identifiers are coarse, so that records look alike, and the sensitive value stands
-    beside them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON. A
+    next to them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON. A
     missing value is below all others: a range without a low end holds missing ones and those up to its high end, if it
     has one.
 

@@ -26,7 +26,7 @@ class FrameShape:
     layout
         "long": a row per series and instant. "rows": a row per series. "columns": a column per series.
     id, time, values, subject
-        Names of these columns, or of the levels of an index; None where they had none.
+        Names of these columns, or of the levels of an index; None if they had none.
     index
         Parts that were in the index of a pandas frame, in their order.
     order

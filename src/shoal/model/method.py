@@ -55,8 +55,8 @@ class Method(Described):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, as a sentence for people who do not know the method; empty where its summary
-        must do. From the parameters of a recipe, which may be anybody's."""
+        """What was done to the series, as a sentence for people who do not know the method; empty if its summary
+        must do. From the parameters of a recipe, which may be anyone's."""
         return ""
 
     @property

@@ -65,7 +65,7 @@ class Risk:
     prosecutor
         The same for the one target most at risk; the journalist's view, all targets, is `success`.
     control, control_interval
-        What the attack finds where there is nothing to find; each attack says which case. A success that the control
+        What the attack finds if there is nothing to find; each attack says which case. A success that the control
         shares is no success.
     confidence
         How sure the adversary may be of an answer, on average: 1/m if m candidates fit equally well.

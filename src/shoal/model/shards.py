@@ -1,7 +1,7 @@
 """A panel too large for one place, and what a method makes of it: shard by shard, results merged in order.
 
 A shard holds some of the subjects with all their series and is a `Panel` of its own. Where shards lie and what runs the
-work on them is an engine's business; here is what everybody else needs to know.
+work on them is an engine's business; here is what everyone else needs to know.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Series(Protocol):
         ...
 
     def sample(self, n_series: int, seed: int) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        """About this many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         ...
 
 
@@ -200,7 +200,7 @@ class PanelShards(Shards[Panel]):
     store
         The shards.
     values
-        For each shard a number of the one attribute value in it, -1 where there are several.
+        For each shard a number of the one attribute value in it, -1 if there are several.
     """
 
     series: Series
@@ -412,7 +412,7 @@ class CandidateShards(Shards[Candidate]):
         return sum(fact.n_original for fact in self.facts)
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
-        """What a figure says, with what must be said about shards beside it."""
+        """What a figure says, with what must be said about shards next to it."""
         if self.n_shards == 1:
             return one.meaning
         if isinstance(one, Attack):

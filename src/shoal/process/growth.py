@@ -135,7 +135,7 @@ class _Place:
     reading: Mapping[str, Any]
 
     def settle(self, growth: Growth) -> None:
-        """Find out what became of a release that was announced when a process ended."""
+        """Find out what happened to a release that was announced when a process ended."""
         for left in self.private.glob(".pseudonyms-*.partial"):
             if left.is_file():  # folders of this name are maps in parts, of runs in shards
                 left.unlink()

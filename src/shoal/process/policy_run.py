@@ -47,7 +47,7 @@ class Outcome:
     frontier: Frontier
     release: Release
     process: dict[str, Any]
-    """What was tried. The certificate has it where the release shows everybody and enough stays open; that of a
+    """What was tried. The certificate has it where the release shows everyone and enough stays open; that of a
     differentially private release has none of it."""
 
 

@@ -218,7 +218,7 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
 
 
 def _again(columns: Sequence[Profile], before: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Columns such as HE02X beside HE02."""
+    """Columns such as HE02X next to HE02."""
     found = ((column.position, _AGAIN.match(column.name.strip())) for column in columns)
     return [(p, int(m["number"])) for p, m in found if m and m["before"] == before and int(m["number"]) in numbers]
 

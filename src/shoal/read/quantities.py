@@ -73,7 +73,7 @@ def guess_quantity(name: str) -> Quantity | None:
 
 
 def quantities_of(names: Sequence[str] | None, given: Quantity | None, n_channels: int) -> tuple[Quantity | None, ...]:
-    """The quantity of each channel; names is None where columns are named by instants or series."""
+    """The quantity of each channel; names is None if columns are named by instants or series."""
     if given is not None or names is None:
         return (given,) * n_channels
     return tuple(guess_quantity(name) for name in names)

@@ -243,7 +243,7 @@ class StaticColumn:
         return int((self._codes < 0).sum())
 
     def entries(self) -> list[Any]:
-        """One entry per series, None where missing."""
+        """One entry per series, None if missing."""
         known = [*self._numbers, None]
         return [known[code] for code in self._codes.tolist()]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 
 BATCH_CELLS = 1 << 19
-"""About how many cells a batch holds: enough to amortise the work per batch, little beside the panel."""
+"""About how many cells a batch holds: enough to amortise the work per batch, little next to the panel."""
 
 
 class Table:

@@ -295,7 +295,7 @@ def _parsed(chunk: bytes, schema: pa.Schema, n_before: int) -> pa.Table:
         odd = typed.is_null() & column.is_not_null()
         if odd.any():
             kind = "instant" if field.name == "time" else "number"
-            raise RowError(n_before + int(odd.arg_max() or 0), f"holds something that is no valid {kind}")
+            raise RowError(n_before + int(odd.arg_max() or 0), f"holds something that is no {kind}")
         columns.append(pa.array(typed.to_arrow()).cast(field.type))
     return pa.table(columns, schema=schema)
 

@@ -126,7 +126,7 @@ Rows = tuple[list[str], tuple[Any, ...], tuple[str, ...], NDArray[np.float64]]
 
 
 def read_rows(path: Path) -> Rows | None:
-    """A table of series that may have been tampered with: rows by name and instant, NaN where there is nothing.
+    """A table of series that may have been tampered with: rows by name and instant, NaN if there is nothing.
 
     Rows come in the order in which their names first appear. Without names, a row ends where time does not advance.
     None if there is no time or no figure.

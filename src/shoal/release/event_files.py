@@ -45,9 +45,9 @@ def read_table(path: Path, types: Mapping[str, str], complete: tuple[str, ...], 
                 raise unreadable(path)
             odd = typed.is_null() & column.is_not_null()
             if odd.any():
-                raise _odd_entry(path, odd, "something whose type differs from its column's")
+                raise _odd_entry(path, odd, "something of another type than its column")
             if name in complete and typed.null_count():
-                raise _odd_entry(path, typed.is_null(), "nothing where a value is required")
+                raise _odd_entry(path, typed.is_null(), "nothing if a value is required")
             columns.append(typed)
         frame = pl.DataFrame(columns)
         if is_csv:

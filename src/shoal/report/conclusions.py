@@ -214,7 +214,7 @@ MAY_NOT = (
         ),
     ),
     Said(
-        "everybody was there",
+        "everyone was there",
         _is("sequence-anonymity"),
         lambda f: (
             "That every series belongs to someone who was present: subjects without readings, or who have left, are "

@@ -83,7 +83,7 @@ def _coverage(lines: Sequence[Sequence[float]]) -> Markup:
 
 
 def _curve(values: Sequence[float | None]) -> Markup:
-    """Draw the mean day as a line, broken where there is no crowd."""
+    """Draw the mean day as a line, broken if there is no crowd."""
     known = [value for value in values if value is not None]
     low, high = min(0.0, *known), max(known)
     top = high if high > low else low + 1.0

@@ -23,7 +23,7 @@ _SNAPSHOT, _ROW, _ID = "snapshot", "row", "id"  # columns of open events, beside
 
 
 class Fate(IntEnum):
-    """What becomes of an arriving event; the first that applies counts."""
+    """What happens to an arriving event; the first that applies counts."""
 
     TAKEN = 0
     MALFORMED = 1
@@ -45,7 +45,7 @@ REJECTED: dict[Fate, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Arrived:
-    """How many events arrived, and what became of them."""
+    """How many events arrived, and what happened to them."""
 
     events: int = 0
     rejected: dict[str, int] = field(default_factory=lambda: {name: 0 for name, _ in REJECTED.values()})
@@ -80,7 +80,7 @@ class Arrivals:
     on a clock). A snapshot closes when an event arrives whose time is at least `lateness` after the snapshot's end, or
     without `every` later than its instant and at least `lateness` later. Events of closed snapshots are late and are
     not taken. Events of open snapshots that come after events of later ones are taken, and counted as out of order.
-    What becomes of an event depends on the events before it alone, not on how these were cut into blocks.
+    What happens to an event depends on the events before it alone, not on how these were cut into blocks.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ def parse_lines(raw: bytes, columns: Sequence[str], before: Position) -> Block:
 
 
 def _parse(raw: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
-    """The table, or None where some line is no JSON object."""
+    """The table, or None if some line is no JSON object."""
     schema = dict.fromkeys(columns, pl.String())
     if not raw.strip():
         return pl.DataFrame(schema=schema)

@@ -54,7 +54,7 @@ class IncrementalMicroaggregation:
     """The method `Microaggregation` on a panel that grows, so that all releases together keep k.
 
     The first stretch is microaggregated. Its groups are *cells*: from then on the members of a cell are published alike
-    in every release, as the aggregate of those of them who have readings. So whoever compares releases finds nobody
+    in every release, as the aggregate of those of them who have readings. So anyone who compares releases finds nobody
     in fewer than k (`SequenceAnonymity`). The rules:
 
     - Newcomers are withheld until at least `k` of them have readings in one stretch, with `within` of the same stratum.
@@ -63,7 +63,7 @@ class IncrementalMicroaggregation:
     - Who has no readings is published as his cell all the same, so nobody is seen to be away or to have left.
     - At an instant at which fewer than `k` members of a cell have readings, the whole cell is missing. With `join` a
       cell of which fewer than `k` have any reading in the stretch is published as one group with the nearest other one,
-      that time; only whole cells are joined, so nobody can be told apart by it.
+      that time; only whole cells are joined, so nobody can be distinguished by it.
     - Stretches come in the order of time. One that comes again, with the same readings, gives the same and is not
       counted twice; with others it is refused.
 
@@ -136,7 +136,7 @@ class IncrementalMicroaggregation:
         return tuple(self._stretches)
 
     def push(self, panel: Panel) -> Candidate | None:
-        """One more stretch of instants, later than all before; None where nothing of it may be published yet.
+        """One more stretch of instants, later than all before; None if nothing of it may be published yet.
 
         Publish the candidate under keyed pseudonyms, always with the same key.
         """
@@ -167,7 +167,7 @@ class IncrementalMicroaggregation:
         if not verdict.holds:  # a defect of ours; it must not get out
             self.take_back()
             raise GuaranteeNotMetError(
-                f"Together with the releases before, this stretch leaves somebody in a crowd of {verdict.measured}, "
+                f"Together with the releases before, this stretch leaves someone in a crowd of {verdict.measured}, "
                 f"{verdict.required} were promised. It was not published."
             )
         self._alike = alike.classes
@@ -297,7 +297,7 @@ class IncrementalMicroaggregation:
             )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """Who is in which cell, and all the rest as JSON knows it: enough to go on elsewhere. No readings.
+        """Who is in which cell, and all the rest as JSON: enough to go on elsewhere. No readings.
 
         Both are as private as the identifiers.
         """

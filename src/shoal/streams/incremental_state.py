@@ -24,7 +24,7 @@ _TABLE = "series"
 
 @dataclass
 class Growth:
-    """A growing panel and what became of each stretch.
+    """A growing panel and what happened to each stretch.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ class KafkaDelivery:
 
 
 def list_partitions(client: Any, topic: Topic) -> list[int]:
-    """The partitions of a topic; none where there is no such topic."""
+    """The partitions of a topic; none if there is no such topic."""
     kafka = _library()
     try:
         found = client.list_topics(topic.name, timeout=_PATIENCE).topics[topic.name]

@@ -1,4 +1,4 @@
-"""Published snapshots as files, and the running summary beside them."""
+"""Published snapshots as files, and the running summary next to them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def check_new(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class WrittenSnapshot:
-    """A snapshot in files beside their places: what reads back from them, and their digests by name."""
+    """A snapshot in files next to their places: what reads back from them, and their digests by name."""
 
     number: int
     asides: tuple[Aside, ...]
@@ -144,7 +144,7 @@ class WrittenSnapshot:
 
 
 def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> WrittenSnapshot:
-    """Write the tables of a snapshot beside their places and read them back; the names count from 1."""
+    """Write the tables of a snapshot next to their places and read them back; the names count from 1."""
     asides: list[Aside] = []
     found: dict[str, pl.DataFrame] = {}
     digests: dict[str, tuple[str, int]] = {}

@@ -32,7 +32,7 @@ _WAITING = 3
 
 
 class Admitted(Protocol):
-    """Snapshots that the gate has checked as they are written, beside their places."""
+    """Snapshots that the gate has checked as they are written, next to their places."""
 
     @property
     def asides(self) -> Sequence[Aside]:

@@ -158,7 +158,7 @@ class RepositionStream:
         )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """The events that are held back, and all the rest as JSON knows it: enough to go on elsewhere.
+        """The events that are held back, and all the rest as JSON: enough to go on elsewhere.
 
         Both are as private as the events themselves.
         """

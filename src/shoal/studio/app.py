@@ -158,7 +158,7 @@ def _is_api(request: Request) -> bool:
 
 
 def _back(request: Request) -> str:
-    """Where to go on from an error: whoever has a link to its page, the publisher to the start page."""
+    """Where to go on from an error: anyone who has a link to its page, the publisher to the start page."""
     return "/review" if request.url.path == "/review" else "/label" if _of_analysts(request) else "/"
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TRIED = ("data", "roles", "keep", "adversary", "require", "method", "search", "engine", "seed")
 """Fields of a policy on which its points depend."""
 USUAL = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": LEDGER}}
-"""What a policy says before anybody has said anything."""
+"""What a policy says before anyone has said anything."""
 STEPS = ("table", "purpose", "explore", "review", "release")
 
 
@@ -90,7 +90,7 @@ class Draft:
 
     @property
     def exploration(self) -> Exploration:
-        """What is tried for it; made where there is none."""
+        """What is tried for it; made if there is none."""
         from shoal.process.exploration import Exploration
 
         folder = self._exploration_folder
@@ -105,7 +105,7 @@ class Draft:
 
     @property
     def chosen(self) -> int | None:
-        """Number of the point that was chosen; None where the settings have changed since."""
+        """Number of the point that was chosen; None if the settings have changed since."""
         if self.chosen_at is None or self.chosen_at["tried_for"] != self.tried_for:
             return None
         return int(self.chosen_at["number"])

@@ -137,7 +137,7 @@ def limit_shown(bound: Bound, purpose: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(given: Any, unit: str, name: str) -> float | None:
-    """A limit as somebody typed it, shares in per cent; None where the field is empty."""
+    """A limit as someone typed it, shares in per cent; None if the field is empty."""
     text = "" if given is None else str(given).strip()
     if not text:
         return None

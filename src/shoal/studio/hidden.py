@@ -141,7 +141,7 @@ def _released_rows(project: Project) -> set[int | None]:
 
 
 def _rows(project: Project, table: str) -> int | None:
-    """How many rows a table has; None where that cannot be told."""
+    """How many rows a table has; None if that cannot be told."""
     try:
         with open_table(str(project.table(table)), None) as opened:
             return sum(len(batch[0]) for batch in opened.batches([0]))

@@ -45,7 +45,7 @@ def job_kind(name: str) -> Callable[[Work], Work]:
 
 
 class StoppedError(Exception):
-    """Somebody stopped the job, or the studio."""
+    """Someone stopped the job, or the studio."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Jobs:
             self._end(name, "done", leads_to=page)
 
     def _stopped(self, name: str) -> None:
-        """The end of a job somebody stopped; where the studio itself stops, it goes on another time."""
+        """The end of a job someone stopped; where the studio itself stops, it goes on another time."""
         if not self._closing:
             self._end(name, "stopped", "It was stopped. What it had found so far is kept.")
             return

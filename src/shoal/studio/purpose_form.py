@@ -46,7 +46,7 @@ GIVEN = "given"
 METHODS: Mapping[str, str] = {
     "microaggregation": "Means of groups (microaggregation)",
     "kp": "Ranges and shapes (kp)",
-    "nlk": "Groups anew at each instant (nlk)",
+    "nlk": "New groups at each instant (nlk)",
     "scope-aggregation": "Means of scopes (aggregate rule)",
     "noise-addition": "Noise on every reading",
     "permutation": "Stretches exchanged",
@@ -115,7 +115,7 @@ def policy_fields(
 ) -> dict[str, Any]:
     """The fields of a policy after a form was sent; fields the form does not have stay.
 
-    A number that is written as none stays as it was, and `wrong` gets what is to be said beside its field. `shown` are
+    A number that is written as none stays as it was, and `wrong` gets what is to be said next to its field. `shown` are
     files of groups that analysts were shown, which groups of a release have to lie within.
     """
     fields = dict(before)
@@ -137,7 +137,7 @@ def policy_fields(
 
 
 def method_entries(policy: Policy) -> list[dict[str, Any]]:
-    """The alternatives of a policy's search, one where there is only one."""
+    """The alternatives of a policy's search, one if there is only one."""
     method = policy.method
     if isinstance(method, list):
         return [{"steps": method}]

@@ -54,7 +54,7 @@ class Verdict(BaseModel):
 
 @router.get("/drafts/{draft}/review")
 def show_review(draft: OfDraft, studio: InStudio, session: Publisher) -> Response:
-    """The decision sheet; made first, where there is none of the draft as it stands."""
+    """The decision sheet; made first, if there is none of the draft as it stands."""
     if draft.chosen is None:
         return draft_page("review.html.j2", studio, session, draft, "review", **_facts(studio, draft))
     if not standing(studio.project.store, draft).is_shown:
@@ -179,7 +179,7 @@ def decision_digest(studio: Studio, draft: Draft) -> str:
 
 
 def approval_of(studio: Studio, draft: Draft) -> ApprovalPart | None:
-    """Who approved exactly what would be released now; None where nobody did."""
+    """Who approved exactly what would be released now; None if nobody did."""
     found = standing(studio.project.store, draft)
     if found.approved is None or found.digest != decision_digest(studio, draft):
         return None
@@ -202,7 +202,7 @@ def _facts(studio: Studio, draft: Draft) -> dict[str, Any]:
 
 
 def _left_out(draft: Draft) -> str:
-    """What the sheet shows and the release does not, to begin a sentence; empty where that is nothing."""
+    """What the sheet shows and the release does not, to begin a sentence; empty if that is nothing."""
     found = (draft.sheet or {}).get("left_out") or ""
     return found if isinstance(found, str) else SOME  # earlier studios said only that there was something
 

@@ -1,4 +1,4 @@
-"""Every sentence the studio says about a release that verifies, beside the condition under which it is true."""
+"""Every sentence the studio says about a release that verifies, next to the condition under which it is true."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class NewTask(BaseModel):
 
 
 class Further(BaseModel):
-    """How many more pairs everybody is asked about."""
+    """How many more pairs everyone is asked about."""
 
     pairs: int = Field(100, ge=1, le=20_000)
 
@@ -93,7 +93,7 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
     if form.source == "public":
         if not form.confirmed:
             raise ParameterError(
-                "Confirm that these series are public and that anybody may see them as they are, or choose means of "
+                "Confirm that these series are public and that anyone may see them as they are, or choose means of "
                 "groups."
             )
         refuse_hidden(studio.project, form.table)
@@ -227,7 +227,7 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
 
 
 def _analysts(labels: Labels, invited: list[str], total: int) -> list[dict[str, Any]]:
-    """Progress of everybody who has a link or has answered."""
+    """Progress of everyone who has a link or has answered."""
     rows = []
     for analyst in sorted({*invited, *labels.analysts}):
         theirs = labels.of(analyst)

@@ -31,7 +31,7 @@ class Link:
 
     @property
     def draft(self) -> str:
-        """The draft it opens for review; empty where it opens a task."""
+        """The draft it opens for review; empty if it opens a task."""
         return self.task.removeprefix(REVIEW) if self.task.startswith(REVIEW) else ""
 
     def opens(self, now: float) -> bool:

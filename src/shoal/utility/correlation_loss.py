@@ -36,7 +36,7 @@ class CorrelationLoss(Measure):
     Parameters
     ----------
     between
-        "series": every two series. "mean": each series and the mean of all, as somebody asks who plans for the whole.
+        "series": every two series. "mean": each series and the mean of all, as someone asks who plans for the whole.
         "instants": each series and itself 1, 2, … `lags` instants later (autocorrelation).
     lags
         Only "instants": up to how many instants later. Give a day or a week of them.

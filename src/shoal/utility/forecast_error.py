@@ -168,7 +168,7 @@ def _rows(panel: Panel, days: Days, targets: NDArray[np.int64]) -> Iterator[Floa
 
 
 def _grid(x: Floats, days: Days) -> Floats:
-    """Instants by day and time of the day, (slots, channels, series, days); NaN where there is none."""
+    """Instants by day and time of the day, (slots, channels, series, days); NaN if there is none."""
     cell = days.day * days.n_slots + days.slot
     grid = np.full((len(x), days.n_days * days.n_slots, x.shape[2]), np.nan)
     grid[:, np.unique(cell)] = means_by(cell, x)
@@ -190,7 +190,7 @@ def _known(z: Floats) -> NDArray[np.bool_]:
 
 
 def _learn(panel: Panel, days: Days, targets: NDArray[np.int64], ridge: float) -> Floats:
-    """Constant and coefficients, (features + 1, slots, channels); NaN where there was nothing to learn from."""
+    """Constant and coefficients, (features + 1, slots, channels); NaN if there was nothing to learn from."""
     shape = (days.n_slots, panel.n_channels)
     n, sums, products = np.zeros(shape), np.zeros((_WIDTH, *shape)), np.zeros((*shape, _WIDTH, _WIDTH))
     anchor: Floats | None = None

@@ -1,4 +1,4 @@
-"""How far off the part of a series is that somebody wants to know."""
+"""How far off the part of a series is that someone wants to know."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InterestLoss(Measure):
     end
         Only "segment" and "total": the same for the end, which is not in it. Left out, after the last instant.
     above
-        Only "arrival", "departure" and "occupied": from what value on somebody is there. 0.5 reads presence (0 or 1)
+        Only "arrival", "departure" and "occupied": from what value on someone is there. 0.5 reads presence (0 or 1)
         and counts rightly also where means are published: there when half of the group is. For loads give a power.
 
     Examples
@@ -170,7 +170,7 @@ def complete_pair(original: Panel, published: Panel) -> tuple[NDArray[np.float64
 def refuse_above(above: float) -> None:
     """Only finite numbers."""
     if isinstance(above, bool) or not np.isfinite(above):
-        raise ParameterError("above must be a finite number: from what value on somebody is there.")
+        raise ParameterError("above must be a finite number: from what value on someone is there.")
 
 
 def refuse_other_than_a_day(panel: Panel) -> None:

@@ -43,7 +43,7 @@ _SUSPECT = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """Series in the making: a kept table with counts beside each, and what they have in common."""
+    """Series in the making: a kept table with counts next to each, and what they have in common."""
 
     table: Table
     instants: Instants
@@ -164,7 +164,7 @@ def name_schema(static: tuple[str, ...], kinds: tuple[pa.DataType, ...], *, has_
 
 @dataclass(frozen=True)
 class NameStatic:
-    """Give static columns their own names; subjects become texts, and are the ids where there are none."""
+    """Give static columns their own names; subjects become texts, and are the ids if there are none."""
 
     static: tuple[str, ...]
     has_subject: bool

@@ -69,7 +69,7 @@ class Terms:
 
 
 def key_seed(seed: int, key: str) -> int:
-    """The seed of one key, by HMAC: whoever knows all events of one key learns nothing of the groups of another."""
+    """The seed of one key, by HMAC: anyone who knows all events of one key learns nothing of the groups of another."""
     digest = hmac.new(seed.to_bytes((seed.bit_length() + 7) // 8 or 1), key.encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:16])
 
@@ -114,7 +114,7 @@ class KeyFiles:
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             raise ReleaseError(
                 f"A state in {str(self._states.parent)!r} cannot be read: it is damaged or of another version. Begin "
-                "the stream anew in new folders."
+                "the stream again in new folders."
             ) from None
 
     def publish(self, snapshots: Sequence[PublishedSnapshot]) -> None:

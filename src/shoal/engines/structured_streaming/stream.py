@@ -4,7 +4,7 @@ Every micro-batch is put in the order of arrival, gathered by key, and goes thro
 of closing as `shoal stream` (`Arrivals`, `RepositionStream`), one stream for each key. The work is a `foreachBatch`
 over `mapInArrow` with states of our own, not an operator with Spark's state, for three reasons:
 
-Order. What becomes of an event depends on those before it. Spark hands the events of a key to `applyInPandasWithState`
+Order. What happens to an event depends on those before it. Spark hands the events of a key to `applyInPandasWithState`
 and `transformWithStateInPandas` in no stated order; sorted within partitions, `mapInArrow` gets them as they arrived,
 in blocks, so that no key must fit into memory.
 

@@ -21,7 +21,7 @@ from shoal.read.tables import plain
 from shoal.streams.checkpoint import Checkpoint
 
 KEY, MALFORMED = "__shoal_key", "__shoal_malformed"
-"""Columns beside those of the events, as workers get them."""
+"""Columns next to those of the events, as workers get them."""
 LOST = "without-key"
 """Where events without a key are counted; the folder of a key has a = in its name."""
 

@@ -206,7 +206,7 @@ class Frontier:
         ]
 
     def _verdict(self, point: Point) -> str:
-        """What became of a point, in a few words."""
+        """What happened to a point, in a few words."""
         if point.refused is not None:
             return f"refused: {point.refused}"
         if self.chosen is not None and point.parameters == self.chosen.parameters:

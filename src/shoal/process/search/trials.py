@@ -128,7 +128,7 @@ class Sample:
     on: str
     """Who they are, in words."""
     positions: NDArray[np.int64] | None = None
-    """Where its series are in the table as it was read; None where they are all of it; -1 of one that was
+    """Where its series are in the table as it was read; None if they are all of it; -1 of one that was
     read in shards, where it is not known."""
 
 
