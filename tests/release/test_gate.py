@@ -354,8 +354,8 @@ def test_what_the_folder_does_not_show_is_not_said_to_hold(tmp_path):
     assert (name, verdict.outcome, verdict.holds) == ("k-anonymity", "not judged", False)
     assert verdict.note.startswith("subjects cannot be distinguished here; counted in series it holds: measured ")
     assert outcome.notes == (
-        "14 series belong to 7 subjects, and the folder does not say which belong together: that crowds are as large in "
-        "subjects is the publisher's word",
+        "14 series belong to 7 subjects, and the folder does not say which belong together: that crowds are as large "
+        "in subjects is the publisher's word",
     )
 
 

@@ -24,8 +24,8 @@ def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) 
     """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
 
     The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
-    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused alongside any other release of the
-    same subjects.
+    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused if there is any other release of
+    the same subjects.
     """
     related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
     why_not = [f"this one: {added.why_not}"] if added.why_not else []

@@ -119,8 +119,8 @@ def recording(
 def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str, Any], digest: str) -> None:
     """Record what analysts are about to be shown, or refuse it where it breaks a promise with earlier releases.
 
-    It is written down before anyone sees it: at worst a process ends in between, and later releases are judged next to
-    something nobody saw.
+    It is written down before anyone sees it: at worst a process ends in between, and later releases are judged
+    together with something nobody saw.
 
     Parameters
     ----------

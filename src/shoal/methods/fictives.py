@@ -6,8 +6,8 @@ With x the given series as rows, m their mean and x - m = S V their principal co
 
 where i(k) is drawn separately for every component and z is standard normal: mean, variance and correlation over time
 are those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given
-ones have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half the
-distance between the two different ones that are nearest to each other.
+ones have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half
+the distance between the two different ones that are nearest to each other.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ works on a snapshot that leaves, with the events that found no place:
     delay             they wait up to `window` snapshots more, and join the first that has room
     merge             the snapshot waits, with them, and is published together with the next, up to `window` of them
     generalise        they are published with a coarser value, from a given tree, where a snapshot has room for that
-    counterbalance    others are suppressed along with them, drawn from what would be published: l - 1 for each, as far as
+    counterbalance    others are suppressed as well, drawn from what would be published: l - 1 for each, as far as
                       the snapshot has them and stays l-eligible
     spread            others are suppressed as well, so that shares of values stay as they were, within a distance, or
                       within the least that is possible
