@@ -133,7 +133,7 @@ class TestWithin:
         ):
             split(crossing, size=9, within="area")
         steps = Steps((Microaggregation(k=3, within="area"), Microaggregation(k=3, within="kind")))
-        with pytest.raises(ParameterError, match="must stay within 2 different attributes, and shards follow one"):
+        with pytest.raises(ParameterError, match="must stay within 2 different attributes, but shards follow one"):
             steps.anonymize(in_shards(small_panel(attributes={"area": ["x"] * 120, "kind": ["y"] * 120}), Memory()))
 
     def test_too_many_values_are_refused(self, monkeypatch):

@@ -132,7 +132,7 @@ class TestPanels:
     ):
         others = Panel(days.values, ids=[f"other-{i}" for i in range(days.n_series)], times=days.times)
         for within in (task.shown_groups, (task.shown_groups, ShownGroups.of(others, [0] * 160, k=K))):
-            with pytest.raises(ParameterError, match="groups of a label task in which nobody in the panel was shown"):
+            with pytest.raises(ParameterError, match="groups of a label task that showed nobody in this panel"):
                 Microaggregation(k=K, within=within).anonymize(others)
         candidate = Microaggregation(k=K, features=learned).anonymize(others)
         assert candidate.recipe.figures["shown_elsewhere"] == 160
@@ -257,7 +257,7 @@ class TestLedger:
 def test_what_cannot_stay_within_is_refused(learned):
     with pytest.raises(ParameterError, match="A growing panel does not stay within groups that analysts were shown"):
         IncrementalMicroaggregation(Microaggregation(k=K, features=learned))
-    with pytest.raises(ParameterError, match="A step does not know the series again by their names"):
+    with pytest.raises(ParameterError, match="A step does not recognise series by their names"):
         Steps((NoiseAddition(snr=10.0), Microaggregation(k=K, features=learned)))
     with pytest.raises(ParameterError, match="that analysts were shown cross the borders of shards"):
         Microaggregation(k=K, features=learned).anonymize(small_shards())

@@ -52,7 +52,7 @@ def test_several_columns_and_shards(panel, tmp_path):
     publish(method.anonymize(panel), tmp_path / "both")
     assert verify(tmp_path / "both").holds
     shards = in_shards(panel, Memory(), size=9)
-    with pytest.raises(ParameterError, match="must not cross 2 attributes, and shards follow one"):
+    with pytest.raises(ParameterError, match="must not cross 2 attributes, but shards follow one"):
         method.anonymize(shards)
     candidate = Microaggregation(k=2, attributes="tariff").anonymize(shards)
     assert candidate.n_shards > 1

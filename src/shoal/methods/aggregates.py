@@ -1,7 +1,7 @@
 """What a group is published as, and how far it is from being one of its members.
 
-At each instant and channel the aggregate is taken over the members observed there, and is missing where these are of
-fewer than k subjects.
+At each instant and channel, the aggregate covers the members observed there, and is missing if these belong to fewer
+than k subjects.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ TRIMMED = 0.2
 """Share of the observed members that a trimmed mean leaves out at each end, rounded down."""
 
 THIRDS = ("q17", "q50", "q83")
-"""Bands by the per cent of the members below their middle."""
+"""Bands by the percentage of members below their middle."""
 
 LEAST_FOR_THIRDS = 9
-"""Members a group needs for bands: a mean over fewer than three says too much about each."""
+"""Members a group needs for bands: a mean over fewer than three reveals too much about each."""
 
 
 def aggregate_groups(
@@ -109,7 +109,7 @@ def round_values(values: NDArray[np.float64], to: Rounding) -> NDArray[np.float6
 
 
 def check_rounding(to: object) -> None:
-    """Refuse a resolution that is none."""
+    """Refuse an invalid resolution."""
     if to in (None, "whole", "binary"):
         return
     if isinstance(to, bool) or not isinstance(to, int | float) or not 1e-300 < to < float("inf"):

@@ -1,4 +1,4 @@
-"""What methods share that change the readings of series and promise nothing."""
+"""What methods share that change readings and promise nothing."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def refuse_gaps(method: Any, panel: MayHaveGaps) -> None:
 
 
 def check_choice(name: str, given: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is none of the choices."""
+    """Refuse a word that is not among the choices."""
     if given not in choices:
         raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
 

@@ -1,4 +1,4 @@
-"""Series that look like others and are no one's.
+"""Series that look like others but belong to nobody.
 
 With x the given series as rows, m their mean and x - m = S V their principal components (scores S, components V):
 
@@ -30,7 +30,7 @@ _ROWS = 2000
 
 
 def make_fictives(x: Floats, n_fictives: int, rng: np.random.Generator) -> Floats:
-    """So many series that are none of the rows of x, nor near to one."""
+    """This many series that equal none of the rows of x, and are close to none."""
     mean = x.mean(axis=0)
     scores, components = _components(x - mean)
     spread = scores.std(axis=0)
@@ -47,8 +47,8 @@ def make_fictives(x: Floats, n_fictives: int, rng: np.random.Generator) -> Float
         if not len(wanted):
             return made
     raise ParameterError(
-        f"{len(wanted)} of {n_fictives} fictive series came too near to a real one, {ROUNDS} times. "
-        "Ask for fewer fictives, draw a larger share, or read more series."
+        f"{len(wanted)} of {n_fictives} fictive series came too close to a real one, {ROUNDS} times. Ask for fewer "
+        "fictives, draw a larger share, or read more series."
     )
 
 
@@ -60,7 +60,7 @@ def _components(centred: Floats) -> tuple[Floats, Floats]:
 
 
 def _smallest_distance(x: Floats) -> float:
-    """The distance of the two different series that are nearest to each other; 0 where all are the same."""
+    """The distance between the two different series nearest to each other; 0 if all are the same."""
     from scipy.spatial.distance import cdist  # late: half a second in every process that loads the methods
 
     some = x[np.linspace(0, len(x) - 1, min(len(x), _YARDSTICKS)).astype(np.int64)]

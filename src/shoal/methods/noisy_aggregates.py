@@ -21,9 +21,9 @@ from shoal.model import Candidate, Method, Panel, Private, Profiles, Progress, P
 Figure = Literal["mean", "total"]
 
 STEPS = 2**20
-"""Steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
+"""Number of steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
 _OF_COUNTS = 2
-"""By how much one subject can change the counts: it leaves one group and enters another."""
+"""How much one subject can change the counts: it leaves one group and enters another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +39,12 @@ class NoisyAggregates(Method):
 
     Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anyone knows or pools; the certificate
     carries the accounting. The longer the time, the more noise: average over days first (time-slicing) or publish a
-    coarser clock (time-aggregation) as an earlier step. Figures of use and risk are left out of such a release: exact
-    ones would tell what the noise hides.
+    coarser clock (time-aggregation) as an earlier step. Utility and risk figures are left out of such a release: exact
+    ones would reveal what the noise hides.
 
-    Bounds must come from what is known without the data, such as the fuse of a connection: bounds read off the data,
-    such as the largest reading, tell that reading, and no noise covers it. Noise comes from the operating system, fresh
-    every time.
+    Bounds must come from what is known without the data, such as the fuse of a connection: bounds taken from the data,
+    such as the largest reading, reveal that reading, and no noise covers it.Noise comes from the operating system,
+    fresh every time.
 
     Gaps are refused, and so is a panel from which reading dropped series or instants with gaps: one subject's gap would
     then decide what is published. With unit="reading" interpolated panels are refused as well, because one reading
@@ -63,7 +63,7 @@ class NoisyAggregates(Method):
     figure
         "mean", or "total" for both.
     within
-        The attribute whose entries are the groups; left out, one group of all.
+        The attribute whose entries are the groups; by default, one group of all.
     entries
         Only with `within`: the entries that exist, separated by commas; not read off the data, or an entry of one
         subject would show. Series with another entry, or none, are a last group.
@@ -111,7 +111,7 @@ class NoisyAggregates(Method):
         check_share("count_share", self.count_share, most=0.9)
         if (self.within is None) != (self.entries is None):
             raise ParameterError(
-                "within and entries go together: the attribute, and the entries it can have, known without the data."
+                "within and entries go together: the attribute, and its possible entries, known without the data."
             )
         if self.entries is not None:
             listed = self.entries.split(",") if isinstance(self.entries, str) else self.entries
@@ -136,7 +136,7 @@ class NoisyAggregates(Method):
     def why_whole(self) -> str:
         """Noise is drawn once, for sums over everyone."""
         return (
-            "noisy-aggregates adds one noise to sums over everyone, and in shards each would have its own. Aggregate "
+            "noisy-aggregates adds one noise to sums over everyone, but in shards each would have its own. Aggregate "
             "in memory, without shards."
         )
 
@@ -190,8 +190,8 @@ class NoisyAggregates(Method):
             raise ParameterError(
                 f"noisy-aggregates keeps no differential privacy after missing={read_with!r}: one subject's gap would "
                 "decide which series or instants are published, and no noise hides that. Read with "
-                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table yourself: "
-                "who is in the table counts as known."
+                "missing='interpolate:2h' and unit='subject', or drop incomplete series from the table yourself: who "
+                "is in the table counts as known."
             )
         if self.unit == "reading" and "interpolate" in read_with:
             raise ParameterError(
@@ -201,7 +201,7 @@ class NoisyAggregates(Method):
         if panel.n_missing:
             raise ParameterError(
                 f"noisy-aggregates needs a panel without gaps; {panel.n_missing} values are missing. Read it with "
-                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table."
+                "missing='interpolate:2h' and unit='subject', or drop incomplete series from the table."
             )
 
     def _groups(self, panel: Panel) -> tuple[NDArray[np.int64], int]:
@@ -259,7 +259,7 @@ class NoisyAggregates(Method):
 
 
 def missing_setting(panel: Panel) -> str:
-    """What reading did about gaps. Where it dropped something, a subject's gap decided it, and no noise hides that."""
+    """What reading did about gaps. If it dropped something, a subject's gap decided it, and no noise hides that."""
     return str(panel.origin.reading.get("missing", "")) if panel.origin else ""
 
 
@@ -288,7 +288,7 @@ def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | No
     for aside in (-1.0, 0.0, 1.0):
         found |= _means(nearest + aside, counts, summed.lower, summed.upper) == means
     if not found.all():
-        return f"{int((~found).sum())} of {found.size} means are no whole number of steps between the bounds"
+        return f"{int((~found).sum())} of {found.size} means are not a whole number of steps between the bounds"
     if published.bands == ("mean", "total") and not np.array_equal(
         published.values[..., 1], means * counts[:, None, None]
     ):

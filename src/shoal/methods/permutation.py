@@ -25,7 +25,7 @@ class Permutation(Method):
     at every instant the values published are those that were measured, and totals are exact. No series gets one of its
     own subject, unless that subject has more than half of the drawn series.
 
-    Aims at nothing: every reading is a true one, and jumps where stretches meet help to find whose. Judge it by attack.
+    Aims at nothing: every reading is true, and jumps where stretches meet help to find whose it is. Judge it by attack.
     A gap goes with its stretch.
 
     Parameters

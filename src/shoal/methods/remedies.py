@@ -148,7 +148,7 @@ class Remedy:
     def _cut(
         self, union: pl.DataFrame, codes: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
     ) -> Left:
-        """What is too many of a value is suppressed, by chance."""
+        """The excess of a value is suppressed, at random."""
         level, _ = first_level(counts, self.l)
         kept = _first(codes, np.full(len(counts), level), rng.permutation(len(codes)))
         return Left(union.filter(kept), union.filter(~kept))
@@ -209,7 +209,7 @@ class Remedy:
         return Left(events.filter(stays), pl.concat([lost, events.filter(~stays)]))
 
     def figures(self) -> dict[str, Any]:
-        """What was asked for and what came out, where there is something to say."""
+        """What was requested and what resulted, if there is something to say."""
         if self.kind != "spread" or not sum(self.after):
             return {}
         before, after = (np.array(part) / sum(part) for part in (self.before, self.after))
@@ -228,7 +228,7 @@ class Remedy:
         return {"n_merged": self.n_merged, "before": self.before, "after": self.after}
 
     def restore(self, held: pl.DataFrame | None, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore the state."""
         self.held, self.n_merged = held, int(facts["n_merged"])
         self.before, self.after = list(facts["before"]), list(facts["after"])
 

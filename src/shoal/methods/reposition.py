@@ -1,4 +1,4 @@
-"""Publish events a little late, so that in no snapshot one sensitive value stands out."""
+"""Publish events a little late, so that no sensitive value stands out in any snapshot."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Reposition(Described):
             MInvariance(self.m)
             if self.publish != "bucketised" or self.remedy == "generalise":
                 raise ParameterError(
-                    "m is about groups that show values as they are: leave publish at bucketised, generalise nothing."
+                    "m needs groups that show unchanged values: leave publish at bucketised, and generalise nothing."
                 )
 
     @property
@@ -149,12 +149,14 @@ class Reposition(Described):
             return {str(value): str(coarse) for value, coarse in (self.tree or {}).items()}
         pairs = [pair.rpartition("=") for pair in self.tree.split(",")]
         if not all(equals for _, equals, _ in pairs):
-            raise ParameterError("tree must be value=coarser pairs with commas, such as flu=airways,cold=airways.")
+            raise ParameterError(
+                "tree must be value=coarser pairs separated by commas, such as flu=airways,cold=airways."
+            )
         return {value.strip(): coarse.strip() for value, _, coarse in pairs}
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again, but for the seed, which stays private."""
+        """What is needed to build the same method again, except the seed, which stays private."""
         return {
             "l": int(self.l),
             "window": int(self.window),
@@ -186,8 +188,7 @@ class Reposition(Described):
         """An empty window for events with these columns."""
         if self.m is not None and subject is None:
             raise ParameterError(
-                "m-invariance is about subjects, and these events have none. Name their column with subject, or leave "
-                "out m."
+                "m-invariance is about subjects, and these events have none. Name their column with subject, or omit m."
             )
         costs = delay_costs(self.cost, int(self.window))
         prices = suppression_costs(self._suppression, costs)
@@ -291,7 +292,7 @@ class Reposition(Described):
         values = plain_types(events.frame)[events.sensitive]
         if values.dtype.is_float() and (n_odd := int(values.is_nan().sum())):
             raise ParameterError(
-                f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or leave those events out."
+                f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or drop those events."
             )
         n_values = counted_as(values).n_unique()
         if n_values < self.l:
@@ -314,5 +315,6 @@ def _parsed(text: str) -> float | Mapping[str, float]:
         return {value.strip(): float(number) for value, _, number in pairs}
     except ValueError:
         raise ParameterError(
-            "The cost of suppression must be a number, or value=number pairs with commas, such as flu=5,gout=30."
+            "The cost of suppression must be a number, or value=number pairs separated by commas, such as "
+            "flu=5,gout=30."
         ) from None

@@ -101,7 +101,7 @@ class Repositioning:
     def push(self, snapshot: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Eligible | None:
         """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
         if snapshot.is_empty():
-            raise InputError("A snapshot without events has no place in the window. Leave it out.")
+            raise InputError("A snapshot without events has no place in the window. Skip it.")
         number = self.window.entered
         time = snapshot[self.time][:1]
         # As numbers: where clocks are set back, Python holds the second of two equal clock times not to be later.
@@ -209,7 +209,7 @@ class Repositioning:
         return (pl.concat(frames) if frames else pl.DataFrame()), facts
 
     def restore(self, rows: pl.DataFrame, facts: dict[str, Any]) -> None:
-        """Become what `state` was taken from."""
+        """Restore `state`."""
         self.seed = int(facts["seed"])
         self._codes = {value: code for code, value in enumerate(facts["values"])}
         self._first, self._spelt = {value_of(value): value for value in reversed(facts["values"])}, dict(self._codes)

@@ -1,4 +1,4 @@
-"""Publish a part of the series among others that are no one's."""
+"""Publish some of the series among others that belong to nobody."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class SamplingWithFictives(Method):
     readings have, and drawn again where they come nearer to a real series than half the smallest distance between two
     real ones: they have the means, variances and correlations of the real ones and are no one's.
 
-    Nobody can be sure that someone is among them, or that a series is anyone's. But who knows some readings of a
-    drawn subject finds them as they were: it aims at nothing, and is not differential privacy. Judge it by attack. A
-    fictive series smooths what is rare, such as many zeros; who looks closely may tell it apart.
+    Nobody can be sure that someone is among them, or that a series is anyone's. But someone who knows some readings of
+    a drawn subject finds them unchanged: it aims at nothing,and is not differential privacy. Judge it by attack. A
+    fictive series smooths what is rare, such as many zeros; a close look may reveal it.
 
     Gaps are refused, and fictive series need at least 3 drawn subjects.
 

@@ -105,7 +105,7 @@ class ScopeAggregation(Method):
         return ShardPlan(least=3 * int(self.size), within=self.within, whole_values=self.within is not None)
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
-        """Form the groups, mend those that break the rule, publish their figures."""
+        """Form the groups, repair those that break the rule, publish their figures."""
         if panel.n_subjects < self.size:
             raise ParameterError(
                 f"size={self.size} needs at least {self.size} subjects, the panel has {panel.n_subjects}. "
@@ -146,7 +146,7 @@ class ScopeAggregation(Method):
         )
 
     def _groups(self, panel: Panel) -> NDArray[np.int64]:
-        """The group each series belongs to before the rule is asked for."""
+        """The group of each series before the rule is applied."""
         labels = np.empty(panel.n_series, dtype=np.int64)
         if self.within is not None:
             for label, rows in enumerate(strata_of(panel, (self.within,), 1, merge_small=False)):

@@ -139,7 +139,7 @@ class Signatures:
         }
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore the state."""
         self._families = [tuple(family) for family in facts["families"]]
         self._seen = Counter(dict(facts["seen"]))
         self._known = {name: int(family) for name, family in facts["known"].items()}
