@@ -224,7 +224,7 @@ def test_a_script_runs_where_spark_submit_said(tmp_path):
     )
     assert found.returncode == 0, found.stdout  # spark-submit hands on a script's errors there as well
     assert found.stdout.count("verdict      holds") == 1
-    assert "spark-submit was given the master local[1], local[2] is asked for here." in found.stdout
+    assert "spark-submit was given the master local[1], but local[2] is requested here." in found.stdout
     assert verify(tmp_path / "out").holds
 
 

@@ -241,19 +241,19 @@ def test_a_day_that_comes_late_is_refused(capsys):
         add_day(number, meters(0, 6))
     grow()
     add_day(1, meters(0, 6))
-    refusal(capsys, "goes forward in time only: leave out what comes late", grow())
+    refusal(capsys, "only moves forward in time: leave out what comes late", grow())
     assert sorted(p.name for p in Path("out").iterdir()) == ["0", "6"]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--spare", "1"], "other settings than now: spare"),
-        (["--join"], "other settings than now: join"),
-        (["--subject", "id"], "other settings than now: reading"),
-        (["--features", "haar"], "other settings than now: method"),
-        (["--format", "parquet"], "other settings than now: format"),
-        (["--out", "elsewhere"], "other settings than now: out"),
+        (["--spare", "1"], "other settings: spare"),
+        (["--join"], "other settings: join"),
+        (["--subject", "id"], "other settings: reading"),
+        (["--features", "haar"], "other settings: method"),
+        (["--format", "parquet"], "other settings: format"),
+        (["--out", "elsewhere"], "other settings: out"),
     ],
 )
 def test_other_settings_than_it_was_begun_with_are_refused(capsys, options, words):
@@ -266,7 +266,7 @@ def test_other_settings_than_it_was_begun_with_are_refused(capsys, options, word
 def test_another_k_is_refused(capsys):
     write_days(Path("days"), n_days=1)
     grow()
-    refusal(capsys, "The state is of k=3, the method has k=4", grow(method=[GROW[0], "4", *GROW[2:]]))
+    refusal(capsys, "The state has k=3, the method has k=4", grow(method=[GROW[0], "4", *GROW[2:]]))
 
 
 def test_a_lost_or_exchanged_key_is_refused(capsys):
@@ -294,7 +294,7 @@ def test_a_damaged_state_is_refused(capsys):
     state = Path("keep/growing.state")
     content = state.read_bytes()
     state.write_bytes(content.replace(b'"cell"', b'"cello"') if b'"cell"' in content else content[:-1] + b"x")
-    refusal(capsys, "cannot be read: it is damaged or of another version. Put back a copy of growing.state", grow())
+    refusal(capsys, "cannot be read: it is damaged or of another version. Restore a copy of growing.state", grow())
 
 
 def test_a_state_edited_with_care_is_refused_as_well(capsys):

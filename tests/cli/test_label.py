@@ -242,7 +242,7 @@ class TestMistakes:
         word = path.read_text().splitlines()[1].split(",")[2]
         path.write_text(f"pair,label,for\n0,s,{word}\n1,maybe,{word}\n")
         code, _, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
-        assert (code, "line 3: the label is none of" in err) == (2, True)
+        assert (code, "line 3: the label must be one of" in err) == (2, True)
         path.write_text(f"pair,label,for\n0,s,{word}\n")
         assert shoal(capsys, "label", "import", "task", path, "--analyst", "anna")[0] == 0
         path.write_text(f"pair,label,for\n0,d,{word}\n")
@@ -258,7 +258,7 @@ class TestMistakes:
         assert "(--analyst): anna." in err
         run(["label", "export", "task", "--analyst", "analyst"])
         code, _, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv")
-        assert (code, "labels.csv line 2: these questions were not handed out so to" in err) == (2, True)
+        assert (code, "labels.csv line 2: these questions were not handed out to" in err) == (2, True)
         assert len(load_labels("task")) == 0
 
     @pytest.mark.parametrize("lines", ["9" * 5000 + ",s,", "0," + "x" * 200_000 + ","])
@@ -297,7 +297,7 @@ class TestMistakes:
         ("name", "message"),
         [
             ("nothing.npz", "nothing.npz cannot be read: No such file or directory"),
-            ("days.npz", "days.npz is no learned metric. Give a file written by Learned.save."),
+            ("days.npz", "days.npz is not a learned metric. Give a file written by Learned.save."),
             ("colour", "Unknown features 'colour'"),
         ],
     )

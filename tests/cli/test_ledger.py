@@ -134,7 +134,7 @@ def test_a_ledger_emptied_beside_its_key_is_refused(tables, tmp_path, capsys):
     capsys.readouterr()
     for program in (["ledger", "check", "book.jsonl"], ["ledger", "list", "book.jsonl"]):
         assert run(program) == 2
-        assert "The ledger 'book.jsonl' records nothing, but its key is there" in capsys.readouterr().err
+        assert "The ledger 'book.jsonl' records nothing, but its key exists" in capsys.readouterr().err
     assert anonymize(tables[1], "february") == 2
     assert not (tmp_path / "february").exists()
 

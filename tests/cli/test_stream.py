@@ -182,14 +182,14 @@ def test_a_restart_with_other_settings_is_refused_by_their_names(monkeypatch, ca
     assert stream(monkeypatch, lines(6), "--no-flush") == 0
     capsys.readouterr()
     assert stream(monkeypatch, lines(6), *options) == 2
-    refusal(capsys, f"other settings than now: {name}.")
+    refusal(capsys, f"other settings: {name}.")
 
 
 def test_a_folder_that_holds_something_else_is_refused(monkeypatch, capsys, folder):
     (folder / "out").mkdir()
     (folder / "out" / "x").write_text("")
     assert stream(monkeypatch, lines(3)) == 2
-    refusal(capsys, "holds something already")
+    refusal(capsys, "is not empty")
     assert stream(monkeypatch, lines(3), out="stdin") == 2
     refusal(capsys, "not a folder")
 
@@ -398,7 +398,7 @@ class TestFolder:
         assert run(options) == 0
         write_files(folder / "source", "csv", 0)
         assert run(options) == 0
-        assert "1 files have names before one that was read already" in capsys.readouterr().err
+        assert "1 files have names that sort before one already read" in capsys.readouterr().err
         assert summary()["events"]["arrived"] == 8
 
     def test_what_cannot_be_read_is_refused_without_naming_the_file(self, folder, capsys):

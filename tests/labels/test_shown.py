@@ -97,7 +97,9 @@ def test_crowds_are_of_subjects_where_they_have_several_series(tmp_path):
     publish(candidate, tmp_path / "out")
     assert crowds(shown_rows(task, panel), candidate.values, panel.subjects).min() == 3
     another_day = Panel(panel.values, ids=[f"{i} later" for i in panel.ids], times=panel.times, subjects=panel.subjects)
-    with pytest.raises(GuaranteeNotMetError, match=r"240 of 240 series are of subjects whose other series .* several"):
+    with pytest.raises(
+        GuaranteeNotMetError, match=r"240 of 240 series belong to subjects whose other series .* several"
+    ):
         Microaggregation(k=3, features=learned).anonymize(another_day)
 
 
@@ -159,7 +161,7 @@ class TestPanels:
             Microaggregation(k=2, features=learned).anonymize(days)
 
     def test_a_few_who_are_missing_would_be_known_by_their_absence(self, days, learned):
-        with pytest.raises(GuaranteeNotMetError, match=r"fewer than 4: they would be known by their absence"):
+        with pytest.raises(GuaranteeNotMetError, match=r"fewer than 4: their absence would identify them"):
             Microaggregation(k=K, features=learned).anonymize(days.take(np.arange(2, 160)))
 
     def test_a_k_beyond_the_groups_shown_is_refused(self, days, learned):
@@ -196,13 +198,13 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("spoil", "error", "message"),
         [
-            (lambda path: path.unlink(), InputError, r"has no shown\.json.*Put it back, or build the task again"),
+            (lambda path: path.unlink(), InputError, r"has no shown\.json.*Restore it, or build the task again"),
             (lambda path: path.write_text("{}"), InputError, r"is not the shown\.json of a label task, or was changed"),
             (lambda path: path.write_text(path.read_text().replace('"k": 4', '"k": 2')), InputError, "was changed"),
             (
                 lambda path: path.write_bytes(ShownGroups.of(Panel(np.eye(8)), [0] * 8, 4).as_bytes()),
                 GuaranteeNotMetError,
-                "about who was shown together does not fit its curves",
+                "about who was shown together does not match its curves",
             ),
         ],
     )

@@ -97,4 +97,4 @@ def test_releases_of_a_growing_panel_remember_too(table, capsys):
     assert (reading["id"], reading["missing"]) == ("meter", "keep")
     assert run(grown) == 0
     assert run([*grown, "--subject", "tariff"]) == 2
-    assert "begun with other settings than now: reading" in capsys.readouterr().err
+    assert "started with other settings: reading" in capsys.readouterr().err

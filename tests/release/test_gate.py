@@ -284,7 +284,7 @@ class TestTarget:
             release(candidate, tmp_path / "out")
             return "page"
 
-        with pytest.raises(ReleaseError, match="Another release was written there meanwhile"):
+        with pytest.raises(ReleaseError, match="Another release was written there in the meantime"):
             release(candidate, tmp_path / "out", page=meanwhile)
         assert verify(tmp_path / "out").holds
         assert [p.name for p in tmp_path.iterdir()] == ["out"]

@@ -108,7 +108,7 @@ def test_a_number_that_is_none_is_said_beside_its_field_and_the_rest_is_kept(pub
     assert page.status_code == 400
     assert 'value="Kept"' in page.text
     risk = page.text[page.text.index('id="risk"') :]
-    assert "Write a number of per cent, such as 9." in risk[:800]
+    assert "Write a percentage, such as 9." in risk[:800]
     assert "Write limits as numbers, such as 0.3 for 30 %." in page.text
 
 
@@ -233,7 +233,7 @@ class TestPurpose:
             ({"method": ""}, "Tick a method to try."),
             ({"knows": ""}, "an adversary who knows nothing is not a test"),
             ({"model": "agreement"}, "Model: agreement needs recipient, purpose and expires"),
-            ({"risk": "much"}, "Write a number of per cent, such as 9."),
+            ({"risk": "much"}, "Write a percentage, such as 9."),
             ({"keep": "window", "window:from": "late"}, "keep"),
         ],
     )

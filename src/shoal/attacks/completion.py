@@ -1,4 +1,4 @@
-"""Reading off, from the published series most like what is known, what is not."""
+"""Reading unknown values off the published series most like the known ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Completion(SeriesAttack[Risk]):
 
     `prosecutor` is the share of those targets whose known readings fit best, 20 at least.
 
-    It needs nobody to say which published series is whose, so it judges synthetic tables.
+    It does not need to know which published series belongs to whom, so it can judge synthetic tables.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Completion(SeriesAttack[Risk]):
         """
         ground = find_ground("Completion", panel, published)
         if ground.n_instants < 2:
-            raise ParameterError("Completion needs two instants at least: one to know and one to read off.")
+            raise ParameterError("Completion needs at least two instants: one to know and one to read off.")
         x = ground.original[rows]
         known, hidden = x[:, ::2], x[:, 1::2]
         distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))

@@ -1,4 +1,4 @@
-"""Originals that a published table repeats, whoever each published series is said to be of."""
+"""Originals that a published table repeats, whoever each published series is said to belong to."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Copies(SeriesAttack[CopiesRisk]):
 
     repeated(i)   min over published j of  rms(x_i - y_j) <= tolerance * spread(x_i)
 
-    with the spread of a series about its own mean, over the instants that both have. It needs nobody to say which
-    published series is whose, so it judges synthetic tables: a generator that learned its training data by heart
-    repeats some of it. Series that never change are no targets: many are alike.
+    with the spread of a series about its own mean, over the instants that both have. It does not need to know which
+    published series belongs to whom, so it can judge synthetic tables: a generator that memorised its training data
+    repeats some of it.Series that never change are no targets: many are alike.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class DenoisingRisk(LinkRisk):
 class Denoising(SeriesAttack[DenoisingRisk]):
     """The chance to find a target's published series by a few readings, after noise was filtered out of the release.
 
-    Series have much in common that noise has not. The adversary splits the release into principal components, keeps
+    Series have much in common, noise has not. The adversary splits the release into principal components, keeps
     those above what noise alone would give, and weighs everything by its share of signal (Wiener's filter); then it
     links n known readings to the filtered series as `KnownPoints` does.
 
@@ -96,7 +96,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         """The filtered series nearest to the known readings, and the published ones."""
         values = published.values.reshape(published.n_series, published.n_instants, -1)
         if np.isnan(values).all():
-            raise ParameterError("Denoising needs published readings; there are none.")
+            raise ParameterError("Denoising needs published readings, but there are none.")
         filtered, n_components = denoise(values, self.snr)
         clean = Panel(
             filtered.reshape(published.values.shape),

@@ -1,4 +1,4 @@
-"""Looking up someone's event by quasi-identifiers and time, and reading off the sensitive value."""
+"""Looking up a person's event by quasi-identifiers and time, and reading off the sensitive value."""
 
 from __future__ import annotations
 

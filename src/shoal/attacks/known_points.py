@@ -181,7 +181,9 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         """The chance to find a target's own published series, and the share of its other readings that are told."""
         views = findings.taken
         if not findings.levels.counts[shown_way(findings.levels)]:
-            raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
+            raise ParameterError(
+                "KnownPoints needs readings to know, but there are none at the instants of the release."
+            )
         at = better(views)
         taken = views[at]
         assert isinstance(taken, View)
@@ -227,7 +229,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return View(found.sizes, found.own, found.distances, told_share, guessed_share, proven, n_known)
 
     def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
-        """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
+        """The instants known for each target, -1 if there are fewer than n; and whether none would be worse."""
         n = self._n(scene)
         whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
         if self.choose == "worst":

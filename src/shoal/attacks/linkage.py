@@ -62,9 +62,8 @@ class Linkage(Attack[LinkageRisk]):
         of the whole series.
     word
         "own" takes the words that follow from the shape: all that can be worked out from it. A method may have moved a
-        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" takes
-        the word and level under which the target was published, as if someone had told: the cautious figure, and the
-        paper's.
+        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" gives
+        the adversary the word and level under which the target was published: the cautious figure, and the paper's.
     sensitive
         A column of the original's `sensitive`, where what is at stake is a value that several may share. Where the
         release publishes that column, its values count as published; else every series is taken to show its own.
@@ -202,7 +201,7 @@ class Linkage(Attack[LinkageRisk]):
         if self.sensitive is None:
             if sensitive is not None:
                 raise ParameterError(
-                    "Published sensitive values need the column they stand for: Linkage(sensitive=...)."
+                    "Published sensitive values need the column they belong to: Linkage(sensitive=...)."
                 )
             own = original.subject_codes
             return _Stakes(kept, own, own[kept])

@@ -3,8 +3,8 @@
     candidates(i)   the published series that fit what is known of target i best, all of them where several fit alike
     chance(i)       #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
 
-A right series among m that fit alike counts 1/m: an adversary who cannot tell them apart has no more. Nor does it know
-which of its links are right, only which look sure; see `surest`.
+A right series among m that fit equally well counts 1/m: an adversary who cannot distinguish them has no more. Nor does
+it know which of its links are right, only which look sure; see `surest`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.model.sentence import said
 
 N_WORST = 10
 N_SURE = 20
-"""Links that look equally good are judged together; so many at least, else luck would look like skill."""
+"""Links that look equally good are judged together; at least this many, else luck would look like skill."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class LinkFindings(Findings):
 
     @property
     def taken(self) -> tuple[Chances, ...]:
-        """The views of what the release shows, as far as its level over everyone tells."""
+        """The views of what the release shows, as far as its overall level reveals."""
         need_targets(self.targets)
         return self.views[shown_way(self.levels)]
 

@@ -1,4 +1,4 @@
-"""Telling whether someone is in a release at all.
+"""Telling whether a person is in a release at all.
 
 Three signs of being in, of a target x and the different published series y:
 

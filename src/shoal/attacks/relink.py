@@ -27,7 +27,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class Relink(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by habits, distinguished as other people's series teach it.
+    """The chance to find a target's published series by habits, as learned from other people's series.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
     have. Where the release has them all, the first half of the instants is known and the second half of the release is

@@ -1,4 +1,4 @@
-"""Putting slices of one subject together again."""
+"""Reassembling slices of one subject."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class ReorderingRisk(LinkRisk):
-    """What can be put together again; targets are slices here, and `worst` names the originals they were cut from.
+    """What can be reassembled; targets are slices here, and `worst` names the originals they were cut from.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, need_targets(truth.targets)))
         if not len(wanted):
             raise ParameterError(
-                "No subject has two slices in the release, so there is nothing to put together. Attack whole series "
+                "No subject has two slices in the release, so there is nothing to reassemble. Attack whole series "
                 "with known-totals."
             )
         wanted = draw_targets(wanted, self.n_targets, self.seed)

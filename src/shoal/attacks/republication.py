@@ -1,4 +1,4 @@
-"""Putting together what several snapshots say about one person."""
+"""Combining what several snapshots say about one person."""
 
 from __future__ import annotations
 
@@ -174,11 +174,11 @@ def _sentence(findings: RepublicationFindings, mean: float, alone: float, chance
     n = len(findings.together)
     if not findings.several:
         return (
-            f"No subject has events in two snapshots, so there is nothing to intersect; one tells a sensitive value "
-            f"with a chance of {percent(mean)} ({n} subjects), guessing {percent(chance)}."
+            "No subject has events in two snapshots, so there is nothing to intersect; a single snapshot reveals a "
+            f"sensitive value with a chance of {percent(mean)} ({n} subjects), guessing {percent(chance)}."
         )
     return (
-        f"Putting together all snapshots of a subject tells its sensitive value with a chance of {percent(mean)} ({n} "
+        f"Combining all snapshots of a subject reveals its sensitive value with a chance of {percent(mean)} ({n} "
         f"subjects with events in several snapshots); each snapshot by itself {percent(alone)}, guessing "
         f"{percent(chance)}. For {told} of them it is certain only together."
     )

@@ -1,6 +1,6 @@
-"""What attacks that link targets or search for sums say about a release, next to the condition under which it is true.
+"""What attacks that link targets or search for sums say about a release, with the condition under which it is true.
 
-Of other attacks there is one sentence each, true of whatever they can attack; it stands where their figures are made.
+Other attacks have one sentence each, true for anything they can attack; it is where their figures are made.
 """
 
 from __future__ import annotations

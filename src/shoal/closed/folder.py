@@ -105,7 +105,7 @@ def load_table(folder: Path) -> ClosedTable:
         with np.load(folder / TABLE, allow_pickle=False) as kept:
             if "observed" not in kept:
                 raise InputError(
-                    f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
+                    f"{TABLE} of the closed folder does not show how many subjects were observed at an instant; an "
                     "earlier version of Shoal wrote it. Make the folder again."
                 )
             return ClosedTable(

@@ -19,7 +19,7 @@ from shoal.model.sentence import said
 from shoal.read.zones import time_texts
 
 MOST_REFUSED_FOR_BUDGET = 100
-"""So many refusals of a recipient who has nothing left are logged; more would be a way to fill the disk."""
+"""This many refusals of a recipient without budget are logged; more would be a way to fill the disk."""
 
 
 class Closed:
@@ -47,7 +47,7 @@ class Closed:
             self._noisy = NoisyAnswers(self._table, self.settings, insecure_seed=insecure_seed)
         elif (least := self._table.least) < self.settings.minimum_group:
             raise InputError(
-                f"The cells of this folder have {least} observed subjects at least, its settings ask for "
+                f"The smallest cell of this folder has {least} observed subjects, but its settings require "
                 f"{self.settings.minimum_group}. Make the folder again with that minimum."
             )
 

@@ -82,7 +82,7 @@ class SumRules:
         if not 3 <= self.members <= 2**20:
             raise ParameterError("A neighbourhood needs from 3 to 1048576 meters.")
         if not 0 <= self.colluding <= self.members - 3:
-            raise ParameterError("colluding must leave at least 3 meters that do not.")
+            raise ParameterError("colluding must leave at least 3 meters that do not collude.")
         if not max(self.threshold, self.colluding + 2) <= self.fewest <= self.members:
             raise ParameterError(
                 f"fewest must be from {max(self.threshold, self.colluding + 2)} to {self.members}: more than half of "
@@ -189,7 +189,9 @@ class Member:
         chance: Chance | None = None,
     ) -> None:
         if len(roster) != rules.members or roster[place] != keys.public or len(set(roster)) != len(roster):
-            raise ParameterError("The roster is not that of this meter: a key of it is another, twice there or absent.")
+            raise ParameterError(
+                "The roster does not match this meter: one of its keys differs, occurs twice or is missing."
+            )
         self.place, self.grid, self.rules, self.budget = place, grid, rules, budget
         self.chance = chance or Chance()
         self._fleet = fleet
@@ -297,5 +299,5 @@ def open_sum(rules: SumRules, sent: Mapping[int, int], answers: Mapping[int, int
     # Far beyond the spread of the noise around what readings can add up to: somebody sent what is no reading.
     slack = 40 * math.sqrt(rules.variance(n))
     if not -slack <= total <= n * rules.steps + slack:
-        return NoisySum(None, n, "the sum is not one of readings")
+        return NoisySum(None, n, "the sum is not a sum of readings")
     return NoisySum(total, n)

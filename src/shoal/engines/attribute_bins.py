@@ -16,7 +16,7 @@ from shoal.errors import ParameterError
 from shoal.model import ShardPlan
 
 MOST_VALUES = 10_000
-"""Different values of an attribute that a plan may have."""
+"""Largest number of different values of an attribute in a plan."""
 
 LARGEST_VALUE = 8
 """Shards' worth of subjects that a value may have which must not be cut."""

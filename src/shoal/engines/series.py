@@ -64,7 +64,7 @@ def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> Panel
         raise ParameterError(f"Column {taken[0]!r} has a name that shards use themselves. Rename it to keep it.")
     if panel.values.nbytes > LARGEST_BLOCK:
         raise ParameterError(
-            f"The panel has {panel.values.nbytes / 2**30:.1f} GiB of readings; shards in memory have 2 GiB at most. "
+            f"The panel has {panel.values.nbytes / 2**30:.1f} GiB of readings; shards in memory hold at most 2 GiB. "
             "Write the table as Parquet and read it with --engine local, in Python engine=shoal.engines.Local()."
         )
     columns = {name: pa.array(column.tolist()) for name, column in extra.items()}

@@ -98,7 +98,7 @@ class DeepMetric:
         counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
         for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
             if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise ParameterError(f"{name} must be whole and at least 1.")
+                raise ParameterError(f"{name} must be a whole number, at least 1.")
         if not 0.0 < self.margin < float("inf"):
             raise ParameterError("margin must be above 0.")
         if self.device != "cpu" and not self.device.startswith("cuda"):
@@ -221,7 +221,7 @@ def find_torch(device: str, asked_by: str, instead: str) -> Any:
             f"{instead}."
         ) from None
     if device != "cpu" and not torch.cuda.is_available():
-        raise ParameterError(f"device={device!r} was asked for, but torch finds no such device. Use device='cpu'.")
+        raise ParameterError(f"device={device!r} was requested, but torch finds no such device. Use device='cpu'.")
     return torch
 
 

@@ -28,7 +28,7 @@ Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 
 FILE_NAME = "shown.json"
-"""What it is called in the folder of a label task."""
+"""Its file name in the folder of a label task."""
 
 NOT_SHOWN = -1
 _FORMAT = 1
@@ -104,9 +104,9 @@ class ShownGroups:
                 found[row] = group
         if unknown:
             raise GuaranteeNotMetError(
-                f"{unknown} of {panel.n_series} series are of subjects whose other series analysts were shown in "
+                f"{unknown} of {panel.n_series} series belong to subjects whose other series analysts were shown in "
                 "several groups, so there is no group these could stay within. Release the series that were shown, or "
-                "leave these subjects out."
+                "drop these subjects."
             )
         self._refuse_absent(series, subjects, of_subject)
         return found
@@ -121,7 +121,7 @@ class ShownGroups:
         if split := sum(len(several) > 1 for several in found.values()):
             raise GuaranteeNotMetError(
                 f"{split} subject(s) whose series analysts were shown are several subjects here. Read the table with "
-                "the same columns for id and subject as the task."
+                "the same id and subject columns as the task."
             )
 
     def _refuse_absent(self, series: Hashes, subjects: Hashes, of_subject: dict[int, int | None]) -> None:
@@ -132,9 +132,9 @@ class ShownGroups:
         few = [n for n in absent if 0 < n < self.k]
         if few and here.any():
             raise GuaranteeNotMetError(
-                f"Of {len(few)} group(s) that analysts were shown, series of at least {min(few)} subject(s) are not in "
-                f"the panel, but of fewer than {self.k}: they would be known by their absence. Release all series that "
-                "were shown, or leave out whole groups."
+                f"Of {len(few)} group(s) that analysts were shown, series of at least {min(few)} subject(s) are not "
+                f"in the panel, but of fewer than {self.k}: their absence would identify them. Release all series "
+                "that were shown, or drop whole groups."
             )
 
     def as_bytes(self) -> bytes:
@@ -173,8 +173,8 @@ class ShownGroups:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from None
         except ValueError:
             raise InputError(
-                f"{path} is not the {FILE_NAME} of a label task, or was changed since the task wrote it. Give that "
-                "file as it was, or build the task again."
+                f"{path} is not the {FILE_NAME} of a label task, or was changed since the task wrote it. Give the "
+                "original file, or build the task again."
             ) from None
 
     def __repr__(self) -> str:

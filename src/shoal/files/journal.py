@@ -15,7 +15,7 @@ from typing import Any
 from shoal.files.durable import sync
 
 PATIENCE = 1.0
-"""Seconds for which a writer waits: who only asks whether someone writes is gone long before."""
+"""Seconds for which a writer waits: a process that only asks whether someone writes is gone long before."""
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,8 @@ def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
             partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise ReleaseError(f"{str(target)!r} exists. Another release was written there meanwhile.") from None
+                raise ReleaseError(
+                    f"{str(target)!r} exists. Another release was written there in the meantime."
+                ) from None
             raise
     sync(target.parent)

@@ -64,8 +64,8 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int 
     method, pairs = _method(metric, seed), labelled_pairs(task, labels)
     if not len(pairs.similar):
         raise ParameterError(
-            f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, none is decided. "
-            "Label pairs first."
+            f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, but none is "
+            "decided. Label pairs first."
         )
     return replace(method.learn(*pairs), shown=task.shown_groups)
 

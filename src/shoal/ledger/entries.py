@@ -161,7 +161,7 @@ def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line)
     except RecursionError:
-        raise ValueError("nested deeper than any line is") from None
+        raise ValueError("nested too deeply for a line") from None
 
 
 def _checked(content: Any) -> dict[str, Any]:

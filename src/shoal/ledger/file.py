@@ -94,7 +94,7 @@ def recording(
             _announce(path, note)
             _keep_key(path, key)
         except OSError as error:
-            raise ReleaseError(f"Cannot write beside the ledger {str(path)!r}: {error.strerror}.") from None
+            raise ReleaseError(f"Cannot write next to the ledger {str(path)!r}: {error.strerror}.") from None
 
         def record(release: Release) -> None:
             """Write the line: from now on later releases are judged together with this one."""
@@ -103,8 +103,8 @@ def recording(
                 _pending(path).unlink()
             except OSError as error:
                 raise ReleaseError(
-                    f"The release is in place, but the ledger could not be written: {error.strerror}. Make room; the "
-                    "next release with this ledger, or shoal ledger check, finds it."
+                    f"The release is in place, but the ledger could not be written: {error.strerror}. Free some "
+                    "space; the next release with this ledger, or shoal ledger check, finds it."
                 ) from None
 
         try:
@@ -180,21 +180,21 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
             entry = LedgerEntry.from_line(line)
         except ValueError:
             raise ReleaseError(
-                f"Line {number} of the ledger is damaged: it is not what was written. Put back a copy of the file."
+                f"Line {number} of the ledger is damaged: it is not what was written. Restore a copy of the file."
             ) from None
         # Before format 4 lines had no chain; behind one that has, all do.
         is_older = entry.chain is None and (not entries or entries[-1].chain is None)
         if entry.chain != so_far.hexdigest() and not is_older:
             raise ReleaseError(
                 f"Line {number} of the ledger does not follow from the lines before it: some were removed, added, "
-                "changed or put in another order. Put back a copy of the file."
+                "changed or reordered. Restore a copy of the file."
             )
         entries.append(entry)
         so_far.update(line + LINE_FEED)
     if 0 < len(entries) < n_written:  # of a ledger without any line its key tells
         raise ReleaseError(
-            f"The ledger has {len(entries)} release(s), and had {n_written}: lines were cut off its end, and new "
-            "releases would not be judged beside them. Put back a copy of the file."
+            f"The ledger has {len(entries)} release(s), but had {n_written}: lines were cut off its end, and new "
+            "releases would not be judged together with them. Restore a copy of the file."
         )
     return tuple(entries)
 
@@ -207,8 +207,8 @@ def _written(path: Path) -> int:
         return 0
     except (OSError, ValueError):
         raise ReleaseError(
-            f"{str(_count_of(path))!r}, how many releases the ledger has, is damaged. Put back a copy of it and of the "
-            "ledger."
+            f"{str(_count_of(path))!r}, the number of releases in the ledger, is damaged. Restore a copy of it and of "
+            "the ledger."
         ) from None
 
 
@@ -263,8 +263,8 @@ def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
     if entries or _pending(path).exists() or not _key_of(path).exists():
         return
     raise ReleaseError(
-        f"The ledger {str(path)!r} records nothing, but its key is there: the releases it had are lost, and new ones "
-        f"would not be judged beside them. Put back a copy of the file. To begin again without them, remove "
+        f"The ledger {str(path)!r} records nothing, but its key exists: the releases it had are lost, and new ones "
+        "would not be judged together with them. Restore a copy of the file. To start again without them, remove "
         f"{str(_key_of(path))!r}."
     )
 
@@ -293,8 +293,8 @@ def _append(path: Path, descriptor: int, note: Note, key: bytes) -> LedgerEntry:
     certificate = read_certificate(folder)
     if certificate is None:
         raise ReleaseError(
-            f"The release in {str(folder)!r} was changed before the ledger could record it. Put it back as it was, or "
-            "remove the folder if nobody has got it."
+            f"The release in {str(folder)!r} was changed before the ledger could record it. Restore it, or remove the "
+            "folder if nobody has received it."
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
     return _write_line(path, descriptor, LedgerEntry.of(certificate.as_dict(), digest, note, key))
@@ -320,8 +320,8 @@ def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> byte
     if not place.exists():
         if is_needed:
             raise ReleaseError(
-                f"The key of the ledger, {str(place)!r}, is gone: without it nobody can tell whose releases these are. "
-                "Put it back, or begin a new ledger."
+                f"The key of the ledger, {str(place)!r}, is gone: without it nobody can tell whose releases these "
+                "are. Restore it, or start a new ledger."
             )
         return secrets.token_hex(32).encode()
     if place.stat().st_mode & 0o077:
@@ -381,14 +381,15 @@ def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | No
         raise ReleaseError(f"Cannot read {str(place)!r}: {error.strerror}.") from None
     except ValueError:
         raise ReleaseError(
-            f"{str(place)!r}, the note of a release that was being written when its process ended, is damaged. Look "
-            "whether that release is in its folder and not in shoal ledger list. If it is and someone has got it, "
-            "begin a new ledger with other subjects; if it is not, or once its folder is removed, remove the note."
+            f"{str(place)!r}, the note about a release that was being written when its process ended, is damaged. "
+            "Check whether that release is in its folder and missing from shoal ledger list. If so and someone has "
+            "received it, start a new ledger with other subjects; if not, or once its folder is removed, remove the "
+            "note."
         ) from None
     if note.releases > len(entries):
         raise ReleaseError(
-            f"The ledger has {len(entries)} release(s), and had {note.releases} when the last one was begun. Put back "
-            "a copy of the file."
+            f"The ledger has {len(entries)} release(s), but had {note.releases} when the last one was started. "
+            "Restore a copy of the file."
         )
     state = _state_of(Path(note.folder))
     is_recorded = state is not None and state["certificate"] in {e.certificate for e in entries[note.releases :]}

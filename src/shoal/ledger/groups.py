@@ -96,11 +96,11 @@ def membership_of(
     n_subjects = len(np.unique(hashed))
     if n_subjects != len(np.unique(original.subject_codes[series])):
         raise ParameterError(
-            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and ways to write an "
+            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and the encoding of an "
             "accent do not count. Give every subject a text of its own."
         )
     if not why_not and len(series) != n_subjects and any(g.parameters.get("per") == "series" for g in guarantees):
-        why_not = "its crowds are of series, not of subjects"
+        why_not = "its crowds count series, not subjects"
     names = None if original.subjects is None and len(series) == n_subjects else _names(original, series, key)
     order = np.argsort(hashed if names is None else names)
     names = None if names is None else names[order]
@@ -133,8 +133,8 @@ def _labels(original: Panel | Events) -> list[Any]:
     columns = original.roles.columns(Role.IDENTIFIER)
     if not columns:
         raise ParameterError(
-            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
-            "without a ledger."
+            "The ledger cannot tell whose events these are. Name the person's column with --id, or publish without a "
+            "ledger."
         )
     return original.frame[columns[0]].to_list()
 

@@ -43,7 +43,7 @@ Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 MOST_TRAILS = 1_000_000
-"""So many trails of subjects with several series are looked at; it is a few seconds' work."""
+"""Number of trails of subjects with several series that are examined; it takes a few seconds."""
 
 
 class TooManyTrailsError(Exception):

@@ -101,7 +101,7 @@ def estimate(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Estima
     if not (ranged & lettered).any():
         raise ParameterError(
             "Ranges and words of this release have no instant in common: nothing ties letters to values, and neither "
-            "can be estimated from the other. Ask the publisher for one with instants that have both."
+            "can be estimated from the other. Ask the publisher for a release in which some instants have both."
         )
     if ranged.all() and lettered.all():
         return Estimation(envelopes, ~ranged, ~lettered, np.zeros(envelopes.low.shape, dtype=np.bool_))

@@ -38,7 +38,7 @@ class Position:
     n_files: int = 0
     """Files begun, with the one of that name."""
     marks: dict[str, Any] | None = None
-    """Of a topic: where it goes on, as JSON holds it."""
+    """For a topic: where it continues, as JSON."""
 
     def facts(self) -> dict[str, Any]:
         """What may be published: counts."""

@@ -99,8 +99,8 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 def damaged(folder: Path) -> ReleaseError:
     """What is said of a state that cannot be read."""
     return ReleaseError(
-        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
-        "Begin the stream again with new folders for --private and --out."
+        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Start the stream again "
+        "with new folders for --private and --out."
     )
 
 

@@ -39,7 +39,7 @@ class Totals:
     moved: dict[int, int] = field(default_factory=dict)
     """How many published events were moved by how many snapshots; 0 is not moved."""
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each sensitive value how many events were published and how many suppressed: for the publisher alone."""
+    """For each sensitive value, how many events were published and how many suppressed: for the publisher alone."""
 
     def plus(self, snapshot: PublishedSnapshot) -> Totals:
         """These and one more snapshot."""
@@ -127,8 +127,8 @@ def check_new(folder: Path) -> None:
         raise ReleaseError(f"{str(folder)!r} exists and is not a folder. Choose another name.")
     if any(folder.iterdir()):
         raise ReleaseError(
-            f"{str(folder)!r} holds something already. Choose another folder, or go on with the stream that was "
-            "written there by giving its --private folder."
+            f"{str(folder)!r} is not empty. Choose another folder, or continue the stream that was written there by "
+            "giving its --private folder."
         )
 
 

@@ -26,11 +26,11 @@ class Standing:
     """Where an analyst is in a task."""
 
     question: Question | None
-    """The next one; None when all are answered."""
+    """The next one; None if all are answered."""
     done: int
     total: int
     last: int | None
-    """Position of the latest answer, which undo takes back."""
+    """Position of the latest answer, which undo removes."""
 
 
 class Answers:

@@ -146,7 +146,7 @@ def _typed(given: Any, unit: str, name: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ParameterError(f"The limit for {measure_title(name)} is no number.")
+        raise ParameterError(f"The limit for {measure_title(name)} is not a number.")
     # 10 % is 0.1, not a hair beside it.
     return float(f"{value / 100:.10g}") if unit == "share" else value
 

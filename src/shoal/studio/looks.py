@@ -17,7 +17,7 @@ from shoal.process.look import look
 from shoal.studio.project import Project
 
 QUICK = 30_000_000
-"""Bytes of a table that is looked at while its page is made; a larger one is looked at by a job."""
+"""Largest size in bytes of a table that is examined while its page is made; a larger one is examined by a job."""
 
 _WHAT_IT_IS = (
     *("id", "time", "value", "subject", "channel", "layout"),

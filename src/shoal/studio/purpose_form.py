@@ -20,13 +20,13 @@ from shoal.studio.form_fields import Given, one
 from shoal.studio.project import LEDGER
 
 INTERESTS: Mapping[str, tuple[str, str]] = {
-    "peaks": ("Peaks", "How high the peak of each day is, and when the mean day has its own."),
+    "peaks": ("Peaks", "The height of each day's peak, and the time of the mean day's peak."),
     "total": ("Total", "The sum of all readings of a series."),
     "daily-totals": ("Daily totals", "The sum of each day."),
     "window": ("Part of the day", "The readings between two times of the day."),
     "arrival": ("Arrival", "On each day, the first instant above a reading."),
     "departure": ("Departure", "On each day, the instant after the last one above a reading."),
-    "shape": ("Shape", "The readings less their own mean."),
+    "shape": ("Shape", "The readings minus their own mean."),
 }
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "microaggregation": {"k": "4, 8, 12, 16, 20, 24, 28"},
@@ -50,7 +50,7 @@ METHODS: Mapping[str, str] = {
     "scope-aggregation": "Means of scopes (aggregate rule)",
     "noise-addition": "Noise on every reading",
     "permutation": "Stretches exchanged",
-    "sampling-with-fictives": "A sample, with fictive series among it",
+    "sampling-with-fictives": "A sample, with fictive series added",
 }
 
 
@@ -322,7 +322,7 @@ def _share(given: Given, name: str, usual: float, wrong: dict[str, str]) -> floa
     try:
         return round(float(text.replace(",", ".").removesuffix("%")) / 100, 10) if text else usual
     except ValueError:
-        wrong[name] = "Write a number of per cent, such as 9."
+        wrong[name] = "Write a percentage, such as 9."
         return usual
 
 

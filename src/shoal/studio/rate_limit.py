@@ -19,7 +19,7 @@ FORGET_SECONDS = 3600.0
 CLIENT_FREE, CLIENT_LONGEST = 3, 300.0
 ALL_FREE, ALL_LONGEST = 20, 10.0
 MOST_CLIENTS = 10_000
-"""So many addresses are remembered, the latest ones: more would be a way to fill the memory."""
+"""Number of addresses remembered, the latest ones: more would be a way to fill the memory."""
 
 
 @dataclass

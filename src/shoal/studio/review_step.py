@@ -33,7 +33,7 @@ from shoal.studio.tokens import REVIEW
 router = APIRouter()
 
 SOME, ALL = "Some figures", "Figures of risk and loss"
-"""What an officer is shown beyond what a small release tells."""
+"""What an officer sees beyond what a small release reveals."""
 
 
 class NewReview(BaseModel):
@@ -77,7 +77,7 @@ def make_link(
 ) -> HTMLResponse:
     """A link for an officer, shown on this page and never again."""
     if not standing(studio.project.store, draft).is_shown:
-        raise ParameterError("There is no decision sheet of this draft as it stands. Open Review first.")
+        raise ParameterError("There is no decision sheet for the current draft. Open Review first.")
     token = studio.links.create(f"{REVIEW}{draft.name}", form.officer, form.days)
     base = studio.settings.public_url or f"{request.url.scheme}://{request.headers['host']}"
     more = {"new_link": f"{base.rstrip('/')}/open/{token}", "link_for": form.officer}
@@ -127,12 +127,12 @@ def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Fo
     if not found.is_shown or found.digest != form.digest:
         raise HTTPException(409, "The publisher has changed the draft since you saw it. Reload the page.")
     if draft.is_released:
-        raise HTTPException(409, "The release has been made. Nothing can be decided about it here any more.")
+        raise HTTPException(409, "The release has been made. You can no longer decide about it here.")
     assert session.link is not None
     name, reason = " ".join(form.name.split()), " ".join(form.reason.split())
-    errors = {} if name else {"name": "Give your name: it stands in the certificate."}
+    errors = {} if name else {"name": "Give your name: it appears in the certificate."}
     if form.decision == "refused" and not reason:
-        errors["reason"] = "Say why you refuse it, so that the publisher can change it."
+        errors["reason"] = "Give the reason for your refusal, so that the publisher can change the draft."
     if errors:
         return _officers_page(studio, session, name, reason, errors)
     said = Decision(form.decision, name, reason, studio.clock())

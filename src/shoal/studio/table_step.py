@@ -36,7 +36,7 @@ Choices = tuple[tuple[str, str], ...]
 
 ROLES = get_args(RoleName)
 ROLE = "role:"
-"""How the field of a further column begins."""
+"""Prefix of the field of a further column."""
 WITHHELD = ""
 _OF_A_COLUMN = ("id", "time", "subject", "channel")
 _USUAL: Mapping[str, tuple[str, ...]] = {
@@ -58,14 +58,14 @@ _WORDS = {
     ("duplicates", "last"): "keep the last",
     ("duplicates", "mean"): "take their mean",
     ("register", "keep"): "keep them as they are",
-    ("register", "difference"): "take what was used: their difference",
+    ("register", "difference"): "take consumption: their difference",
 }
 _LABELS = {
     "id": "Names the series",
     "time": "Time",
     "value": "Readings",
     "subject": "Subject behind several series",
-    "channel": "Says which channel a reading is of",
+    "channel": "Says which channel a reading belongs to",
     "missing": "Missing readings",
     "align": "Instants",
     "duplicates": "Rows that differ for one series and time",

@@ -89,7 +89,7 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
     studio.project.refuse_task(form.name)
     studio.project.table(form.table)
     if form.source == "public" and not form.statement.strip():
-        raise ParameterError("Say why these series are public. The sentence is recorded with the task.")
+        raise ParameterError("Give the reason why these series are public. The sentence is recorded with the task.")
     if form.source == "public":
         if not form.confirmed:
             raise ParameterError(
@@ -158,7 +158,7 @@ def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotate
     table = studio.project.table_of(task)
     path = studio.project.metric_path(task, form.metric)
     if table is None or not path.is_file():
-        raise ParameterError("The project has no such metric, or not the table it was learned for.")
+        raise ParameterError("The project has no such metric, or lacks the table it was learned for.")
     method = {"name": "microaggregation", "k": {"search": [4, 8, 12, 16]}, "features": str(path.resolve())}
     draft = studio.drafts.add(table, {"method": method, **USUAL})
     return RedirectResponse(f"/drafts/{draft}/purpose", 303)

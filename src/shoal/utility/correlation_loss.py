@@ -119,7 +119,7 @@ class CorrelationLoss(Measure):
         if panel.n_instants < later + 2:
             raise ParameterError(
                 f"correlation-loss needs at least {later + 2} instants; the panel has {panel.n_instants}. Read a "
-                f"longer stretch{' or lower lags' if later else ''}."
+                f"longer period{' or lower lags' if later else ''}."
             )
 
     def _changes(self, before: Floats, after: Floats, means: tuple[Floats, Floats] | None = None) -> Floats:

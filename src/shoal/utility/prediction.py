@@ -132,8 +132,8 @@ class Prediction(Measure):
         train, test = (_with_channels(as_series(x)) for x in (learned_from, asked_about))
         if train.shape[1:] != test.shape[1:]:
             raise ParameterError(
-                f"Series of shape {train.shape[1:]} were learned from, those asked about have shape {test.shape[1:]}. "
-                "Give series over the same instants and channels."
+                f"The model learned from series of shape {train.shape[1:]}, but the test series have shape "
+                f"{test.shape[1:]}. Give series over the same instants and channels."
             )
         return float(np.mean(self._right(train, test)))
 

@@ -105,7 +105,7 @@ def test_files_that_are_no_policies_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="cannot be read: No such file"):
         load_policy(tmp_path / "none.yaml")
     (tmp_path / "data.parquet").write_bytes(b"PAR1\xff\xfe")
-    with pytest.raises(ParameterError, match=r"is no text. A policy is a YAML file"):
+    with pytest.raises(ParameterError, match=r"is not a text file. A policy is a YAML file"):
         load_policy(tmp_path / "data.parquet")
     (tmp_path / "data.csv").write_text("1,2\n" * 400_000)
     with pytest.raises(ParameterError, match="Is it the data"):

@@ -187,8 +187,8 @@ def refuse_static(static: tuple[str, ...], found: SeriesCounts) -> None:
     for name, n_conflicts in zip(static, found.conflicts, strict=True):
         if n_conflicts:
             raise InputError(
-                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column "
-                "must have one value per series. Leave it out, or give it as value=."
+                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column must have "
+                "one value per series. Omit it, or give it as value=."
             )
 
 
@@ -196,6 +196,6 @@ def refuse_without_subject(plan: Placement, found: SeriesCounts) -> None:
     """Refuse series of nobody."""
     if found.no_subject and plan.subject is not None:
         raise InputError(
-            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. "
-            "Complete it, or rename it if it is no subject."
+            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. Complete "
+            "it, or rename it if it does not hold subjects."
         )

@@ -205,8 +205,8 @@ def read_series(
     rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity, uneven=uneven)
     if rules.duplicates in (Duplicates.FIRST, Duplicates.LAST):
         raise ParameterError(
-            f"duplicates='{rules.duplicates}' goes by the order of rows, which an engine does not keep. Give "
-            "duplicates='mean', remove the rows first, or leave --engine out."
+            f"duplicates='{rules.duplicates}' depends on the order of rows, which an engine does not keep. Give "
+            "duplicates='mean', remove the rows first, or omit --engine."
         )
     shape = parse_layout(layout)
     request = parse_request(
@@ -308,7 +308,7 @@ def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:
         return []
     if not Path(place).exists():
         if wanted:
-            raise ParameterError("digests: only files that this machine can read have one. Leave it out.")
+            raise ParameterError("digests: only files that this machine can read have one. Omit it.")
         return []
     files = parquet_files(Path(place))
     if wanted is None and sum(file.stat().st_size for file in files) > _CHEAP:

@@ -136,8 +136,8 @@ def reposition_stream(
             check_new(to)
         elif stream.n_published and not to.exists():
             raise ReleaseError(
-                f"{str(to)!r} is gone, and with it {stream.n_published} snapshots that were published there. Put the "
-                "folder back, empty if they were taken elsewhere, or begin a new stream in new folders."
+                f"{str(to)!r} is gone, and with it {stream.n_published} published snapshots. Restore the folder "
+                "(empty if the snapshots were moved elsewhere), or start a new stream in new folders."
             )
         to.mkdir(parents=True, exist_ok=True)
         _tidy(to, private)
@@ -160,8 +160,8 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
     kind = next(name for column, name in events.dtypes if column == terms.key)
     if kind not in _KEY_TYPES:
         raise ParameterError(
-            f"The key {terms.key!r} is of Spark's type {kind.split('<')[0]}; names of folders are made of text, whole "
-            "numbers, dates and truth values."
+            f"The key {terms.key!r} has Spark's type {kind.split('<')[0]}; folder names are made from text, whole "
+            "numbers, dates and booleans."
         )
     text = f.col(f"`{terms.key}`").cast("string")
     wrong = f.lit(False) if malformed is None else f.col(f"`{malformed}`").isNotNull()

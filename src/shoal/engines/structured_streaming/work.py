@@ -77,8 +77,8 @@ class TakeBatch:
             counts["without_key"] += len(frame) - int(malformed.sum())
         if self.terms.strict:
             raise InputError(
-                f"{sum(counts.values())} events cannot be read or have no {self.terms.key!r}. Leave out --strict to "
-                "count and skip such."
+                f"{sum(counts.values())} events cannot be read or have no {self.terms.key!r}. Omit --strict to count "
+                "and skip such events."
             )
         files.commit(Checkpoint(self.batch, dict(counts), {}), None)
         return counts
