@@ -88,8 +88,8 @@ class Learned:
         widths = [len(weights) for weights, _ in self.layers[:-1]]
         if not are_figures(self.figures) or self.figures.get("hidden", widths) != widths:
             raise ParameterError(
-                "This is not a learned metric: its figures are not the counts, scores and settings that learning writes. "
-                "Give what LinearMetric or DeepMetric learned."
+                "This is not a learned metric: its figures are not the counts, scores and settings that learning "
+                "writes. Give what LinearMetric or DeepMetric learned."
             )
 
     @property
