@@ -28,7 +28,7 @@ def released(df):
 
 
 GUESSES = {
-    "shoal.anonymize(df)": (ParameterError, "Say how well to hide: k=10, or method="),
+    "shoal.anonymize(df)": (ParameterError, "Say how well to hide: k=10, or another method such as method="),
     "shoal.anonymize(df, 'ten')": (ParameterError, "k must be a whole number"),
     "shoal.anonymize(df, k=1000)": (ParameterError, "k=1000 needs at least 1000 subjects, the panel has 40"),
     "shoal.anonymize(df, K=5)": (ParameterError, "shoal.anonymize has no option 'K'. Did you mean k?"),
@@ -40,7 +40,7 @@ GUESSES = {
     "shoal.anonymize({'a': 1}, k=5)": (InputError, "Cannot read an object of the type dict"),
     "shoal.anonymize([[1, 2], [3, 4]], k=2)": (InputError, "Cannot read an object of the type list"),
     "shoal.anonymize('meters.xlsx', k=5)": (InputError, None),
-    "shoal.anonymize(panel, k=5, missing='keep')": (ParameterError, "missing: a panel is read already"),
+    "shoal.anonymize(panel, k=5, missing='keep')": (ParameterError, "missing: a panel is already read"),
     "shoal.Microaggregation(k=5, algo='mdav')": (TypeError, "unexpected keyword argument 'algo'"),
     "shoal.Microaggregation(k=5).set_params(kk=3)": (ParameterError, "microaggregation has no parameter 'kk'"),
     "shoal.Microaggregation(k=5).anonymize(df).to_pandas()": (

@@ -74,7 +74,7 @@ def test_refusals():
         Denoising(0)
     with pytest.raises(ParameterError, match="snr must be a number of at least 0"):
         Denoising(snr=-1.0)
-    with pytest.raises(ParameterError, match="needs published readings; there are none"):
+    with pytest.raises(ParameterError, match="needs published readings, but there are none"):
         Denoising().attack(Panel([[1.0]]), Panel([[np.nan]]))
 
 

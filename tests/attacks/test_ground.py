@@ -94,7 +94,7 @@ def test_a_release_of_fictive_rows_finds_nobody():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"published": Panel([[1.0]])}, "2 series were given and 1 published. Say with `rows`"),
+        ({"published": Panel([[1.0]])}, "2 series were given and 1 published. Give `rows`"),
         ({"rows": [0]}, "rows needs 2 positions, one for each published series"),
         ({"rows": [0, 2]}, "rows has positions that the original does not have; it has 2"),
         ({"rows": [0, -2]}, "rows has positions that the original does not have"),
@@ -121,5 +121,5 @@ def test_what_cannot_be_compared_is_refused(more, message):
 
 def test_other_forms_of_release_are_refused_with_the_way_out():
     profiles = Profiles(np.ones((1, 2, 1, 1)), counts=[2], bands=("mean",), times=[0, 1], channels=("value",))
-    with pytest.raises(ParameterError, match="of group profiles, repeat each mean as often as its group counts"):
+    with pytest.raises(ParameterError, match="for group profiles, repeat each mean as often as its group counts"):
         KnownTotals(step=1).attack(Panel(np.ones((2, 2))), profiles)

@@ -160,7 +160,7 @@ def test_refusals():
         Intersection("guessed")
     with pytest.raises(ParameterError, match="names must be one of fresh, keyed"):
         Intersection(names="random")
-    with pytest.raises(ParameterError, match="Keyed names are of releases with one row for each series"):
+    with pytest.raises(ParameterError, match="Keyed names need releases with one row for each series"):
         Intersection(names="keyed").attack(panel, [Panel([[1.0], [2.0], [2.0]])], rows=[[0, 1, 1]])
     with pytest.raises(ParameterError, match="attacks published series of values"):
         Intersection().attack(panel, ["out/"])

@@ -211,11 +211,11 @@ class TestRefusals:
             ({"rows": [0]}, "2 different positions"),
             ({"rows": [1, 1]}, "2 different positions"),
             ({"rows": [0, 3]}, "positions that the original does not have; it has 3"),
-            ({"rows": [0, 1], "sensitive": [1, 2]}, "need the column they stand for"),
+            ({"rows": [0, 1], "sensitive": [1, 2]}, "need the column they belong to"),
             ({"rows": [0, 1], "published": panel}, "other forms of release have no possible sets"),
             ({"rows": [0, 1], "original": Panel([[1.0, np.nan]] * 3)}, "3 gaps"),
             ({"rows": [0, 1], "original": Panel(np.ones((3, 2, 2)))}, "2 channels"),
-            ({"rows": [0, 1], "original": Panel(np.ones((3, 1)))}, "1 of 2 instants that the original does not have"),
+            ({"rows": [0, 1], "original": Panel(np.ones((3, 1)))}, "1 of 2 instants that the original lacks"),
         ],
     )
     def test_what_cannot_be_attacked_is_refused(self, more, message):

@@ -81,7 +81,7 @@ def test_gaps_are_left_out_of_the_mean_day():
     ("attack", "panel", "message"),
     [
         (NearestNeighbour(), Panel([[1.0, 2.0]]), "cycle='day' needs instants with dates; these are numbers"),
-        (NearestNeighbour(cycle=2), Panel([[1.0]]), "needs two instants at least"),
+        (NearestNeighbour(cycle=2), Panel([[1.0]]), "needs at least two instants"),
         (NearestNeighbour(cycle=4), Panel([[1.0, 2.0, 3.0, 4.0]]), "the two periods share none"),
         (NearestNeighbour("dtw", cycle=1), Panel(np.ones((2, 4, 2))), "needs one channel, the panels have 2"),
         (NearestNeighbour("dtw", cycle=1), Panel([[np.nan, 1.0]]), "needs mean cycles without gaps, 1 have some"),

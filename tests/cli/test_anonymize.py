@@ -94,7 +94,9 @@ def test_a_further_guarantee_that_fails_exits_1_and_writes_nothing(meters, capsy
 def test_a_further_guarantee_beside_noise_exits_2_before_anything_is_read(meters, capsys):
     noisy = ["--method", "noisy-aggregates", "--epsilon", "1", "--lower", "0", "--upper", "9"]
     assert run(["anonymize", "nowhere.parquet", *noisy, "--require", "k-anonymity:k=5", "-o", "out"]) == 2
-    assert "k-anonymity cannot be required beside differential privacy" in " ".join(capsys.readouterr().err.split())
+    assert "k-anonymity cannot be required together with differential privacy" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert not (meters / "out").exists()
 
 
@@ -179,7 +181,7 @@ def test_the_report_can_be_made_again_from_the_folder(meters, capsys):
     page = (meters / "out-report.html").read_text()
     assert "k-anonymity" in page
     assert run(["report", "out", "-o", "out/page.html"]) == 2
-    assert "not changed after it was written" in capsys.readouterr().err
+    assert "never changes after it is written" in capsys.readouterr().err
     assert run(["report", "out", "-o", "nowhere/page.html"]) == 2
     assert run(["report", "nowhere"]) == 2
     assert run(["report", "out", "--json", "-o", "p.html"]) == 0
@@ -193,7 +195,7 @@ def test_a_release_is_called_what_its_publisher_calls_it(meters, capsys):
     assert run(["verify", "out"]) == 0
     assert "unchecked    title, publisher, purpose, date, method" in capsys.readouterr().out
     assert anonymize("-o", "other", "--title", "a\nb") == 2
-    assert "title must be a line of text" in capsys.readouterr().err
+    assert "title must be one line of text" in capsys.readouterr().err
 
 
 def test_two_runs_of_the_demo(tmp_path, monkeypatch, capsys):
@@ -236,7 +238,7 @@ class TestSimulate:
         [
             (["whales", "-o", "w.parquet"], "whales"),
             (["meters"], "Missing option"),
-            (["meters", "-o", "m.xlsx"], "something.parquet or something.csv"),
+            (["meters", "-o", "m.xlsx"], "name must end in .parquet or .csv"),
             (["meters", "-o", "here.parquet"], "exists"),
             (["events", "-o", "e.parquet", "--step", "1h"], "events takes no --step"),
             (["meters", "-o", "m.parquet", "--families", "household"], "--families takes NAME=SHARE"),
@@ -311,7 +313,7 @@ def test_terminal_certificate_and_report_count_what_was_done_to_readings(meters,
     said = (
         "Exact repeats taken once: 3. "
         "Readings merged with a different one of the same series and instant: 2 (their mean counts). "
-        "Readings gathered into steps of 8h by sum (energy, by the name of the column). "
+        "Readings resampled to steps of 8h by sum (energy, by the name of the column). "
         "Steps taken as missing for lack of readings: 1. "
         "Sums scaled up for lack of readings: 1 (each had at least 0.75 of them). "
         "Series dropped because of gaps: 1."
@@ -354,9 +356,9 @@ def test_nothing_is_said_where_nothing_was_done(meters, capsys):
 
 def test_means_are_said_where_the_quantity_is_unknown_or_given(meters, capsys):
     assert anonymize("-o", "out", "--align", "resample:8h") == 0
-    assert "gathered into steps of 8h by mean (their quantity is unknown)." in capsys.readouterr().out
+    assert "resampled to steps of 8h by mean (their quantity is unknown)." in capsys.readouterr().out
     assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--quantity", "energy") == 0
-    assert "gathered into steps of 8h by sum (energy, as the publisher says)." in capsys.readouterr().out
+    assert "resampled to steps of 8h by sum (energy, as the publisher says)." in capsys.readouterr().out
     assert anonymize("-o", "out", "--overwrite", "--align", "resample:8h", "--complete", "any") == 0
     assert "Each step with a reading was taken as it is; gaps inside it were not looked" in capsys.readouterr().out
 
@@ -366,7 +368,7 @@ def test_no_report_of_a_release_that_does_not_verify(meters, capsys):
     path = meters / "out" / "data.csv"
     path.write_text(path.read_text().replace("1", "2", 1))
     assert run(["report", "out"]) == 1
-    assert "No report of a release that does not verify" in capsys.readouterr().err
+    assert "No report for a release that does not verify" in capsys.readouterr().err
 
 
 def test_shoal_alone_shows_the_help(capsys):
@@ -378,7 +380,7 @@ def test_messages_name_settings_as_options(meters, capsys):
     table = pl.read_parquet("x.parquet")
     pl.concat([table, table.with_columns(pl.col("value") + 1)]).write_parquet("x.parquet")
     assert anonymize("-o", "out") == 2
-    assert "say which to take with --duplicates first, last or mean. They" in capsys.readouterr().err
+    assert "choose one with --duplicates first, last or mean. They" in capsys.readouterr().err
     assert anonymize("-o", "out", "--time", "clock") == 2
     pl.read_parquet("x.parquet").drop("time").write_parquet("x.parquet")
     capsys.readouterr()
@@ -405,7 +407,9 @@ def test_several_days_of_a_person_are_hidden_among_persons(tmp_path, monkeypatch
     assert run(["verify", "out"]) == 1
     told = capsys.readouterr().out
     assert "verdict      NOT JUDGED: k-anonymity in subjects; the files are intact\n" in told
-    assert "k-anonymity  not judged: subjects cannot be told apart here; counted in series it holds: measured " in told
+    assert (
+        "k-anonymity  not judged: subjects cannot be distinguished here; counted in series it holds: measured " in told
+    )
 
 
 def test_channels_are_published_as_columns(tmp_path, monkeypatch):

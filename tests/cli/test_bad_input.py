@@ -97,7 +97,7 @@ def refused(arguments, word, capsys):
     assert output.err.startswith("shoal: ")
     assert word.lower() in output.err.lower()
     assert "Traceback" not in output.err
-    assert "internal error" not in output.err
+    assert "Internal error" not in output.err
     return output.err
 
 
@@ -145,7 +145,7 @@ def test_a_bug_is_told_without_quoting_the_data(monkeypatch, capsys):
     monkeypatch.setattr("shoal.process.anonymize_source", broken)
     assert run(["anonymize", "good.csv", "--k", "2"]) == 2
     error = capsys.readouterr().err
-    assert "internal error ValueError at test_bad_input.py" in error
+    assert "Internal error ValueError at test_bad_input.py" in error
     assert "hunter2" not in error
 
 
@@ -183,7 +183,7 @@ def test_a_name_too_long_for_the_system_is_told_in_a_line(tmp_path, monkeypatch,
     code = run([argument.replace("{}", "x" * 5000) for argument in arguments])
     told = capsys.readouterr().err
     assert code == 2, told
-    assert "internal error" not in told
+    assert "Internal error" not in told
     assert told.count("\n") == 1
 
 
@@ -193,4 +193,4 @@ def test_numbers_that_no_query_has_are_told_in_a_line(tmp_path, capsys, number):
     release_candidate(candidate, tmp_path / "out", summary="Test.")
     for asked in (f"{number}=1..2", f"0={number}..", f"0=..{number}"):
         run(["query", str(tmp_path / "out"), "--range", asked])
-        assert "internal error" not in capsys.readouterr().err
+        assert "Internal error" not in capsys.readouterr().err

@@ -47,7 +47,7 @@ def test_a_fleet_is_simulated_from_a_table(tmp_path, capsys):
 
 def test_what_is_missing_is_told_in_one_line(tmp_path, capsys):
     assert run(["edge", "enroll", str(tmp_path / "f"), "--meters", "3"]) == 2
-    assert "--lower and --upper are needed" in capsys.readouterr().err
+    assert "--lower and --upper are required" in capsys.readouterr().err
     assert run(["edge", "enroll", str(tmp_path / "f")]) == 2
     assert "Give --members FILE at the utility" in capsys.readouterr().err
     assert run(["edge", "collect", str(tmp_path / "f")]) == 2

@@ -110,18 +110,18 @@ class TestAnonymize:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            (["--memory", "1GB"], "--memory is for an engine. Give --engine local with it."),
-            (["--master", "local[2]"], "--master is for an engine. Give --engine spark with it."),
-            (["--engine", "dask"], "--engine is memory, local or spark, got 'dask'."),
-            (["--engine", "local", "--master", "local[2]"], "--master is for --engine spark, not for local."),
-            (["--engine", "spark", "--memory", "1GB"], "--memory is for --engine local, not for spark."),
-            (["--engine", "spark", "--conf", "x"], "--conf is a setting of Spark and its value"),
-            (["--engine", "local", "--processes", "0"], "--processes must be a whole number of at least 1."),
+            (["--memory", "1GB"], "--memory needs an engine. Add --engine local."),
+            (["--master", "local[2]"], "--master needs an engine. Add --engine spark."),
+            (["--engine", "dask"], "--engine must be memory, local or spark, got 'dask'."),
+            (["--engine", "local", "--master", "local[2]"], "--master belongs to --engine spark, not to local."),
+            (["--engine", "spark", "--memory", "1GB"], "--memory belongs to --engine local, not to spark."),
+            (["--engine", "spark", "--conf", "x"], "--conf takes a Spark setting and its value"),
+            (["--engine", "local", "--processes", "0"], "--processes must be a whole number, at least 1."),
             (["--engine", "local", "--memory", "much"], "memory must be a number of bytes"),
             (["--engine", "local", "--sql", "select 1"], "None of the 1 columns of the table is an id or a time."),
             (["--engine", "local", "--ledger", "x"], "A ledger compares the groups of all releases in one place"),
             (["--shard-size", "0"], "--shard-size must be a whole number of subjects, at least 1."),
-            (["--engine", "memory", "--processes", "2"], "--processes is for --engine local, not for memory."),
+            (["--engine", "memory", "--processes", "2"], "--processes belongs to --engine local, not to memory."),
         ],
     )
     def test_what_cannot_be_is_told_in_a_line(self, table, tmp_path, capsys, options, message):
@@ -135,7 +135,7 @@ class TestAnonymize:
             run(["anonymize", str(table), "-o", out, *LOCAL, "--method", "reposition", "--l", "2", "--window", "2"])
             == 2
         )
-        assert "reposition reads events, which are no series." in capsys.readouterr().err
+        assert "reposition reads events, not series." in capsys.readouterr().err
 
     def test_a_guarantee_that_does_not_hold_writes_nothing(self, table, tmp_path, capsys):
         out = str(tmp_path / "out")
@@ -168,9 +168,9 @@ class TestRun:
         ("engine", "message"),
         [
             ("dask", "line 8 (engine: dask): engine"),
-            ("{name: local, master: x}", "master and conf are for spark"),
-            ("{name: spark, memory: 2GB}", "memory and processes are for local"),
-            ("{name: spark, cores: 4}", "engine.cores is no field of a policy"),
+            ("{name: local, master: x}", "master and conf belong to spark"),
+            ("{name: spark, memory: 2GB}", "memory and processes belong to local"),
+            ("{name: spark, cores: 4}", "engine.cores is not a field of a policy"),
         ],
     )
     def test_a_wrong_engine_in_a_policy_is_told_with_its_line(self, table, tmp_path, capsys, engine, message):
@@ -181,7 +181,7 @@ class TestRun:
         path = write_policy(tmp_path, table)
         path.write_text(path.read_text().replace("to: out,", "to: out, model: closed,"))
         assert run(["run", str(path)]) == 2
-        assert "release.model: closed is made in memory, not in shards" in capsys.readouterr().err
+        assert "release.model: closed works in memory, not in shards" in capsys.readouterr().err
 
 
 SCRIPT = """
@@ -224,7 +224,7 @@ def test_a_script_runs_where_spark_submit_said(tmp_path):
     )
     assert found.returncode == 0, found.stdout  # spark-submit hands on a script's errors there as well
     assert found.stdout.count("verdict      holds") == 1
-    assert "spark-submit was given the master local[1], local[2] is asked for here." in found.stdout
+    assert "spark-submit was given the master local[1], but local[2] is requested here." in found.stdout
     assert verify(tmp_path / "out").holds
 
 

@@ -90,14 +90,14 @@ def test_the_report_says_what_became_of_events(released):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (["--value", "age"], "--value is about series"),
-        (["--missing", "interpolate:2h"], "there is nothing to fill it with"),
+        (["--value", "age"], "--value applies to series"),
+        (["--missing", "interpolate:2h"], "nothing can fill it"),
         (["--m", "3"], "these events have none"),
         (["--sensitive", "region"], "2 are named"),
         (["--require", "k-anonymity:k=3"], "judged by l-diversity"),
         (["--l", "11"], "the events have 10"),
         (["--cost", "cubic"], "linear, quadratic"),
-        (["--pseudonyms", "keyed", "--private", "keep"], "this one is of events"),
+        (["--pseudonyms", "keyed", "--private", "keep"], "this one holds events"),
     ],
 )
 def test_what_makes_no_sense_for_events_is_refused(anonymize, tmp_path, capsys, wrong, message):
@@ -114,7 +114,7 @@ def test_what_makes_no_sense_for_events_is_refused(anonymize, tmp_path, capsys, 
         (["--where", "age=old"], "cannot have"),
         (["--where", "sex=f..m"], "numbers and dates"),
         (["--where", "age=1", "--where", "age=2"], "two conditions"),
-        (["--range", "0=1..2"], "ask with --from"),
+        (["--range", "0=1..2"], "use --from"),
         (["--from", "soon"], "dates or datetimes"),
     ],
 )
@@ -165,14 +165,14 @@ def test_where_it_is_allowed_the_terminal_says_the_share_and_the_loss_by_value(w
 def test_one_risk_is_told_to_the_publisher_and_none_to_readers(waves, tmp_path, capsys):
     assert waves("-o", "out", "--suppression-limit", "0.6") == 0
     shown = capsys.readouterr().out
-    assert "homogeneity    Somebody who holds the quasi-identifiers" in shown
+    assert "homogeneity    Someone who holds the quasi-identifiers" in shown
     assert shown.count("with a chance of") == 1
     assert "(485 events)" in shown
     certificate, page = ((tmp_path / "out" / name).read_text() for name in ("release.json", "report.html"))
     for text in (certificate, page):
         assert "with a chance of" not in text
         assert "before_highest" not in text
-        assert "Figures of risk and utility are left out: of events they follow from who has which" in text
+        assert "Figures of risk and utility are left out: for events they follow from who has which" in text
 
 
 def test_who_shares_a_value_cannot_be_read_off_the_certificate(tmp_path):

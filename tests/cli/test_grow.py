@@ -154,7 +154,7 @@ def test_one_table_that_is_appended_to_is_cut_into_whole_days(capsys):
     assert figures(capsys, source="all.parquet")["written"] == 1
     capsys.readouterr()
     grow(source="all.parquet")
-    assert capsys.readouterr().err == "shoal: The last 6 instant(s) wait until their stretch is whole.\n"
+    assert capsys.readouterr().err == "shoal: The last 6 instant(s) wait until their stretch is complete.\n"
     table(72, newcomers=3).write_parquet("all.parquet")
     found = figures(capsys, source="all.parquet")
     assert (found["written"], found["series"], found["last"]) == (2, 11, "2024-04-01")
@@ -183,7 +183,7 @@ def test_whole_numbers_need_a_length(capsys):
     pl.DataFrame(
         {"id": [f"meter-{i}" for i in range(4)] * 4, "time": [t // 4 for t in range(16)], "value": 1.5}
     ).write_csv("all.csv")
-    refusal(capsys, "times are whole numbers: say with --every how many", grow(source="all.csv"))
+    refusal(capsys, "times are whole numbers: give --every", grow(source="all.csv"))
     assert figures(capsys, "--every", "2", source="all.csv", private="keep2")["written"] == 2
 
 
@@ -197,7 +197,7 @@ def test_too_few_for_a_group_are_told_and_wait(capsys):
         "releases         0",
         "published        0 series in 0 groups",
         "waiting          2 series",
-        "without release  1 stretch(es) of which nothing could be published",
+        "without release  1 stretch(es) could not be published at all",
     ]
     add_day(1, meters(0, 3))
     assert figures(capsys)["written"] == 1
@@ -241,19 +241,19 @@ def test_a_day_that_comes_late_is_refused(capsys):
         add_day(number, meters(0, 6))
     grow()
     add_day(1, meters(0, 6))
-    refusal(capsys, "goes forward in time only: leave out what comes late", grow())
+    refusal(capsys, "only moves forward in time: leave out what comes late", grow())
     assert sorted(p.name for p in Path("out").iterdir()) == ["0", "6"]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--spare", "1"], "other settings than now: spare"),
-        (["--join"], "other settings than now: join"),
-        (["--subject", "id"], "other settings than now: reading"),
-        (["--features", "haar"], "other settings than now: method"),
-        (["--format", "parquet"], "other settings than now: format"),
-        (["--out", "elsewhere"], "other settings than now: out"),
+        (["--spare", "1"], "other settings: spare"),
+        (["--join"], "other settings: join"),
+        (["--subject", "id"], "other settings: reading"),
+        (["--features", "haar"], "other settings: method"),
+        (["--format", "parquet"], "other settings: format"),
+        (["--out", "elsewhere"], "other settings: out"),
     ],
 )
 def test_other_settings_than_it_was_begun_with_are_refused(capsys, options, words):
@@ -266,7 +266,7 @@ def test_other_settings_than_it_was_begun_with_are_refused(capsys, options, word
 def test_another_k_is_refused(capsys):
     write_days(Path("days"), n_days=1)
     grow()
-    refusal(capsys, "The state is of k=3, the method has k=4", grow(method=[GROW[0], "4", *GROW[2:]]))
+    refusal(capsys, "The state has k=3, the method has k=4", grow(method=[GROW[0], "4", *GROW[2:]]))
 
 
 def test_a_lost_or_exchanged_key_is_refused(capsys):
@@ -274,9 +274,9 @@ def test_a_lost_or_exchanged_key_is_refused(capsys):
     grow()
     key = Path("keep/pseudonym.key")
     key.write_bytes(b"cd" * 32)
-    refusal(capsys, "is not the key of the releases before", grow())
+    refusal(capsys, "is not the key of the earlier releases", grow())
     key.unlink()
-    refusal(capsys, "is not the key of the releases before", grow())
+    refusal(capsys, "is not the key of the earlier releases", grow())
     assert not key.exists()
 
 
@@ -294,7 +294,7 @@ def test_a_damaged_state_is_refused(capsys):
     state = Path("keep/growing.state")
     content = state.read_bytes()
     state.write_bytes(content.replace(b'"cell"', b'"cello"') if b'"cell"' in content else content[:-1] + b"x")
-    refusal(capsys, "cannot be read: it is damaged or of another version. Put back a copy of growing.state", grow())
+    refusal(capsys, "cannot be read: it is damaged or of another version. Restore a copy of growing.state", grow())
 
 
 def test_a_state_edited_with_care_is_refused_as_well(capsys):
@@ -349,7 +349,7 @@ def test_a_day_published_again_under_other_groups_is_found(capsys):
     other = IncrementalMicroaggregation(Microaggregation(k=3, algorithm="by-variance")).push(panel)
     publish(other, "out/0-again", pseudonyms="keyed", private="keep", format="csv")
     outcome = verify("out")
-    assert any("0 and 0-again are of the same instants; what is published is not corr" in f for f in outcome.findings)
+    assert any("0 and 0-again cover the same instants; what is published is never corr" in f for f in outcome.findings)
     assert any("together the releases do not hold" in f for f in outcome.findings)
 
 
@@ -364,9 +364,9 @@ def test_a_release_without_the_promise_or_under_names_of_its_own_is_no_part_of_a
     Path("out/.hidden").mkdir()
     findings = verify("out").findings
     assert "stray: it promises nothing about a sequence: release.json has no sequence-anonymity" in findings
-    assert "unnamed: its series have names of their own, so that it cannot be compared with the others" in findings
+    assert "unnamed: its series have names of their own, so it cannot be compared with the others" in findings
     assert "profiles: it cannot be read as values of series, so it is not judged with the others" in findings
-    assert "the folder holds 2 other file(s) or folder(s) beside the releases, hidden ones included" in findings
+    assert "the folder holds 2 other file(s) or folder(s) besides the releases, including hidden ones" in findings
 
 
 def test_a_changed_file_of_any_release_is_found(capsys):
@@ -424,7 +424,7 @@ def test_an_announced_release_that_was_changed_is_refused(capsys):
     path.write_bytes(kept.to_bytes())
     certificate = Path("out/0/release.json")
     certificate.write_text(certificate.read_text().replace("0.1.0", "0.1.1"))
-    refusal(capsys, "was changed since it was written. Put it back as it was", grow())
+    refusal(capsys, "was changed after it was written. Restore it", grow())
 
 
 def test_the_ledger_records_every_release_and_lets_them_pass(capsys):
@@ -458,7 +458,9 @@ def test_several_series_of_a_subject_are_judged_by_the_ledger(capsys):
     assert told[1] == (
         "verdict             NOT JUDGED: k-anonymity in subjects, sequence-anonymity in subjects; the files are intact"
     )
-    assert told[2].startswith("sequence-anonymity  not judged: subjects cannot be told apart here; counted in series")
+    assert told[2].startswith(
+        "sequence-anonymity  not judged: subjects cannot be distinguished here; counted in series"
+    )
 
 
 def test_a_growing_panel_is_refused_by_the_ledger_beside_other_groups_of_the_same_people(capsys):
@@ -495,7 +497,7 @@ def test_sources_that_are_none_are_refused(capsys):
 def test_a_growing_panel_needs_a_private_folder_outside_the_releases(capsys):
     write_days(Path("days"), n_days=1)
     refusal(capsys, "A growing panel needs --private DIR", run(["grow", "days", *GROW, "-o", "out"]))
-    refusal(capsys, "must not lie inside the release", grow(private="out/keep"))
+    refusal(capsys, "must not be inside the release", grow(private="out/keep"))
 
 
 def test_options_of_series_are_refused_where_events_are_published(capsys):

@@ -61,7 +61,7 @@ def test_from_a_table_to_a_release_by_a_learned_metric(table, capsys):
     code, out, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv", "--analyst", "anna")
     assert (code, err) == (0, "")
     assert "400 new labels" in out
-    assert "consistency  100% of 40 repeated questions alike (91% to 100%)" in out
+    assert "consistency  100% of 40 repeated questions answered alike (91% to 100%)" in out
     assert "by the learned distance" in out
     assert "advice       " in out
     code, out, err = shoal(capsys, "learn", "task", "--out", "metric.npz")
@@ -231,7 +231,7 @@ class TestMistakes:
     def test_an_existing_task_takes_no_other_settings(self, task, capsys):
         code, _, err = shoal(capsys, "label", "export", "task", "--pairs", 50, "--analyst", "bob")
         assert code == 2
-        assert "--pairs is for a new task; SOURCE is one that exists. Give --analyst and --next." in err
+        assert "--pairs is for a new task, but SOURCE is an existing one. Give --analyst and --next." in err
         code, _, err = shoal(capsys, "label", "export", "task", "--private-table", "x", "--analyst", "bob")
         assert "--private-table is for a new task" in err
 
@@ -242,7 +242,7 @@ class TestMistakes:
         word = path.read_text().splitlines()[1].split(",")[2]
         path.write_text(f"pair,label,for\n0,s,{word}\n1,maybe,{word}\n")
         code, _, err = shoal(capsys, "label", "import", "task", path, "--analyst", "anna")
-        assert (code, "line 3: the label is none of" in err) == (2, True)
+        assert (code, "line 3: the label must be one of" in err) == (2, True)
         path.write_text(f"pair,label,for\n0,s,{word}\n")
         assert shoal(capsys, "label", "import", "task", path, "--analyst", "anna")[0] == 0
         path.write_text(f"pair,label,for\n0,d,{word}\n")
@@ -258,7 +258,7 @@ class TestMistakes:
         assert "(--analyst): anna." in err
         run(["label", "export", "task", "--analyst", "analyst"])
         code, _, err = shoal(capsys, "label", "import", "task", "task/for-anna/labels.csv")
-        assert (code, "labels.csv line 2: these questions were not handed out so to" in err) == (2, True)
+        assert (code, "labels.csv line 2: these questions were not handed out to" in err) == (2, True)
         assert len(load_labels("task")) == 0
 
     @pytest.mark.parametrize("lines", ["9" * 5000 + ",s,", "0," + "x" * 200_000 + ","])
@@ -297,7 +297,7 @@ class TestMistakes:
         ("name", "message"),
         [
             ("nothing.npz", "nothing.npz cannot be read: No such file or directory"),
-            ("days.npz", "days.npz is no learned metric. Give a file written by Learned.save."),
+            ("days.npz", "days.npz is not a learned metric. Give a file written by Learned.save."),
             ("colour", "Unknown features 'colour'"),
         ],
     )
@@ -311,7 +311,7 @@ class TestMistakes:
 def test_a_task_of_means_is_on_record_whether_or_not_a_ledger_is_named(table, capsys):
     code, out, _ = shoal(capsys, "label", "export", "days.parquet", "--k", 3, "--multiple", 1, "-o", "shown")
     assert code == 0
-    assert "for others give --ledger shown.ledger" in out
+    assert "for others, give --ledger shown.ledger" in out
     code, out, _ = shoal(capsys, "ledger", "list", "shown.ledger", "--json")
     assert [entry["form"] for entry in json.loads(out)["releases"]] == ["label task"]
     code, _, err = shoal(

@@ -109,13 +109,13 @@ def test_check_tells_of_a_release_that_was_not_recorded(tmp_path, capsys):
     program = ["ledger", "check", str(tmp_path / "book.jsonl")]
     with recording(program[2], candidate, tmp_path / "out"):
         assert run(program) == 0
-        assert "somebody is publishing with this ledger right now" in capsys.readouterr().out
+        assert "another process is publishing with this ledger right now" in capsys.readouterr().out
     # Nothing was recorded: as after a kill, which the tests of the ledger do in earnest.
     assert run(program) == 0
     assert "a process ended before its release was in place; there is nothing to record" in capsys.readouterr().out
     release_candidate(candidate, tmp_path / "out", summary="Test.")
     assert run(program) == 1
-    assert f"a release is in place in '{tmp_path / 'out'}' and not recorded" in capsys.readouterr().out
+    assert f"a release is in place in '{tmp_path / 'out'}' but not recorded" in capsys.readouterr().out
 
 
 def test_an_empty_or_missing_ledger(tmp_path, capsys):
@@ -134,7 +134,7 @@ def test_a_ledger_emptied_beside_its_key_is_refused(tables, tmp_path, capsys):
     capsys.readouterr()
     for program in (["ledger", "check", "book.jsonl"], ["ledger", "list", "book.jsonl"]):
         assert run(program) == 2
-        assert "The ledger 'book.jsonl' records nothing, but its key is there" in capsys.readouterr().err
+        assert "The ledger 'book.jsonl' records nothing, but its key exists" in capsys.readouterr().err
     assert anonymize(tables[1], "february") == 2
     assert not (tmp_path / "february").exists()
 

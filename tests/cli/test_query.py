@@ -83,7 +83,7 @@ class TestWhatIsNotPublished:
     def test_others_are_estimated_and_the_answer_says_so(self, capsys, customised, options):
         code, out, _ = ask(capsys, customised, *options)
         assert code == 0
-        assert "estimated  some ranges or letters asked for are not published" in out
+        assert "estimated  some of the ranges or letters you asked for are not published" in out
         _, out, _ = ask(capsys, customised, *options, "--json")
         answer = json.loads(out)
         assert (answer["by"], answer["estimated"]) == ("memory", True)
@@ -95,21 +95,21 @@ class TestWhatIsNotPublished:
     def test_an_instant_of_which_nothing_is_published_is_refused(self, capsys, customised):
         code, _, error = ask(capsys, customised, "--range", "2024-01-01T05:00=1..2.5")
         assert code == 2
-        assert "Ask for instants of which something is published" in error
+        assert "Ask for published instants" in error
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ([], "Nothing is asked"),
-        (["--range", "foo"], "A condition must be written TIME=LOW..HIGH"),
-        (["--difference", f"{EIGHT}=1..2"], "A condition must be written TIME,TIME=LOW..HIGH"),
+        (["--range", "foo"], "A condition must have the form TIME=LOW..HIGH"),
+        (["--difference", f"{EIGHT}=1..2"], "A condition must have the form TIME,TIME=LOW..HIGH"),
         (["--range", f"{EIGHT}=a..b"], "text where a number is needed"),
         (["--range", f"{EIGHT}=2..1"], "the lower one first"),
         (["--range", "2024-01-01T02:30=1..2"], "instants that the data does not have"),
         (["--range", "yesterday=1..2"], "a whole number, a datetime or its ISO text"),
         (["--within", "0.1"], "--like, which is not given"),
-        (["--like", "1,2,3,4,5,6"], "--like together with --within"),
+        (["--like", "1,2,3,4,5,6"], "--like and --within"),
         (["--like", "1,2", "--within", "0.1"], "The sequence has 2 values"),
     ],
 )

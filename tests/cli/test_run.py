@@ -56,7 +56,7 @@ def test_a_policy_becomes_a_release_that_verifies_and_says_how_it_was_found(many
     assert process["chosen"] == {"k": certificate["method"]["parameters"]["k"]}
     page = (many / "out" / "report.html").read_text()
     assert "What was tried" not in page
-    assert "Somebody who holds the total of every day" in page
+    assert "Someone who holds the total of every day" in page
     assert run(["report", "out", "--for", "publisher", "-o", "own.html"]) == 0
     assert "What was tried" in (many / "own.html").read_text()
     assert run(["report", "out", "-o", "public.html"]) == 0
@@ -88,10 +88,10 @@ def test_of_few_subjects_the_figures_are_on_the_screen_and_not_in_the_release(fo
     own = ["report", "out", "--for", "publisher", "-o", "own.html"]
     assert run([*own, "--private", "private"]) == 0
     page = (folder / "own.html").read_text()
-    assert "Somebody who holds the total of every day" in page
+    assert "Someone who holds the total of every day" in page
     assert "Not told" not in page
     assert run(own) == 0  # from the folder alone there is no more than it holds
-    assert "Somebody who holds" not in (folder / "own.html").read_text()
+    assert "Someone who holds" not in (folder / "own.html").read_text()
     capsys.readouterr()
     assert run(["report", "out", "--private", "private"]) == 2
     assert "give --for publisher" in capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
         (("name: microaggregation", "name: magic"), "Unknown method 'magic'"),
         (("points: 5", "rumours: 5"), "Unknown attack 'rumours'"),
         (("points: 5", "points: none"), "Option n of known-points"),
-        (("knows: {points: 5, totals: day}", "knows: {}"), "an adversary who knows nothing is no test"),
+        (("knows: {points: 5, totals: day}", "knows: {}"), "an adversary who knows nothing is not a test"),
         (("information-loss", "beauty"), "Unknown measure 'beauty'"),
         (("k: {search: [3, 6, 9]}", "q: 3"), "Unknown option q for microaggregation"),
         (("k: {search: [3, 6, 9]}", "k: {search: [1]}"), "k must be a whole number of at least 2"),
@@ -175,7 +175,7 @@ def test_data_and_folder_can_be_given_on_the_command_line(folder, capsys):
         (("points: 5", "homogeneity: {}"), "it attacks events"),
         (("points: 5", "membership: {}"), "it needs people who are not in the release"),
         (("points: 5", "intersection: {}"), "it needs several releases"),
-        (("information-loss", "window-error"), "it is about events"),
+        (("information-loss", "window-error"), "it applies to events"),
         (("microaggregation, k: {search: [3, 6, 9]}", "reposition, l: 2"), "reposition is for events"),
         (
             (
@@ -304,8 +304,8 @@ method: {name: noisy-aggregates, epsilon: 5.0, lower: 0, upper: 5000}
 @pytest.mark.parametrize(
     ("roles", "words"),
     [
-        ("{value: identifier}", "'value' is an identifier and also read as value"),
-        ("{time: identifier}", "'time' is an identifier and also read as time"),
+        ("{value: identifier}", "'value' is an identifier and is also read as value"),
+        ("{time: identifier}", "'time' is an identifier and is also read as time"),
         ("{nosuch: identifier}", "There is no column 'nosuch'"),
     ],
 )

@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch, capsys):
 def test_a_key_stops_the_search_and_certificate_and_report_say_so(folder):
     code, shown = on_terminal(["run", "policy.yaml"], b"searching")
     assert code == 0, shown
-    assert "stopping after this point. Ctrl-C again gives up." in shown
+    assert "stopping after this point. Press Ctrl-C again to abort." in shown
     certificate = load_release("out").certificate
     # So few subjects that no figure is told, and yet this is.
     assert certificate["figures"]["left_out"]
@@ -76,7 +76,7 @@ def test_a_key_stops_the_search_and_certificate_and_report_say_so(folder):
 def test_pressed_twice_or_before_the_search_it_gives_up(folder):
     code, shown = on_terminal(["run", "policy.yaml"], b"reading")
     assert code == 130, shown
-    assert "interrupted; nothing was written." in shown
+    assert "Interrupted; nothing was written." in shown
     code, shown = on_terminal(["run", "policy.yaml"], b"searching", b"again gives up")
     assert code == 130, shown
     assert not (folder / "out").exists()

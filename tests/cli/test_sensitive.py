@@ -90,7 +90,7 @@ def test_without_l_the_column_stays_behind(table, capsys):
 @pytest.mark.parametrize(
     ("options", "l", "code", "message"),
     [
-        ((), "3", 2, "l needs a sensitive column, and the panel has none. Name one with --sensitive, or leave l out."),
+        ((), "3", 2, "l needs a sensitive column, and the panel has none. Name one with --sensitive, or omit l."),
         (("--sensitive", "illness"), "4", 2, "l=4 is above p=3"),
         (("--sensitive", "smoker"), "2", 2, "Column 'smoker' cannot be made 2-diverse by exchange"),
         (("--sensitive", "illness", "--epsilon", "-1"), "2", 2, "epsilon must be a number of at least 0"),

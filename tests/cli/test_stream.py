@@ -58,7 +58,7 @@ def refusal(capsys, *words):
     assert error.startswith("shoal: ")
     assert error.count("\n") == 1
     assert "Traceback" not in error
-    assert "internal error" not in error
+    assert "Internal error" not in error
     for word in words:
         assert word in error
     assert not [secret for secret in SECRETS if secret in error]
@@ -99,7 +99,7 @@ def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folde
 def test_without_a_private_folder_this_is_said_once_and_nothing_is_kept(monkeypatch, capsys, folder):
     assert stream(monkeypatch, lines(4), private=None) == 0
     assert capsys.readouterr().err == (
-        "shoal: Without --private no state is kept: a stream that is stopped cannot go on.\n"
+        "shoal: Without --private no state is kept: a stopped stream cannot be resumed.\n"
     )
     assert sorted(path.name for path in folder.iterdir()) == ["out", "stdin"]
 
@@ -109,7 +109,7 @@ def test_the_state_is_for_its_owner_alone_and_not_in_the_published_folder(monkey
     assert stat.S_IMODE((folder / "keep").stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "keep" / "stream.state").stat().st_mode) == 0o600
     assert stream(monkeypatch, lines(6), private="out2/keep", out="out2") == 2
-    refusal(capsys, "must not lie inside the release")
+    refusal(capsys, "must not be inside the release")
 
 
 @pytest.mark.parametrize("options", [[], ["--format", "csv"], ["--publish", "generalised"]])
@@ -182,14 +182,14 @@ def test_a_restart_with_other_settings_is_refused_by_their_names(monkeypatch, ca
     assert stream(monkeypatch, lines(6), "--no-flush") == 0
     capsys.readouterr()
     assert stream(monkeypatch, lines(6), *options) == 2
-    refusal(capsys, f"other settings than now: {name}.")
+    refusal(capsys, f"other settings: {name}.")
 
 
 def test_a_folder_that_holds_something_else_is_refused(monkeypatch, capsys, folder):
     (folder / "out").mkdir()
     (folder / "out" / "x").write_text("")
     assert stream(monkeypatch, lines(3)) == 2
-    refusal(capsys, "holds something already")
+    refusal(capsys, "is not empty")
     assert stream(monkeypatch, lines(3), out="stdin") == 2
     refusal(capsys, "not a folder")
 
@@ -274,7 +274,7 @@ class TestBadEvents:
         capsys.readouterr()
         assert stream(monkeypatch, [*arriving[:8], odd, *arriving[8:]], *options, "--strict", out="o", private="p") == 2
         refusal(capsys, "The event at line 9 ")
-        # What came before it is kept, and the stream can go on without --strict.
+        # What came before it is kept, and the stream can continue without --strict.
         assert stream(monkeypatch, [*arriving[:8], odd, *arriving[8:]], *options, out="o", private="p") == 0
         assert contents(folder / "o") == found
 
@@ -398,7 +398,7 @@ class TestFolder:
         assert run(options) == 0
         write_files(folder / "source", "csv", 0)
         assert run(options) == 0
-        assert "1 files have names before one that was read already" in capsys.readouterr().err
+        assert "1 files have names that sort before one already read" in capsys.readouterr().err
         assert summary()["events"]["arrived"] == 8
 
     def test_what_cannot_be_read_is_refused_without_naming_the_file(self, folder, capsys):
@@ -548,12 +548,12 @@ def test_what_no_window_could_save_is_said_of_a_whole_stream_only(monkeypatch, c
     told = capsys.readouterr().err
     assert "Loss by value so far: no. 1 of the originals 80 % -> 50 %" in told
     assert "No window suppresses less" not in told
-    assert "This is about the events that have left the window; the stream can go on." in told
+    assert "This covers the events that have left the window; the stream can continue." in told
     assert stream(monkeypatch, arriving, *allowed, method=method) == 0
     told = capsys.readouterr().err
     assert "at l = 2 all events in one window need 0 %" in told
     assert "so far" not in told
-    assert "the stream can go on" not in told
+    assert "the stream can continue" not in told
     assert stream(monkeypatch, arriving[:15], *allowed, out="short", private=None, method=method) == 0
     assert "No window suppresses less at l = 2" in capsys.readouterr().err
 

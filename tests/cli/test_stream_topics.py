@@ -104,7 +104,7 @@ def test_kills_lose_nothing_from_kafka_and_send_nothing_twice(tmp_path):
         (["mqtt://127.0.0.1:1/x", "--private", "keep"], ["No broker answers at 127.0.0.1:1"]),
         (["mqtt://127.0.0.1", "--private", "keep"], ["needs a host and a topic"]),
         (["mqtt://127.0.0.1/x", "--private", "keep", "--continue"], ["--continue is for standard input"]),
-        (["-", "--private", "keep", "--send", "http://x/y"], ["--send is mqtt://"]),
+        (["-", "--private", "keep", "--send", "http://x/y"], ["--send must be mqtt://"]),
         (["-", "--private", "keep", "--send", "mqtt://x/y", "--format", "csv"], ["--format parquet"]),
     ],
 )

@@ -155,7 +155,7 @@ class TestWhatIsCompared:
         assert all(figure["applies"] for figure in found.values())
         code, _, error = ask(capsys, tmp_path / "x.parquet", tmp_path / "out", "--value", "heat", *asked)
         assert code == 2
-        assert "The release has 2 value(s) per instant, the table as it was read 1. Name the same columns" in error
+        assert "The release has 2 value(s) per instant, the table as read 1. Name the same columns" in error
 
     def test_a_coarser_release_is_compared_in_its_own_steps(self, capsys, table, tmp_path):
         panel = read_panel(table)
@@ -164,7 +164,7 @@ class TestWhatIsCompared:
         code, _, error = ask(capsys, table, tmp_path / "out")
         assert code == 2
         n = panel.n_instants
-        assert f"The release has {n // 2} instants, the table as it was read {n}; {n // 2} are the same." in error
+        assert f"The release has {n // 2} instants, the table as read {n}; {n // 2} are the same." in error
         assert (
             "Read the table as for the release, or in the steps of the release with --align resample:4h:mean." in error
         )
@@ -192,10 +192,10 @@ class TestWhatIsCompared:
         (window,) = [figure for figure in found.values() if figure["applies"]]
         assert window["value"] == told["utility"]["window-error"]["value"]
         reasons = {figure["reason"] for figure in found.values() if not figure["applies"]}
-        assert reasons == {"it is about series, and this release has events."}
+        assert reasons == {"it applies to series, and this release holds events."}
         code, _, error = ask(capsys, register, tmp_path / "out")
         assert code == 2
-        assert "one sensitive column; 0 are named. Give --sensitive COLUMN" in error
+        assert "one sensitive column, but 0 are named. Give --sensitive COLUMN" in error
 
     def test_another_table_is_noted(self, capsys, out, keep, table, tmp_path):
         other = pl.read_parquet(table).with_columns(pl.col("value") * 2.0)
@@ -255,10 +255,10 @@ class TestMistakes:
             ("mean-day-error:of", "--measure takes NAME or NAME:parameter=value,parameter=value."),
             ("mean-day-error:at_most=low", "at_most must be a number, such as at_most=0.1."),
             ("mean-day-error:at_least=nan", "at_least must be a number"),
-            ("mean-day-error:at_most=0,at_least=1", "at_most is below at_least, nothing can meet both."),
-            ("mean-day-error", "it compares each series with its original. Say who is who with --private DIR."),
-            ("value-loss", "value-loss does not apply here: it is about envelopes, and this release has values."),
-            ("window-error", "window-error does not apply here: it is about events, and this release has values."),
+            ("mean-day-error:at_most=0,at_least=1", "at_most is below at_least, so nothing can meet both."),
+            ("mean-day-error", "it compares each series with its original. Give --private DIR to match them."),
+            ("value-loss", "value-loss does not apply here: it applies to envelopes, and this release holds values."),
+            ("window-error", "window-error does not apply here: it applies to events, and this release holds values."),
             ("seasonality-shift:period=week,of=all", "needs at least 14 whole days; the panel spans 4."),
         ],
     )
@@ -326,7 +326,7 @@ class TestPurposes:
 
 def test_the_table_says_what_each_figure_means_and_names_nobody(capsys, table, out, keep, usual):
     _, shown, _ = ask(capsys, table, out, "--private", keep)
-    assert "compared  41 series with their originals" in shown
+    assert "compared  41 series, each with its original" in shown
     titles = [line for line in shown.splitlines() if line.isupper()]
     measured = [p.upper() for p in PURPOSES if p not in ("presence and special interests", "events")]
     assert titles == [*measured, "NOT MEASURED"]

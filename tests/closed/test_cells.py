@@ -326,14 +326,14 @@ class TestGaps:
         values[0, 2] = np.nan
         candidate = candidate_of(Panel(values))
         moved = Panel(candidate.values, times=np.arange(INSTANTS) + 100)
-        with pytest.raises(ParameterError, match="1 values are missing, and what is published has other instants"):
+        with pytest.raises(ParameterError, match="1 values are missing, and the published instants differ"):
             cells_of_candidate(dataclasses.replace(candidate, published=moved), MINIMUM)
 
     def test_gaps_beside_slices_without_dates_are_refused(self):
         values = np.array(raw_panel(40).values)
         values[0, 2] = np.nan
         candidate = TimeSlicing(length=4, dates="dropped").anonymize(Panel(values))
-        with pytest.raises(ParameterError, match="1 values are missing, and what is published has other instants"):
+        with pytest.raises(ParameterError, match="1 values are missing, and the published instants differ"):
             cells_of_candidate(candidate, MINIMUM)
 
     def test_a_folder_that_does_not_count_them_is_refused(self, tmp_path):
@@ -342,7 +342,7 @@ class TestGaps:
         with np.load(table) as kept:
             older = {name: kept[name] for name in kept.files if name != "observed"}
         np.savez_compressed(table, **older)
-        with pytest.raises(InputError, match="does not tell how many subjects were observed at an instant"):
+        with pytest.raises(InputError, match="does not show how many subjects were observed at an instant"):
             Closed(tmp_path / "closed")
 
     @pytest.mark.parametrize(("k", "minimum", "fine"), [(6, 10, False), (10, 10, True)])

@@ -58,7 +58,9 @@ class TestTokens:
 
     @pytest.mark.parametrize(("name", "days"), [("", 1), ("a\nb", 1), ("x" * 201, 1), ("a", 0), ("a", 4000)])
     def test_odd_names_and_times_are_refused(self, service, name, days):
-        with pytest.raises(ParameterError, match=r"A recipient is a line of text|A token is good for more than 0"):
+        with pytest.raises(
+            ParameterError, match=r"A recipient must be one line of text|A token must be valid for more than 0"
+        ):
             service.register.create(name, days)
 
 
@@ -301,7 +303,9 @@ class TestNoise:
         assert table.values[..., 0].tolist() == [[2.0, 5.0], [2.0, 2.0]]
 
     def test_gaps_are_refused(self):
-        with pytest.raises(ParameterError, match="Differential privacy needs whole series, 1 values are missing"):
+        with pytest.raises(
+            ParameterError, match="Differential privacy needs complete series, but 1 values are missing"
+        ):
             curves_of_subjects(Panel([[np.nan], [1.0]]), 0.0, 1.0)
 
     @pytest.mark.parametrize("missing", ["drop-series", "drop-instants", "interpolate:1,drop-series"])
@@ -330,7 +334,7 @@ class TestFolder:
     def test_a_higher_minimum_than_the_cells_have_is_not_served(self, service, tmp_path):
         path = tmp_path / "closed" / "closed.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"minimum_group": 50}))
-        with pytest.raises(InputError, match=r"folder have \d+ observed subjects at least.* ask for 50"):
+        with pytest.raises(InputError, match=r"folder has \d+ observed subjects.* require 50"):
             Closed(tmp_path / "closed")
 
     def test_what_is_damaged_is_told(self, service, tmp_path):
@@ -353,7 +357,7 @@ class TestFolder:
     def test_a_release_that_does_not_tell_subjects_apart_or_does_not_verify_is_not_served(self, tmp_path):
         panel = raw_panel(60, subjects=[i // 2 for i in range(60)])
         release_candidate(candidate_of(panel), tmp_path / "several", summary="Test.")
-        with pytest.raises(ParameterError, match="does not tell which of its series are of one subject"):
+        with pytest.raises(ParameterError, match="does not show which of its series belong to one subject"):
             find_closed_folder(tmp_path / "several")
         release_candidate(candidate_of(raw_panel()), tmp_path / "odd", summary="Test.")
         (tmp_path / "odd" / "more.txt").write_text("x")

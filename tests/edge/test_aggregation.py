@@ -218,7 +218,7 @@ def test_a_roster_with_another_key_opens_no_sum():
     assert answers[0] is None
     assert answers[1] is None
     assert open_sum(rules, sent, {v: answers[v] for v in (2, 3)}).total is None
-    with pytest.raises(ParameterError, match="not that of this meter"):
+    with pytest.raises(ParameterError, match="does not match this meter"):
         Member(1, keys[1], false, FLEET, Grid(0.0, 100.0, 101), rules, Budget(UNIT, 4))
 
 
@@ -227,7 +227,7 @@ def test_a_meter_that_sends_what_is_no_reading_is_noticed_only_by_the_sum():
     deal(members)
     sent = {v: members[v].submit(0, 0, READINGS[v]) for v in range(6)}
     answers = {v: members[v].open(0, 0, frozenset(range(6))) for v in range(6)}
-    assert open_sum(rules, sent | {0: (sent[0] + 10**9) % WORD}, answers).withheld == "the sum is not one of readings"
+    assert open_sum(rules, sent | {0: (sent[0] + 10**9) % WORD}, answers).withheld == "the sum is not a sum of readings"
     assert open_sum(rules, sent | {0: (sent[0] + 50) % WORD}, answers).total == sum(READINGS) + 50
 
 

@@ -180,7 +180,7 @@ def test_two_processes_cannot_run_one_meter(tmp_path):
 
 
 def test_a_lost_or_damaged_state_sends_nothing(tmp_path):
-    with pytest.raises(InputError, match="what was spent is not known"):
+    with pytest.raises(InputError, match="what was spent is unknown"):
         Budget(MOST, 2, tmp_path)
     write_budget(tmp_path, MOST, 2)
     for damage in (

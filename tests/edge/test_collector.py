@@ -66,7 +66,10 @@ def test_messages_of_others_are_refused():
     assert not collector.receive(foreign)
     assert collector.refused == {"of another fleet": 1}
     device = field.devices[0]
-    for sender, key, why in ((9, device._keys, "of an unknown sender"), (1, device._keys, "not signed by its sender")):
+    for sender, key, why in (
+        (9, device._keys, "from an unknown sender"),
+        (1, device._keys, "not signed by its sender"),
+    ):
         content = write_message(Kind.REPORT, field.collector.fleet.digest, sender, COLLECTOR, 0, b"", key)
         assert not collector.receive(content)
         assert collector.refused[why] == 1

@@ -156,7 +156,7 @@ def test_one_key_larger_than_a_block_is_not_split_in_vain(tmp_path):
 def test_tables_of_another_engine_are_no_tables(local):
     with Local() as other:
         assert local.collect(numbers(other, 3, 1)).num_rows == 3  # the same kind
-    with pytest.raises(TypeError, match="of another engine"):
+    with pytest.raises(TypeError, match="belongs to another engine"):
         local.collect(object())
 
 

@@ -352,7 +352,9 @@ def test_what_needs_the_order_of_rows_is_refused_with_the_way_out(local, tmp_pat
 
 def test_a_lake_with_a_row_for_each_instant_is_refused_with_the_way_out(local, tmp_path):
     pl.DataFrame({"time": [1, 2], "a": [1.0, 2.0]}).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(ParameterError, match=r"row per instant .* is not read on an engine. Write it with a row per"):
+    with pytest.raises(
+        ParameterError, match=r"row per instant .* cannot be read on an engine. Write it with a row per"
+    ):
         read_series(local, tmp_path / "x.parquet", layout="wide", time="time")
 
 

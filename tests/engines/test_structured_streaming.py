@@ -182,7 +182,7 @@ def test_a_batch_that_was_done_but_not_committed_is_done_again_to_the_same_bytes
 
         with monkeypatch.context() as patch:
             patch.setattr("shoal.engines.structured_streaming.run.Run._hear", fail)
-            with pytest.raises(InputError, match=r"could not go on with the stream: OSError\. What is published stays"):
+            with pytest.raises(InputError, match=r"could not continue the stream: OSError\. What is published stays"):
                 stream(spark, place / "source", tmp_path, files_per_batch=1)
         numbers = {int(path.name[-12:]) for path in (tmp_path / "keep" / "keys").rglob("state-*")}
         assert max(numbers) == n_heard  # ahead of what Spark has committed
@@ -296,7 +296,7 @@ def test_a_stream_goes_on_with_new_files_and_is_finished_once(spark, undisturbed
     assert run(common) == 2
     assert "This stream is finished, so nothing can be added." in capsys.readouterr().err
     assert run([*common, "--lateness", "3"]) == 2
-    assert "begun with other settings than now: lateness." in capsys.readouterr().err
+    assert "started with other settings: lateness." in capsys.readouterr().err
     found = files_of(tmp_path / "out")
     assert uncertified(found) == uncertified(files_of(place / "out"))
     for region in REGIONS:
@@ -311,7 +311,7 @@ def test_a_snapshot_is_never_replaced_by_another(spark, undisturbed, tmp_path, m
             stream(spark, place / "source", tmp_path, flush=False)
     published = tmp_path / "out" / "region=east" / "data-00000001.parquet"
     published.write_bytes(published.read_bytes()[:-1])
-    with pytest.raises(ReleaseError, match="position 0 was published before and would be another now"):
+    with pytest.raises(ReleaseError, match="position 0 was published before and would differ now"):
         stream(spark, place / "source", tmp_path, flush=False)
 
 
@@ -330,12 +330,12 @@ def test_strict_names_the_rule_and_no_value(spark, tmp_path):
         stream(spark, source, tmp_path, strict=True)
     assert (
         str(told.value)
-        == "The event at line 3 is late: its snapshot is closed. Leave out --strict to count and skip such."
+        == "The event at line 3 is late: its snapshot is closed. Omit --strict to count and skip such events."
     )
     assert not list(tmp_path.glob("out/*/data-*"))
     lost = write_files(tmp_path / "lost", frame.with_columns(region=pl.lit(None, pl.String)), 1)
     (tmp_path / "other").mkdir()
-    with pytest.raises(InputError, match=r"3 events cannot be read or have no 'region'\. Leave out --strict"):
+    with pytest.raises(InputError, match=r"3 events cannot be read or have no 'region'\. Omit --strict"):
         stream(spark, lost, tmp_path / "other", strict=True)
 
 
@@ -343,7 +343,7 @@ def test_a_damaged_file_is_told_by_sparks_name_for_it_and_what_was_read_stays_ou
     frame = pl.DataFrame({"time": [1, 2], "age": [4711, 2], "diagnosis": ["hunter2", "b"], "id": [1, 2]})
     source = write_files(tmp_path / "source", frame.with_columns(region=pl.lit("alice")), 1)
     (source / "part-001.parquet").write_bytes((source / "part-000.parquet").read_bytes()[:-200] + b"hunter2")
-    with pytest.raises(InputError, match=r"(cannot read|could not go on)") as told:
+    with pytest.raises(InputError, match=r"(cannot read|could not continue)") as told:
         stream(spark, source, tmp_path)
     assert told.value.__cause__ is None
     assert not [secret for secret in ("hunter2", "4711", "alice", "Exception:") if secret in str(told.value)]
@@ -356,7 +356,7 @@ def test_what_is_impossible_is_refused_before_anything_is_written(spark, undistu
         (InputError, "There is no column 'nowhere' among the", {"key": "nowhere"}),
         (InputError, "There is no column 'offset' among the", {"order": ["offset"]}),
         (ParameterError, "needs at least 2 different sensitive values, 1 are known", {"known": ["a"]}),
-        (ReleaseError, "must not lie inside the release", {"private": tmp_path / "out" / "keep"}),
+        (ReleaseError, "must not be inside the release", {"private": tmp_path / "out" / "keep"}),
     ]:
         with pytest.raises(error, match=words):
             stream(spark, source, tmp_path, **settings)
@@ -375,9 +375,9 @@ def test_what_is_impossible_is_refused_before_anything_is_written(spark, undistu
     [
         (["--engine", "spark"], "--engine spark needs --key"),
         (["--engine", "spark", "--key", "region"], "--engine spark needs --private"),
-        (["--engine", "flink"], "--engine is local or spark, got 'flink'."),
-        (["--key", "region"], "--key is for Spark. Give --engine spark with it"),
-        (["--engine", "spark", "--key", "r", "--private", "p", "--conf", "memory=1"], "--conf is a setting of Spark"),
+        (["--engine", "flink"], "--engine must be local or spark, got 'flink'."),
+        (["--key", "region"], "--key applies to Spark. Add --engine spark"),
+        (["--engine", "spark", "--key", "r", "--private", "p", "--conf", "memory=1"], "--conf takes a Spark setting"),
         (["--engine", "spark", "--key", "r", "--private", "p", "--continue"], "On Spark a stream is a folder of"),
     ],
 )
@@ -393,11 +393,13 @@ def test_a_session_that_runs_is_used_and_another_is_refused(spark):
     with opened("local[2]") as found:
         assert found is spark
     assert spark.range(3).count() == 3
-    with pytest.raises(ParameterError, match=r"master local\[2\] runs in this process already, local\[4\] was asked"):
+    with pytest.raises(
+        ParameterError, match=r"master local\[2\] already runs in this process, but local\[4\] was requested"
+    ):
         opened("local[4]").__enter__()
-    with pytest.raises(ParameterError, match=r"other settings than asked for: spark\.x\. Stop it"):
+    with pytest.raises(ParameterError, match=r"other settings than requested: spark\.x\. Stop it"):
         opened("local[2]", {"spark.x": "1"}).__enter__()
-    with pytest.raises(ParameterError, match=r"local\[2\] runs in this process already\. Use that one"):
+    with pytest.raises(ParameterError, match=r"local\[2\] already runs in this process\. Use that one"):
         session("local[2]")
 
 
@@ -406,7 +408,7 @@ def test_folders_are_named_as_partitions_and_no_value_can_leave_them():
     assert folder_name("a=b", "../x") == "a%3Db=..%2Fx"
     assert folder_name("region", "Zürich 1") == "region=Zürich 1"
     assert folder_name("r", "100%") != folder_name("r", "100%25")
-    with pytest.raises(InputError, match="A value of the key 'region' is too long for the name of a folder"):
+    with pytest.raises(InputError, match="A value of the key 'region' is too long for a folder name"):
         folder_name("region", "x" * 300)
 
 

@@ -44,7 +44,7 @@ def test_a_missing_foreign_or_changed_file_is_refused(saved, learned, tmp_path, 
     with pytest.raises(InputError, match=r"nothing\.npz cannot be read: No such file or directory"):
         find_features(str(tmp_path / "nothing.npz"))
     np.savez(tmp_path / "other.npz", days=days)
-    with pytest.raises(InputError, match=r"other\.npz is no learned metric"):
+    with pytest.raises(InputError, match=r"other\.npz is not a learned metric"):
         Microaggregation(k=4, features=str(tmp_path / "other.npz"))
     content = bytearray((tmp_path / "metric.npz").read_bytes())
     weight = learned.layers[0][0].tobytes()[:8]
@@ -52,7 +52,7 @@ def test_a_missing_foreign_or_changed_file_is_refused(saved, learned, tmp_path, 
     assert at > 0
     content[at : at + 8] = weight
     (tmp_path / "metric.npz").write_bytes(content)
-    with pytest.raises(InputError, match=r"metric\.npz (was changed after it was saved|is no learned metric)"):
+    with pytest.raises(InputError, match=r"metric\.npz (was changed after it was saved|is not a learned metric)"):
         find_features(saved)
 
 

@@ -136,10 +136,10 @@ def test_2775_pairs_of_96_values_take_less_than_30_seconds():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"hidden": (8, 0)}, "hidden must be whole and at least 1"),
-        ({"n_features": 0}, "n_features must be whole"),
-        ({"passes": 1.5}, "passes must be whole"),
-        ({"patience": True}, "patience must be whole"),
+        ({"hidden": (8, 0)}, "hidden must be a whole number, at least 1"),
+        ({"n_features": 0}, "n_features must be a whole number"),
+        ({"passes": 1.5}, "passes must be a whole number"),
+        ({"patience": True}, "patience must be a whole number"),
         ({"margin": 0.0}, "margin must be above 0"),
         ({"device": "abacus"}, "device must be 'cpu' or 'cuda'"),
         ({"seed": -3}, "seed must be a whole number"),
@@ -152,7 +152,7 @@ def test_impossible_parameters_are_refused(parameters, message):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_device_that_is_not_there_is_refused(pairs):
-    with pytest.raises(ParameterError, match=r"device='cuda' was asked for.*Use device='cpu'"):
+    with pytest.raises(ParameterError, match=r"device='cuda' was requested.*Use device='cpu'"):
         DeepMetric(device="cuda").learn(*pairs)
 
 

@@ -118,7 +118,7 @@ def test_any_function_is_an_interest():
         (lambda: Segment("14:00", "11:00"), "must end after it starts"),
         (lambda: Segment(-1, 3), "positions of at least 0"),
         (lambda: Segment(0, "11:00"), "both as times"),
-        (lambda: WindowTotal("noon", "14:00"), "written as in '11:00'"),
+        (lambda: WindowTotal("noon", "14:00"), "has the form '11:00'"),
         (lambda: WindowTotal("11:00", "25:00"), "up to '24:00'"),
         (lambda: Segment(0, 9).of(np.ones((2, 4))), "ends at position 9, the series have 4"),
         (lambda: Segment("11:10", "12:00").of(np.ones((2, 24))), "on its grid"),

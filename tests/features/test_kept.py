@@ -112,10 +112,10 @@ def test_shards_measure_by_the_spreads_of_the_whole():
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ("peek", "'peek' is none of the interests. They are: peaks, total"),
+        ("peek", "'peek' is not an interest. Interests are: peaks, total"),
         ("window", "a window is written window:17:00-20:00"),
         ("window:20:00-20:00", "must not end when it starts"),
-        ("window:25:00-26:00", "A time of the day is written"),
+        ("window:25:00-26:00", "A time of the day has the form"),
         ("peaks:3", "takes nothing after a colon"),
         ("peaks=0", "the weight of peaks must be a number above 0"),
         ("peaks=much", "the weight of peaks must be a number above 0"),
@@ -135,7 +135,7 @@ def test_what_cannot_be_kept_is_refused(wanted, why):
 
 def test_what_this_panel_cannot_tell_is_refused():
     numbers = Panel(np.eye(4))
-    with pytest.raises(ParameterError, match="by the clock, and the times of this panel are numbers"):
+    with pytest.raises(ParameterError, match="clock times, but the times of this panel are numbers"):
         keep("window:17:00-20:00")(numbers)
     with pytest.raises(ParameterError, match="ends at position 9, the series have 4 instants"):
         keep("window:2-9")(numbers)

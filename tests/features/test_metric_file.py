@@ -15,7 +15,7 @@ from shoal.features import Learned, LinearMetric, metric_file
 from shoal.features.figures import KNOWN
 from shoal.features.interests import Segment, label_pairs
 
-REFUSED = r"is no learned metric\. Give a file written by Learned\.save\."
+REFUSED = r"is not a learned metric\. Give a file written by Learned\.save\."
 FIGURES = {
     "used": True,
     "n_pairs": 300,
@@ -112,15 +112,15 @@ def test_other_figures_are_refused_in_a_file_and_in_a_recipe(path, wrong):
     with pytest.raises(InputError, match=REFUSED) as caught:
         Learned.load(forged(path, {"figures": FIGURES | wrong}))
     assert "Jane" not in str(caught.value)
-    with pytest.raises(ParameterError, match="This is no learned metric: its figures are not the counts"):
+    with pytest.raises(ParameterError, match="This is not a learned metric: its figures are not the counts"):
         metric(figures=FIGURES | wrong)
     learned = metric()
     learned.figures.update(wrong)
     for use in (lambda: learned.entry, lambda: learned.save(path)):
-        with pytest.raises(ParameterError, match="This is no learned metric: its figures are not") as told:
+        with pytest.raises(ParameterError, match="This is not a learned metric: its figures are not") as told:
             use()
         assert "Jane" not in str(told.value)
-    with pytest.raises(ParameterError, match="This is no learned metric"):
+    with pytest.raises(ParameterError, match="This is not a learned metric"):
         _ = Microaggregation(k=2, features=learned).anonymize(Panel(np.eye(6))).recipe
 
 
@@ -280,7 +280,7 @@ def test_a_small_file_that_holds_a_large_array_is_refused_unread(path, monkeypat
             entry.write(bytes(1 << 27))
     assert path.stat().st_size < 400_000
     tracemalloc.start()
-    with pytest.raises(InputError, match=r"metric\.npz holds more than 67108864 bytes, the most of a learned metric"):
+    with pytest.raises(InputError, match=r"metric\.npz holds more than 67108864 bytes, the limit for a learned metric"):
         Learned.load(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -289,7 +289,7 @@ def test_a_small_file_that_holds_a_large_array_is_refused_unread(path, monkeypat
 
 def test_a_metric_that_could_not_be_read_is_not_written(path, monkeypatch):
     monkeypatch.setattr(metric_file, "LARGEST", 100)
-    with pytest.raises(ParameterError, match="A learned metric may have 100 bytes, this one has more"):
+    with pytest.raises(ParameterError, match="A learned metric may have at most 100 bytes, but this one has more"):
         metric().save(path)
     monkeypatch.setattr(metric_file, "LARGEST", 10)
     with pytest.raises(InputError, match="holds more than 10 bytes"):
@@ -304,7 +304,7 @@ def test_on_the_command_line_it_is_one_line(path, tmp_path, capsys):
     assert run(arguments) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert "is no learned metric" in printed.err
+    assert "is not a learned metric" in printed.err
     assert "Jane" not in printed.err
     assert not (tmp_path / "out").exists()
 

@@ -84,7 +84,7 @@ def test_what_is_promised_is_the_same_whatever_was_spent():
         ({"epsilon": 1.0, "accounting": ["all is well"]}, "accounting needs query, mechanism, sensitivity, scale"),
         (
             {"epsilon": 1.0, "accounting": [{**vars(query(0.5)), "trust": "me"}]},
-            "accounting takes of each query only: query, mechanism",
+            "accounting takes for each query only: query, mechanism",
         ),
         (
             {"epsilon": 1.0, "accounting": [{**vars(query(0.5)), "epsilon": -0.5}]},

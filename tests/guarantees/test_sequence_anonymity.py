@@ -143,7 +143,7 @@ def test_nothing_is_no_sequence():
 
 def test_releases_without_names_are_refused():
     profiles = Microaggregation(k=3, form="profiles").anonymize(Panel(np.arange(12.0).reshape(6, 2)))
-    with pytest.raises(ParameterError, match="judged by the names of its series, which profiles and envelopes do not"):
+    with pytest.raises(ParameterError, match="judged by the names of its series, which profiles and envelopes lack"):
         SequenceAnonymity(3).check(profiles)
 
 

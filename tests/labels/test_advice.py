@@ -49,7 +49,7 @@ def test_when_the_last_doubling_brought_nothing_stop(last):
 def test_what_is_flat_but_not_surely_better_gets_more_labels_and_then_up():
     flat = {"half": 0.65, "last": 0.655}
     found = advice(points(**flat), labels())
-    assert (found.stop, found.reason.split(":")[0]) == (False, "Not surely better than Euclidean distance yet")
+    assert (found.stop, found.reason.split(":")[0]) == (False, "Not clearly better than Euclidean distance yet")
     found = advice(points(**flat, n=400), labels(400))
     assert (found.stop, found.reason.split(":")[0]) == (True, "Labels do not teach this metric anything")
     assert found.reason.endswith("try the other metric or another question.")
@@ -65,8 +65,8 @@ def test_contradictory_answers_stop_everything():
     found = advice(points(0.8, 0.9), labels(alike=10))
     assert found.stop
     assert found.reason == (
-        "Answers are inconsistent: of 20 questions asked twice 50% were answered alike; say more clearly what matters "
-        "before anyone labels on."
+        "Answers are inconsistent: of 20 questions asked twice, 50% were answered alike; explain more clearly what "
+        "matters before anyone continues."
     )
 
 

@@ -135,15 +135,15 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("lines", "message"),
         [
-            (["0,similar", "30,similar"], r"labels\.csv line 3: there is no such pair among those of analyst 'anna'"),
-            (["0,similar", "-1,similar"], "line 3: there is no such pair"),
-            (["x,similar"], "line 2: there is no such pair"),
-            (["1.0,similar"], "line 2: there is no such pair"),
-            (["٣,similar"], "line 2: there is no such pair"),
-            (["9" * 5000 + ",similar"], "line 2: there is no such pair"),
-            (["0,similar", "1," + "x" * 200_000], "line 3: this is no line of a table"),
-            (["0,similar", "1,perhaps"], "line 3: the label is none of similar, dissimilar, undecided"),
-            (["0,similar", "1,d", "0,similar"], "line 4: pair 0 has a label already"),
+            (["0,similar", "30,similar"], r"labels\.csv line 3: analyst 'anna' has no such pair"),
+            (["0,similar", "-1,similar"], "line 3: analyst '.*' has no such pair"),
+            (["x,similar"], "line 2: analyst '.*' has no such pair"),
+            (["1.0,similar"], "line 2: analyst '.*' has no such pair"),
+            (["٣,similar"], "line 2: analyst '.*' has no such pair"),
+            (["9" * 5000 + ",similar"], "line 2: analyst '.*' has no such pair"),
+            (["0,similar", "1," + "x" * 200_000], "line 3: this is not a line of a table"),
+            (["0,similar", "1,perhaps"], "line 3: the label must be one of similar, dissimilar, undecided"),
+            (["0,similar", "1,d", "0,similar"], "line 4: pair 0 already has a label"),
         ],
     )
     def test_mistakes_are_named_by_their_line(self, task, handed, lines, message):
@@ -156,7 +156,7 @@ class TestAnswers:
         with pytest.raises(InputError, match="has no columns pair and label"):
             read_labels(fill_in(handed, header="", word=""), task, "anna")
         (tmp_path / "x").write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(InputError, match=r"is no text\. Give labels\.csv"):
+        with pytest.raises(InputError, match=r"is not a text file\. Give labels\.csv"):
             read_labels(tmp_path / "x", task, "anna")
         with pytest.raises(InputError, match="cannot be read: No such file"):
             read_labels(tmp_path / "nothing.csv", task, "anna")
@@ -165,7 +165,7 @@ class TestAnswers:
 class TestWhoseAnswers:
     """A file says whom and what it was handed out for: positions alone would fit any other task."""
 
-    REFUSED = "these questions were not handed out so to analyst"
+    REFUSED = "these questions were not handed out to analyst"
 
     def test_another_analyst_or_another_task_is_refused(self, task, handed):
         path = fill_in(handed, "0,similar")
@@ -209,7 +209,7 @@ class TestWhoseAnswers:
         assert label.position == 3
         (label,) = read_labels(fill_in(second, "13,similar"), task, "anna", plan[:20])
         assert label.position == 13
-        with pytest.raises(InputError, match="line 2: there is no such pair"):
+        with pytest.raises(InputError, match="line 2: analyst 'anna' has no such pair"):
             read_labels(fill_in(first, "13,similar"), task, "anna", plan[:20])
         path = first / "labels.csv"
         path.write_text(f"pair,label,for\n3,s,{word_in(first)}\n13,s,{word_in(second)}\n")
@@ -257,7 +257,9 @@ class TestKept:
     def test_what_was_not_written_so_is_refused(self, tmp_path, content):
         store_labels(tmp_path, Labels((Label("anna", 0, 1, 2, "similar"),)))
         (tmp_path / "labels" / "anna.csv").write_text(content)
-        with pytest.raises(InputError, match=r"anna\.csv' is not as it was written\. Import the labels of this"):
+        with pytest.raises(
+            InputError, match=r"anna\.csv' has changed since it was written\. Import the labels of this"
+        ):
             load_labels(tmp_path)
 
     def test_a_place_that_cannot_be_written_is_named(self, tmp_path):

@@ -41,7 +41,7 @@ def test_two_labels_for_one_question_are_refused():
     [
         (("anna", 0, 1, 2, "maybe"), "An answer must be one of: similar, dissimilar, undecided"),
         (("", 0, 1, 2, "similar"), "A label needs the name of the analyst"),
-        (("anna", 0, 2, 2, "similar"), "A label is about two different curves"),
+        (("anna", 0, 2, 2, "similar"), "A label concerns two different curves"),
         (("anna", -1, 1, 2, "similar"), "positions count from 0"),
         (("anna", 0, -1, 2, "similar"), "positions count from 0"),
     ],

@@ -104,7 +104,7 @@ def test_what_was_handed_out_is_answered_first(active):
     hand_out(active, "bob")
     answer(active, handed.folder, "anna")
     take_in(active, handed.folder / "labels.csv", "anna")
-    with pytest.raises(ParameterError, match="With choice='active' further questions follow from the labels"):
+    with pytest.raises(ParameterError, match="With choice='active' further questions depend on the labels"):
         hand_out(active, "anna")
     with pytest.raises(ParameterError, match="The next round must have at least 1 question"):
         hand_out(active, "anna", 0)
@@ -131,7 +131,7 @@ def test_labels_of_somebody_who_was_asked_nothing_are_refused(active):
         match=r"Nothing was handed out to analyst 'analyst' from this task.* \(--analyst\): anna, bob\.",
     ):
         take_in(active, path, "analyst")
-    with pytest.raises(InputError, match="these questions were not handed out so to analyst 'bob' from this task"):
+    with pytest.raises(InputError, match="these questions were not handed out to analyst 'bob' from this task"):
         take_in(active, path, "bob")
     assert load_labels(active) == Labels()
 
@@ -145,7 +145,7 @@ def test_labels_of_another_task_are_refused(active, tmp_path):
     other = LabelTask.presanitised(telling_panel(seed=1), k=2, multiple=1, n_pairs=60).save(tmp_path / "other")
     path = answer(other, hand_out(other, "anna").folder, "anna")
     hand_out(active, "anna")
-    with pytest.raises(InputError, match="these questions were not handed out so to analyst 'anna' from this task"):
+    with pytest.raises(InputError, match="these questions were not handed out to analyst 'anna' from this task"):
         take_in(active, path, "anna")
     assert load_labels(active) == Labels()
 
@@ -256,7 +256,7 @@ class TestLearning:
         assert learned.figures["seed"] == 3
         with pytest.raises(InputError, match=r"metric\.npz' exists\. Choose another name or remove it"):
             learn_from(active, tmp_path / "new" / "metric.npz")
-        with pytest.raises(ParameterError, match=r"The metric must be called something\.npz"):
+        with pytest.raises(ParameterError, match=r"The metric's file name must end in \.npz"):
             learn_from(active, tmp_path / "metric.json")
         (tmp_path / "file").write_text("")
         with pytest.raises(InputError, match=r"Cannot write '.*metric\.npz': "):

@@ -63,12 +63,12 @@ def test_several_series_of_one_person_are_not_called_people():
     [
         (
             ["--pairs", "60"],
-            "21 for analyst, 0 to come. 60 pairs were asked for, and 6 curves make only 15 different ones"
-            ", some of which are asked about twice: 21 in all.",
+            "21 for analyst, 0 to come. 60 pairs were requested, but 6 curves make only 15 different ones"
+            "; some are asked about twice: 21 in all.",
         ),
         (
             ["--pairs", "60", "--repeats", "0"],
-            "15 for analyst, 0 to come. 60 pairs were asked for, and 6 curves make only 15 different ones.",
+            "15 for analyst, 0 to come. 60 pairs were requested, but 6 curves make only 15 different ones.",
         ),
         (["--pairs", "10"], "10 for analyst, 0 to come"),
     ],

@@ -129,7 +129,9 @@ def test_crowds_are_of_subjects_where_they_have_several_series(tmp_path):
     publish(candidate, tmp_path / "out")
     assert crowds(shown_rows(task, panel), candidate.values, panel.subjects).min() == 3
     another_day = Panel(panel.values, ids=[f"{i} later" for i in panel.ids], times=panel.times, subjects=panel.subjects)
-    with pytest.raises(GuaranteeNotMetError, match=r"240 of 240 series are of subjects whose other series .* several"):
+    with pytest.raises(
+        GuaranteeNotMetError, match=r"240 of 240 series belong to subjects whose other series .* several"
+    ):
         Microaggregation(k=3, features=learned).anonymize(another_day)
 
 
@@ -164,7 +166,7 @@ class TestPanels:
     ):
         others = Panel(days.values, ids=[f"other-{i}" for i in range(days.n_series)], times=days.times)
         for within in (task.shown_groups, (task.shown_groups, ShownGroups.of(others, [0] * 160, k=K))):
-            with pytest.raises(ParameterError, match="groups of a label task in which nobody in the panel was shown"):
+            with pytest.raises(ParameterError, match="groups of a label task that showed nobody in this panel"):
                 Microaggregation(k=K, within=within).anonymize(others)
         candidate = Microaggregation(k=K, features=learned).anonymize(others)
         assert candidate.recipe.figures["shown_elsewhere"] == 160
@@ -191,7 +193,7 @@ class TestPanels:
             Microaggregation(k=2, features=learned).anonymize(days)
 
     def test_a_few_who_are_missing_would_be_known_by_their_absence(self, days, learned):
-        with pytest.raises(GuaranteeNotMetError, match=r"fewer than 4: they would be known by their absence"):
+        with pytest.raises(GuaranteeNotMetError, match=r"fewer than 4: their absence would identify them"):
             Microaggregation(k=K, features=learned).anonymize(days.take(np.arange(2, 160)))
 
     def test_a_k_beyond_the_groups_shown_is_refused(self, days, learned):
@@ -228,13 +230,13 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("spoil", "error", "message"),
         [
-            (lambda path: path.unlink(), InputError, r"has no shown\.json.*Put it back, or build the task again"),
+            (lambda path: path.unlink(), InputError, r"has no shown\.json.*Restore it, or build the task again"),
             (lambda path: path.write_text("{}"), InputError, r"is not the shown\.json of a label task, or was changed"),
             (lambda path: path.write_text(path.read_text().replace('"k": 4', '"k": 2')), InputError, "was changed"),
             (
                 lambda path: path.write_bytes(ShownGroups.of(Panel(np.eye(8)), [0] * 8, 4).as_bytes()),
                 GuaranteeNotMetError,
-                "about who was shown together does not fit its curves",
+                "about who was shown together does not match its curves",
             ),
         ],
     )
@@ -289,7 +291,7 @@ class TestLedger:
 def test_what_cannot_stay_within_is_refused(learned):
     with pytest.raises(ParameterError, match="A growing panel does not stay within groups that analysts were shown"):
         IncrementalMicroaggregation(Microaggregation(k=K, features=learned))
-    with pytest.raises(ParameterError, match="A step does not know the series again by their names"):
+    with pytest.raises(ParameterError, match="A step does not recognise series by their names"):
         Steps((NoiseAddition(snr=10.0), Microaggregation(k=K, features=learned)))
 
 

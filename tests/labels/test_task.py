@@ -96,7 +96,7 @@ class TestPresanitised:
             assert build(named).digest == build(panel).digest
 
     def test_where_all_series_become_one_there_is_no_pair(self):
-        with pytest.raises(ParameterError, match=r"A pair needs two different curves, 1 is there\. Lower k"):
+        with pytest.raises(ParameterError, match=r"A pair needs two different curves, but there is only 1\. Lower k"):
             LabelTask.presanitised(telling_panel(days=1), k=24, multiple=1)
 
     def test_k_of_one_is_refused(self):
@@ -145,13 +145,13 @@ class TestPresanitised:
                 return Panel(np.ones((4, 12)))
 
         monkeypatch.setattr(shown, "Microaggregation", Fewer)
-        with pytest.raises(GuaranteeNotMetError, match="are not those of the panel, row by row"):
+        with pytest.raises(GuaranteeNotMetError, match="do not match the panel, row by row"):
             LabelTask.presanitised(telling_panel(), k=2, multiple=1)
 
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            (np.ones((8, 3, 2)), "shows one curve for each series, the panel has 2 channels"),
+            (np.ones((8, 3, 2)), "shows one curve for each series, but the panel has 2 channels"),
             (np.where(np.eye(8, 3) > 0, np.nan, 1.0), "the panel has 3 missing values. Read it with `missing`"),
         ],
     )
@@ -274,7 +274,7 @@ class TestReleased:
         with pytest.raises(ReleaseError, match="is not a release"):
             LabelTask.released(tmp_path)
         publish(Microaggregation(k=4, form="profiles").anonymize(telling_panel()), tmp_path / "out")
-        with pytest.raises(ParameterError, match="The release is of profiles; a label task shows curves"):
+        with pytest.raises(ParameterError, match="The release holds profiles, but a label task shows curves"):
             LabelTask.released(tmp_path / "out")
 
     def test_private_panels_are_compared_as_well(self, tmp_path):

@@ -15,7 +15,7 @@ from shoal.errors import GuaranteeNotMetError, InputError, ReleaseError
 from shoal.labels import LabelTask
 from shoal.labels.shown import Shown
 
-CHANGED = "was changed after the task was saved: its SHA-256 is another. Nothing is shown; build the task again."
+CHANGED = "was changed after the task was saved: its SHA-256 differs. Nothing is shown; build the task again."
 
 
 @pytest.fixture

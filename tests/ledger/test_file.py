@@ -59,7 +59,7 @@ class TestTheFile:
         assert not set(first.unpacked().subjects.tolist()) & set(third.unpacked().subjects.tolist())
 
     def test_a_ledger_in_the_release_is_refused(self, tmp_path):
-        with pytest.raises(ReleaseError, match="The ledger must not lie inside the release"):
+        with pytest.raises(ReleaseError, match="The ledger must not be inside the release"):
             publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "out" / "ledger.jsonl")
 
     def test_a_place_that_cannot_be_opened_is_told(self, tmp_path):
@@ -101,10 +101,10 @@ class TestTheFile:
         whole = book.read_bytes()
         book.write_bytes(b"") if how == "emptied" else book.unlink()
         for _ in range(2):
-            with pytest.raises(ReleaseError, match=r"records nothing, but its key is there: .* begin anew .* remove"):
+            with pytest.raises(ReleaseError, match=r"records nothing, but its key exists: .* begin anew .* remove"):
                 publish(grouped(FEBRUARY), tmp_path / "b", ledger=book)
         assert not (tmp_path / "b").exists()
-        with pytest.raises(ReleaseError, match="records nothing, but its key is there"):
+        with pytest.raises(ReleaseError, match="records nothing, but its key exists"):
             read_ledger(book)
         book.write_bytes(whole)
         publish(grouped(JANUARY), tmp_path / "b", ledger=book)
@@ -119,7 +119,7 @@ class TestTheFile:
         with recording(book, grouped(JANUARY), tmp_path / "b"):
             pass  # nothing is recorded: as after a kill
         book.write_bytes(b"")
-        message = r"The ledger has 0 release\(s\), and had 1 when the last one was begun"
+        message = r"The ledger has 0 release\(s\), but had 1 when the last one was started"
         with pytest.raises(ReleaseError, match=message):
             publish(grouped(FEBRUARY), tmp_path / "b", ledger=book)
         with pytest.raises(ReleaseError, match=message):
@@ -186,7 +186,7 @@ class TestTheFile:
         lines = book.read_bytes().splitlines(keepends=True)
         left = {"a line": lines[:2], "part of a line": [*lines[:2], lines[2][:40]], "all but one": lines[:1]}[how]
         book.write_bytes(b"".join(left))
-        message = rf"The ledger has {min(len(left), 2)} release\(s\), and had 3: lines were cut off its end"
+        message = rf"The ledger has {min(len(left), 2)} release\(s\), but had 3: lines were cut off its end"
         with pytest.raises(ReleaseError, match=message):
             read_ledger(book)
         with pytest.raises(ReleaseError, match=message):
@@ -209,7 +209,7 @@ class TestTheFile:
         count.write_text("2\n")
         assert len(read_ledger(book)) == 3
         count.write_text("many\n")
-        with pytest.raises(ReleaseError, match="how many releases the ledger has, is damaged"):
+        with pytest.raises(ReleaseError, match="the number of releases in the ledger, is damaged"):
             read_ledger(book)
 
     def test_a_ledger_without_a_chain_is_read_and_the_next_line_covers_it(self, tmp_path, capsys):
@@ -221,7 +221,7 @@ class TestTheFile:
         publish(grouped(JANUARY), tmp_path / "c", ledger=book)
         assert [entry.chain is None for entry in read_ledger(book)] == [True, True, False]
         assert run(["ledger", "check", str(book)]) == 0
-        assert "the first 2 lines do not say what was before" in " ".join(capsys.readouterr().out.split())
+        assert "the first 2 lines do not name the line before" in " ".join(capsys.readouterr().out.split())
         book.write_bytes(b"".join(book.read_bytes().splitlines(keepends=True)[1:]))
         with pytest.raises(ReleaseError, match="Line 2 of the ledger does not follow"):
             read_ledger(book)
@@ -304,7 +304,7 @@ class TestCrashes:
             "of the first format": b'{"folder": "a", "before": null, "members": {}}',
         }[how]
         note.write_bytes(damaged)
-        message = r"ledger.jsonl.pending', the note of a release .*, is damaged\. Look .* remove the note\.$"
+        message = r"ledger.jsonl.pending', the note about a release .*, is damaged\. Check .* remove the note\.$"
         with pytest.raises(ReleaseError, match=message):
             publish(grouped(JANUARY), tmp_path / "b", ledger=book)
         with pytest.raises(ReleaseError, match=message):

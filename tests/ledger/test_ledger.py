@@ -369,7 +369,7 @@ class TestWhatCannotBeJudged:
         rows = KAnonymity(4, per="series")
         candidate = Candidate(published, rows, Recipe("microaggregation", {}), Private(panel, np.repeat([0, 1], 4)))
         publish(candidate, tmp_path / "a", ledger=book)
-        assert read_ledger(book)[0].members.why_not == "its crowds are of series, not of subjects"
+        assert read_ledger(book)[0].members.why_not == "its crowds count series, not subjects"
 
     def test_noise_promises_no_crowd(self, tmp_path):
         book = tmp_path / "ledger.jsonl"

@@ -55,13 +55,13 @@ class TestChoices:
     @pytest.mark.parametrize(
         ("chosen", "message"),
         [
-            ("", "envelope_instants chooses no instant.*leave it out for all"),
+            ("", "envelope_instants chooses no instant.*omit it for all"),
             ([], "chooses no instant"),
             ("4:4", "chooses no instant"),
-            ("6:", r"written as positions counted from 0, such as 0:12,18 \(0 to 11, and 18\)"),
-            ("-1", "written as positions"),
-            ("0:6:2", "written as positions"),
-            ("noon", "written as positions"),
+            ("6:", r"the form of positions counted from 0, such as 0:12,18 \(0 to 11, and 18\)"),
+            ("-1", "the form of positions"),
+            ("0:6:2", "the form of positions"),
+            ("noon", "the form of positions"),
             ("0:99999999999", "beyond position 10000000"),
             ([0.5], "takes positions counted from 0, whole numbers"),
             ([-1], "takes positions counted from 0, whole numbers"),

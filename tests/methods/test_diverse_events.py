@@ -179,7 +179,7 @@ def test_what_is_no_eligible_snapshot_is_refused():
         ParameterError, match=r"3 events is not eligible for l=2: one sensitive value has 2 .* may have 1"
     ):
         make(frame, 2, 0, ["age"])
-    with pytest.raises(InputError, match="A snapshot has one time"):
+    with pytest.raises(InputError, match="A snapshot has exactly one time"):
         make(frame.with_columns(time=pl.int_range(3)), 2, 0, ["age"])
     with pytest.raises(InputError, match=r"Column 'age' has type Duration, which a release of events cannot hold"):
         make(frame.with_columns(pl.col("age").cast(pl.Duration)), 2, 0, ["age"])

@@ -311,7 +311,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("sensitive", "message"),
         [
-            (None, "l needs a sensitive column, and the panel has none. Name one with sensitive=, or leave l out"),
+            (None, "l needs a sensitive column, and the panel has none. Name one with sensitive=, or omit l"),
             (
                 {"c": np.array(["x", None] * 20, dtype=object)},
                 "Column 'c' needs an entry for every series to be published; 20 of 40 are missing",
@@ -333,7 +333,7 @@ class TestRefusals:
     def test_too_few_values(self):
         # Five series of one shape need five values where each may occur once.
         x = np.array([[1.0, 2.0, 4.0]] * 5 + [[4.0, 2.0, 1.0]] * 3)
-        message = "its 4 different values are too few for subgroups whose sizes are no multiples of l"
+        message = "its 4 different values are too few for subgroups whose sizes are not multiples of l"
         with pytest.raises(ParameterError, match=message):
             KP(k=3, p=3, l=3).anonymize(Panel(x, sensitive={"c": ["w", "x", "y", "z"] * 2}))
         assert KP(k=3, p=3, l=2).anonymize(Panel(x, sensitive={"c": ["w", "x", "y", "z"] * 2})).check().holds

@@ -70,14 +70,14 @@ def test_the_certificate_says_how_far_the_loss_is_from_the_bound(rng):
 
 def test_what_has_no_bound_is_refused(rng, monkeypatch):
     panel = Panel(rng.normal(size=(60, 3)))
-    with pytest.raises(ParameterError, match="bound is on squared distances from means; aggregate='median'"):
+    with pytest.raises(ParameterError, match="bound applies to squared distances from means; aggregate='median'"):
         Microaggregation(k=3, bound=True, aggregate="median")
     gappy = panel.values.copy()
     gappy[3, 1] = np.nan
     for other in (Panel(gappy), Panel(panel.values, subjects=np.repeat(range(30), 2))):
         with pytest.raises(ParameterError, match="bound needs a panel without gaps and one series per subject"):
             Microaggregation(k=3, bound=True).anonymize(other)
-    with pytest.raises(ParameterError, match="bound is worked out for a panel in memory"):
+    with pytest.raises(ParameterError, match="bound is computed for a panel in memory"):
         Microaggregation(k=3, bound=True).anonymize(in_shards(panel, Memory(), size=20))
     monkeypatch.setattr(loss_bound, "MOST_ROWS", 50)
     with pytest.raises(ParameterError, match="bound needs at most 50 series in a stratum, here are 60"):

@@ -206,7 +206,7 @@ class TestRelease:
         assert counts["groups"] == sum(len(set(column)) for column in candidate.values.T)
         page = (tmp_path / "out" / "report.html").read_text()
         assert "Groups are formed at each instant" in page
-        assert "above the least that groups of k to 2k − 1 neighbouring values" in page
+        assert "above the minimum for groups of k to 2k − 1 neighbouring values" in page
         assert f"{candidate.recipe.figures['cells_alone']} readings are alone in a group" in page
         assert load_release(tmp_path / "out").certificate["figures"]["crowd"] == 4
 
@@ -298,7 +298,7 @@ class TestSensitivity:
 
     @pytest.mark.parametrize("wrong", ["1:3", "a=2", "1=0.5", "1=inf", [0.5, 1.0], [None]])
     def test_what_is_no_factor_is_refused(self, wrong):
-        with pytest.raises(ParameterError, match="sensitivity must be written as"):
+        with pytest.raises(ParameterError, match="sensitivity must have the form of"):
             NLK(n=1, l=3, k=4, sensitivity=wrong)
 
     def test_strategies_that_split_everywhere_refuse_it(self):

@@ -124,7 +124,7 @@ def test_the_seed_is_kept_from_the_recipe():
         ({"snr": float("inf")}, "snr must be a number above 0"),
         ({"snr": 1.0, "kind": "pink"}, "kind must be one of: gaussian, laplace, uniform, coloured"),
         ({"snr": 1.0, "per": "day"}, "per must be one of: panel, series"),
-        ({"snr": 1.0, "memory": 0.5}, "memory is for kind='coloured', this is 'gaussian'"),
+        ({"snr": 1.0, "memory": 0.5}, "memory applies to kind='coloured', this is 'gaussian'"),
         ({"snr": 1.0, "kind": "coloured", "memory": 1.0}, "memory must be a number from 0 to 0.99"),
         ({"snr": 1.0, "seed": -1}, "seed must be a whole number of at least 0"),
     ],

@@ -100,5 +100,5 @@ def test_what_the_panel_cannot_do_is_refused():
         Permutation(length="1h").anonymize(Panel(np.ones((3, 2))))
     with pytest.raises(ParameterError, match="needs evenly spaced instants; here are 2 different steps"):
         Permutation(length="1h").anonymize(Panel(np.ones((3, 3)), times=hours))
-    with pytest.raises(ParameterError, match="is no multiple of the step between instants"):
+    with pytest.raises(ParameterError, match="is not a multiple of the step between instants"):
         Permutation(length="90min").anonymize(Panel(np.ones((3, 2)), times=hours[:2]))

@@ -162,8 +162,8 @@ class TestTheGateOnCoarserValues:
         counts = tables.counts.with_columns(pl.col("d").replace({"airways": "cold"}))
         forged = EventTables(tables.records, counts, tables.quasi, tables.sensitive)
         assert refuse_events(tables, candidate.private) is None
-        assert "more often in a snapshot than they went there" in refuse_events(forged, candidate.private)
+        assert "more often in a snapshot than they were moved there" in refuse_events(forged, candidate.private)
         other = EventTables(
             tables.records, tables.counts.with_columns(pl.col("d").replace({"rash": "airways"})), ("age",), "d"
         )
-        assert "are not those of" in refuse_events(other, candidate.private)
+        assert "do not match" in refuse_events(other, candidate.private)

@@ -89,7 +89,7 @@ def test_a_fictive_series_that_comes_too_near_is_drawn_again_and_refused_in_the_
             return np.zeros(shape)
 
     monkeypatch.setattr(fictives_room, "SMOOTHING", 0.0)
-    with pytest.raises(ParameterError, match="2 of 2 fictive series came too near to a real one, 50 times"):
+    with pytest.raises(ParameterError, match="2 of 2 fictive series came too close to a real one, 50 times"):
         fictives_room.make_fictives(np.random.default_rng(3).normal(size=(9, 4)), 2, Copying())
 
 

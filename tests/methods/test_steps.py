@@ -209,7 +209,7 @@ def test_an_order_of_mean_days_needs_less_noise_than_the_whole_time():
         ([{"name": "permutation", "snr": 3}], "steps: permutation does not take these parameters: snr"),
         ((NOISE, KP(k=4, p=2)), "kp cannot be one of several steps: its envelopes must contain the readings"),
         ((NOISE, Steps((CROWD,))), "steps cannot be one of several steps: put its steps into this list"),
-        ((NOISE, Reposition(l=2, window=2)), "reposition cannot be one of several steps: it is for events"),
+        ((NOISE, Reposition(l=2, window=2)), "reposition cannot be one of several steps: it takes events"),
         (
             (ScopeAggregation(), NOISE),
             "scope-aggregation publishes groups or bands, so noise-addition after it has no series to work on",
@@ -221,7 +221,7 @@ def test_an_order_of_mean_days_needs_less_noise_than_the_whole_time():
             "microaggregation after sampling-with-fictives would count fictive series in its crowds",
         ),
         ((SamplingWithFictives(), NOISE, ScopeAggregation()), "would count fictive series in its crowds"),
-        ((TimeSlicing(length=2), ScopeAggregation()), "would count slices of a subject apart"),
+        ((TimeSlicing(length=2), ScopeAggregation()), "would count slices of a subject separately"),
         (
             (NOISE, NoisyAggregates(epsilon=1.0, lower=0.0, upper=1.0)),
             "noisy-aggregates after noise-addition keeps no differential privacy",

@@ -85,7 +85,7 @@ def test_impossible_parameters_are_refused(parameters, message):
 
 def test_what_the_panel_cannot_do_is_refused():
     uneven = HOURS[[0, 1, 3]]
-    with pytest.raises(ParameterError, match="is no longer than the panel's own, so nothing would change"):
+    with pytest.raises(ParameterError, match="is not longer than the panel's own, so nothing would change"):
         TimeAggregation(step="1h").anonymize(Panel(np.ones((2, 48)), times=HOURS))
     with pytest.raises(ParameterError, match="step: the data has no timestamps"):
         TimeAggregation(step="1d").anonymize(Panel(np.ones((2, 4))))

@@ -89,8 +89,8 @@ def test_a_series_is_changed_by_its_own_readings_only(parameters, x):
         ({"kind": "rotate"}, "kind must be one of: standardise, smooth, coarsen"),
         ({"kind": "smooth"}, "kind='smooth' needs window, such as window=3"),
         ({"kind": "coarsen"}, "kind='coarsen' needs resolution, such as resolution=0.5"),
-        ({"window": 3}, "window is for kind='smooth', this is 'standardise'"),
-        ({"kind": "smooth", "window": 3, "resolution": 1.0}, "resolution is for kind='coarsen', this is 'smooth'"),
+        ({"window": 3}, "window applies to kind='smooth', this is 'standardise'"),
+        ({"kind": "smooth", "window": 3, "resolution": 1.0}, "resolution applies to kind='coarsen', this is 'smooth'"),
         ({"kind": "smooth", "window": -3}, "window: give a positive length"),
         ({"kind": "coarsen", "resolution": 0.0}, "resolution must be a number above 0"),
         ({"kind": "coarsen", "resolution": float("nan")}, "resolution must be a number above 0"),
@@ -102,5 +102,5 @@ def test_impossible_parameters_are_refused(parameters, message):
 
 
 def test_a_window_without_a_middle_is_refused():
-    with pytest.raises(ParameterError, match=r"window has 4 instants, and needs an odd number.* Use 5\."):
+    with pytest.raises(ParameterError, match=r"window has 4 instants, but needs an odd number.* Use 5\."):
         Transformation(kind="smooth", window=4).anonymize(Panel(np.ones((2, 9))))

@@ -34,7 +34,7 @@ def test_nothing_is_said_about_a_table_taken_as_it_is():
 
 
 def test_the_quantity_is_said_with_where_it_is_from():
-    assert account_of(GATHERED) == ["Readings gathered into steps of 1h by sum (energy, by the name of the column)."]
+    assert account_of(GATHERED) == ["Readings resampled to steps of 1h by sum (energy, by the name of the column)."]
     assert "(energy, as the publisher says)" in account_of(GATHERED | {"quantity_from": "setting"})[0]
     assert "(their quantity is unknown)" in account_of(GATHERED | {"quantity_from": "nothing"})[0]
     assert "gaps inside it were not looked for" in account_of(GATHERED | {"complete": "any"})[1]

@@ -88,9 +88,9 @@ def test_times_are_those_of_the_clock_of_the_panel():
         ([True, False], "A mask of 2 does not fit 4 series"),
         (slice(3, 3), "Nothing is left"),
         (1.5, "by position, slice or mask"),
-        ((slice(None), "yesterday"), "That is no time"),
+        ((slice(None), "yesterday"), "That is not a time"),
         ((slice(None), "2030"), "No instant of this panel lies in that span"),
-        ((slice(None), slice("2024-03-31", None, 2)), "A slice of times has no step"),
+        ((slice(None), slice("2024-03-31", None, 2)), "A slice of times cannot have a step"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(key, says):

@@ -30,7 +30,7 @@ def base(tmp_path):
 
 
 def test_without_approval_nothing_is_read_or_written(base, capsys):
-    with pytest.raises(GuaranteeNotMetError, match="wants an officer to approve the decision sheet first"):
+    with pytest.raises(GuaranteeNotMetError, match="requires an officer to approve the decision sheet first"):
         run_policy(parse_policy(POLICY), base=base)
     with pytest.raises(SystemExit) as ended:
         main(["run", str(base / "policy.yaml")])

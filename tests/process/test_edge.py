@@ -66,7 +66,7 @@ def test_a_changed_accounting_or_figure_does_not_verify(tmp_path):
     values[0, 1, 0, 1] = values[0, 1, 0, 0] * 8
     from dataclasses import replace
 
-    assert "no whole number of steps" in why_not_collected(replace(published, values=values), promised)
+    assert "not a whole number of steps" in why_not_collected(replace(published, values=values), promised)
     (spent,) = promised.parameters["accounting"]
     fewer = DifferentialPrivacy(promised.epsilon, "subject", [spent | {"sensitivity": 100}])
     assert "fewer instants" in why_not_collected(published, fewer)
@@ -101,18 +101,18 @@ def test_enrolment_in_three_steps_and_what_it_refuses(tmp_path):
     device.close()
     assert (tmp_path / "meter-1").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "meter-1" / "keys").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(InputError, match="has a fleet already"):
+    with pytest.raises(InputError, match="already has a fleet"):
         edge.join(tmp_path / "meter-1", tmp_path / "fleet")
     with pytest.raises(ReleaseError, match="exists"):
         edge.enroll_device(tmp_path / "meter-1")
     edge.enroll_device(tmp_path / "stranger")
     with pytest.raises(InputError, match="not in the fleet"):
         edge.join(tmp_path / "stranger", tmp_path / "fleet")
-    with pytest.raises(InputError, match="A line is not what"):
+    with pytest.raises(InputError, match="A line does not match"):
         edge.enroll_fleet(tmp_path / "other", plan(), ["x"])
     with pytest.raises(ParameterError, match="enrolled twice"):
         edge.enroll_fleet(tmp_path / "other", plan(), [lines[0], lines[0]])
-    with pytest.raises(InputError, match="make no fleet"):
+    with pytest.raises(InputError, match="do not form a fleet"):
         edge.enroll_fleet(tmp_path / "other", plan(), [])
     assert not (tmp_path / "other").exists()
     (tmp_path / "meter-2" / "keys").write_bytes(b"short")
@@ -190,7 +190,7 @@ def test_impossible_plans_are_told_in_one_line():
     with pytest.raises(ParameterError, match="epsilon is too small"):
         plan(epsilon=1e-9, w=48)
     two = Panel(np.zeros((3, 2, 2)))
-    with pytest.raises(ParameterError, match="Meters of one channel"):
+    with pytest.raises(ParameterError, match="Only meters with one channel"):
         edge.simulate_fleet(two, plan())
     with pytest.raises(ParameterError, match="at least one group"):
         edge.enroll_together(None, plan(), 1, 2)

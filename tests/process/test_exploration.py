@@ -104,7 +104,7 @@ def test_a_search_opens_again_with_its_points_and_not_for_another_policy(explore
     assert again.policy == explored.policy
     again.run()
     assert again.points() == explored.points()
-    with pytest.raises(InputError, match="has the search of another policy"):
+    with pytest.raises(InputError, match="holds the search of another policy"):
         Exploration(explored.folder, parse_policy(POLICY + "seed: 1\n"), base=base)
     with pytest.raises(InputError, match="has no search"):
         Exploration.open(base / "nowhere", base=base)
@@ -149,11 +149,11 @@ def test_two_do_not_run_at_once_and_another_table_is_refused(explored, base, tmp
     other = Exploration(base / "busy", explored.policy, base=base)
     with Journal(base / "busy" / "points.jsonl").writing():
         assert other.is_running
-        with pytest.raises(InputError, match="runs already"):
+        with pytest.raises(InputError, match="is already running"):
             other.run()
     other.run(stop=lambda: True)
     simulate_table("meters", tmp_path / "meters.parquet", {"n": 120, "days": 2, "seed": 7})
-    with pytest.raises(InputError, match="not the one that this search began with"):
+    with pytest.raises(InputError, match="not the one that this search started with"):
         Exploration.open(base / "busy", base=tmp_path).run()
 
 
@@ -231,7 +231,7 @@ def test_limits_on_screen_are_those_of_the_policy(explored):
     assert moved.require.risk.at_most == 0.2
     assert moved.require.utility["information-loss"].at_most == 0.5
     assert explored.policy_at(0).require == explored.policy.require
-    with pytest.raises(ParameterError, match="none of the measures"):
+    with pytest.raises(ParameterError, match="is not a measure of this search"):
         explored.policy_at(0, utility={"no-such": 0.5})
     with pytest.raises(ParameterError, match="Point 99 was not tried"):
         explored.policy_at(99)

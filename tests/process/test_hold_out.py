@@ -40,7 +40,7 @@ def test_a_share_is_written_either_way(given, share):
 
 @pytest.mark.parametrize("given", ["0", "60%", "ten", "-1%", "nan"])
 def test_a_share_of_nobody_or_of_most_is_refused(given):
-    with pytest.raises(ParameterError, match="hold-out is the share of the subjects that is kept out: 10%"):
+    with pytest.raises(ParameterError, match="hold-out is the share of subjects to keep out: 10%"):
         as_share(given)
 
 
@@ -104,7 +104,9 @@ def test_a_policy_keeps_out_as_well_and_certifies_what_is_found(tmp_path):
     assert {"known-points", "copies", "completion", "membership"} <= set(certified)
     assert certified["completion"]["control"] is not None
     assert "of 100 subjects outside" in certified["completion"]["sentence"]
-    with pytest.raises(ParameterError, match="who is kept out is written to the private folder: give private"):
+    with pytest.raises(
+        ParameterError, match="the names of those kept out are written to the private folder: give private"
+    ):
         parse_policy("release: {hold_out: 10%}")
 
 

@@ -98,6 +98,6 @@ def test_of_several_steps_the_one_that_groups_keeps():
 def test_methods_that_do_not_group_by_features_keep_nothing():
     with pytest.raises(ParameterError, match="kp does not"):
         apply_keep(KP(k=4, p=2), "peaks")
-    with pytest.raises(ParameterError, match="keep and features both say"):
+    with pytest.raises(ParameterError, match="keep and features both define"):
         apply_keep(Microaggregation(k=4, features="haar"), "peaks")
     assert apply_keep(KP(k=4, p=2), None) == KP(k=4, p=2)

@@ -36,7 +36,7 @@ def test_findings_that_the_publisher_accepted_are_in_the_report(tmp_path, rng):
     late = Panel(panel.values, times=panel.times + np.timedelta64(433, "s"))
     release = publish(Microaggregation(k=5).anonymize(late), tmp_path / "out", accept=["timestamp-phase"])
     assert release.certificate["accepted"] == ["timestamp-phase"]
-    assert "let these findings pass: timestamp-phase." in (tmp_path / "out" / "report.html").read_text()
+    assert "accepted these findings: timestamp-phase." in (tmp_path / "out" / "report.html").read_text()
     assert verify(tmp_path / "out").holds
 
 

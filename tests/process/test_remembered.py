@@ -78,7 +78,7 @@ def test_an_option_that_differs_is_named(table, capsys):
     assert "the table was read with other options than for the release: --quasi" in found["read"]
     code, _, told = answer(capsys, [*UTILITY, "--timezone", "Europe/Berlin", "--align", "resample:2h"])
     assert code == 2
-    assert "Not as for the release: --align, --timezone." in told
+    assert "These options differ from those of the release: --align, --timezone." in told
 
 
 def test_another_table_read_with_the_same_options_is_told_from_other_options(table, capsys):
@@ -97,4 +97,4 @@ def test_releases_of_a_growing_panel_remember_too(table, capsys):
     assert (reading["id"], reading["missing"]) == ("meter", "keep")
     assert run(grown) == 0
     assert run([*grown, "--subject", "tariff"]) == 2
-    assert "begun with other settings than now: reading" in capsys.readouterr().err
+    assert "started with other settings: reading" in capsys.readouterr().err

@@ -125,7 +125,7 @@ def test_instants_are_those_of_the_clock_of_the_data_or_elements_of_its_times(in
 
 def test_an_offset_says_nothing_to_data_without_a_zone():
     panel = Panel([[1.0]], times=np.array(["2024-01-01T12:00"], dtype="M8[us]"))
-    with pytest.raises(ParameterError, match="The data has no time zone, only what the clock showed"):
+    with pytest.raises(ParameterError, match="The data has no time zone, only clock times"):
         RangeCount({"2024-01-01T13:00+01:00": (0.0, 1.5)}).count(panel)
 
 
@@ -293,7 +293,7 @@ def test_queries_are_values():
         (lambda: RangeCount({0: (0.0, 1.0)}).count(np.ones((2, 2))), "needs a Panel, Envelopes or Profiles"),
         (
             lambda: RangeCount({0: (0.0, 1.0)}).matches(Envelopes([[0.0]], [[1.0]], [1], ["a"], [0])),
-            "only how likely: ask for shares",
+            "only how likely it is: ask for shares",
         ),
     ],
 )

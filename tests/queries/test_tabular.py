@@ -76,15 +76,17 @@ class TestRefusals:
             count_in_table(folder, RangeCount({0: (0.0, 1.0), 7: (0.0, 1.0)}))
 
     def test_datetimes_of_whole_numbers(self, folder):
-        with pytest.raises(ParameterError, match="instants of the table are whole numbers; those of the query are not"):
+        with pytest.raises(
+            ParameterError, match="instants of the table are whole numbers, but those of the query are not"
+        ):
             count_in_table(folder, RangeCount({"2024-01-01": (0.0, 1.0)}))
 
     def test_patterns(self, folder):
-        with pytest.raises(ParameterError, match="Patterns are asked in memory"):
+        with pytest.raises(ParameterError, match="Ask for patterns in memory"):
             count_in_table(folder, PatternSimilarity([1.0, 2.0], within=0.1))
 
     def test_a_file_that_is_not_there(self, tmp_path):
-        with pytest.raises(InputError, match=r"data.parquet is not there"):
+        with pytest.raises(InputError, match=r"data.parquet does not exist"):
             count_in_table(tmp_path, RangeCount({0: (0.0, 1.0)}))
 
     def test_a_file_that_is_no_parquet(self, tmp_path):

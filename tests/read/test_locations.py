@@ -89,7 +89,7 @@ def test_pipes_devices_and_circles_are_refused_at_once(tmp_path):
     for source in (tmp_path / "x.csv", "/dev/zero"):
         with refused("is a pipe, a device or a socket"):
             locate(source)
-    with refused("^The source is a link that leads back to itself"):
+    with refused("^The source is a link that points back to itself"):
         locate(tmp_path / "loop.csv")
     with refused("^No file with a name ending in"):
         locate(tmp_path)

@@ -83,7 +83,7 @@ def test_objects_folders_and_patterns_of_a_store(server, request, long, monkeypa
         assert_small_panel(read_panel(f"{scheme}://meters/{place}"))
     with Local() as engine:
         assert_small_panel(read_panel(f"{scheme}://meters/lake", engine=engine).sample(99))
-    with refused(f"^There is no table at the {scheme}:// address"):
+    with refused(f"^No table was found at the {scheme}:// address"):
         read_panel(f"{scheme}://meters/none.csv")
 
 

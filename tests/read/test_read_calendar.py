@@ -113,7 +113,7 @@ def test_days_of_one_person_are_not_a_crowd_and_all_go_into_one_shard(tmp_path):
     ("options", "kind", "why"),
     [
         ({"split": "month"}, ParameterError, "split: give 'day' or 'week'"),
-        ({"split": "week"}, InputError, "needs whole weeks in even steps; of the 1 in this table none is"),
+        ({"split": "week"}, InputError, "needs whole weeks in even steps; none of the 1 in this table qualifies"),
     ],
 )
 def test_what_cannot_be_split_is_refused(options, kind, why):

@@ -65,7 +65,7 @@ def test_refusals(tmp_path):
         read_events(FRAME.drop("timestamp"), sensitive="result")
     with refused("^sensitive: give the name of one column", ParameterError):
         read_events(FRAME, sensitive=["result"])
-    with refused("^Column 'age' is named for two parts", ParameterError):
+    with refused("^Column 'age' is named for two roles", ParameterError):
         read_events(FRAME, sensitive="age", quasi=["age"])
     with refused("^The table is empty"):
         read_events(FRAME.clear(), sensitive="result")

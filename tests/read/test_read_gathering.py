@@ -78,7 +78,7 @@ def test_a_step_that_does_not_divide_the_bucket_is_refused_with_one_that_does():
     table = pl.DataFrame({"id": "a", "time": range(0, 400, 40), "kwh": 1.0})
     with refused("own step of 40 does not divide buckets of 60. .* such as align='resample:80:sum'"):
         read_panel(table, value="kwh", align="resample:60")
-    with refused("No series has two instants, so nobody knows how many readings fill a bucket of 60"):
+    with refused("No series has two instants, so the number of readings in a full bucket of 60 is unknown"):
         read_panel(table[:1], value="kwh", align="resample:60")
 
 
@@ -163,12 +163,12 @@ def test_quantities_by_name_and_unit(name, quantity):
 
 def test_advice_names_the_own_step_and_the_aggregate_of_the_quantity():
     gap = pl.DataFrame({"id": "a", "time": [0, 15, 30, 60], "kwh": 1.0})
-    with refused("Gather readings with align='resample:15:sum', which marks gaps as missing"):
+    with refused("Resample with align='resample:15:sum', which marks gaps as missing"):
         read_panel(gap, value="kwh")
-    with refused("Gather readings with align='resample:15:mean'"):
+    with refused("Resample with align='resample:15:mean'"):
         read_panel(gap.rename({"kwh": "kw"}), value="kw")
     shifted = [(name, 60 * t + shift, 1.0) for shift, name in enumerate("abcde") for t in range(10)]
-    with refused("do not line up: .* Gather them with align='resample:60:mean', which is their own step"):
+    with refused("do not line up: .* Resample them with align='resample:60:mean', which is their own step"):
         read_panel(frame(*shifted))
 
 

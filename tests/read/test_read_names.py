@@ -68,7 +68,7 @@ def test_two_spellings_of_an_id_are_one_series():
     )
     with refused("1 of 2 rows repeat the id of another"):
         read_panel(pl.DataFrame({"id": ["ann", "ann "], "0": [1.0, 2.0]}))
-    with refused("1 of 2 series columns repeat the name of another, spaces at its ends left aside"):
+    with refused("1 of 2 series columns repeat the name of another, ignoring spaces at its ends"):
         read_panel(pl.DataFrame({"time": [0, 1], "ann": [1.0, 2.0], "ann ": [1.0, 2.0]}), layout="wide")
     with refused("1 of 2 rows have no identifier"):
         read_panel(pl.DataFrame({"id": ["ann", "  "], "time": [0, 0], "value": [1.0, 2.0]}))

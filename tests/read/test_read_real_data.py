@@ -15,7 +15,9 @@ def test_hourly_meters(shared_data):
 
 def test_the_real_day_of_23_hours(shared_data):
     path = shared_data / "energyhack_sk_meters" / "energyhack_15min_dst_fortnight.parquet"
-    with refused("1 of 1339 steps differ from the usual one. One is longer by an hour, as where summer time begins"):
+    with refused(
+        "1 of 1339 steps differ from the usual one. One step is longer by an hour, as when summer time begins"
+    ):
         read_panel(path)
     panel = read_panel(path, timezone="Europe/Bratislava")
     assert panel.values.shape == (123, 14 * 96 - 4)

@@ -18,7 +18,7 @@ ID, VALUE, _, ILLNESS = SECRETS
         (f"select '{ILLNESS}'::int as id, 0 as time, 1 as value", "a conversion inside it fails on the data"),
         ("select nothing from input", "it names an unknown column or function"),
         ("select * from nothing", "it names an unknown table or function"),
-        ("select * from 'nothing.parquet'", "a file it names is not there or cannot be read"),
+        ("select * from 'nothing.parquet'", "a file it names is missing or cannot be read"),
         ("select id, time, value::int as value from input", "a conversion inside it fails on the data"),
         ("select id, time, error(id) as value from input", "it fails while running"),
     ],
@@ -30,7 +30,7 @@ def test_reasons_are_in_plain_words(sql, reason):
 
 
 def test_statements_that_give_no_table():
-    with refused("^The SQL gives no table"):
+    with refused("^The SQL returns no table"):
         read_panel(sql="-- nothing")
     for sql in ("", "  ", 3):
         with refused("^sql: give a query", ParameterError):
@@ -53,7 +53,7 @@ def test_variables_of_the_program_are_no_tables():
     ("sql", "why"),
     [
         ("copy (select 1) to '{}'", "of the kind COPY"),
-        ("select 'a' as id, 0 as time, 1.0 as value; copy (select 1) to '{}'", "these are 2 statements"),
+        ("select 'a' as id, 0 as time, 1.0 as value; copy (select 1) to '{}'", "this has 2 statements"),
         (
             "with a as (copy (select 1) to '{}') select 'a' as id, 0 as time, 1.0 as value from a",
             "a WITH clause of this",

@@ -29,7 +29,7 @@ def test_times_are_cut_down_to_the_length_of_a_snapshot():
 def test_a_length_must_fit_the_times():
     with pytest.raises(ParameterError, match="every: the data has timestamps"):
         read_events(TABLE.drop_nulls(), every="7", **COLUMNS)
-    with pytest.raises(ParameterError, match="every is about events"):
+    with pytest.raises(ParameterError, match="every applies to events"):
         read_panel(pl.DataFrame({"id": ["a"], "time": [0], "value": [1.0]}), every="1d")
 
 
@@ -48,7 +48,7 @@ def test_rows_without_a_time_are_refused_otherwise():
     with pytest.raises(InputError, match="1 of 5 rows have no time"):
         read_events(TABLE, **COLUMNS)
     for missing in ("keep", "interpolate:2h"):
-        with pytest.raises(ParameterError, match="nothing to fill it with"):
+        with pytest.raises(ParameterError, match="nothing can fill it"):
             read_events(TABLE, missing=missing, **COLUMNS)
 
 

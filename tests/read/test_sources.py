@@ -93,10 +93,10 @@ def test_a_delta_table_of_a_store(bucket, long, monkeypatch):
 
 def test_a_store_that_says_no_shows_neither_key_nor_path(bucket, monkeypatch):
     for place in (f"s3://{BUCKET}/{SECRETS[0]}.csv", f"s3://{SECRETS[0]}/x/*.csv"):
-        with refused("^There is no table at the s3:// address|^The s3:// address cannot be read: .*AWS_ACCESS_KEY_ID"):
+        with refused("^No table was found at the s3:// address|^The s3:// address cannot be read: .*AWS_ACCESS_KEY_ID"):
             read_panel(place)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with refused("^The s3:// address cannot be read: it is not there, access is denied or S3 does not answer"):
+    with refused("^The s3:// address cannot be read: it does not exist, access is denied or S3 does not answer"):
         read_panel(f"s3://me:{PASSWORD}@{BUCKET}/x.csv")
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     with refused("^Azure needs the name of the account: set AZURE_STORAGE_ACCOUNT"):
@@ -159,11 +159,11 @@ def test_web_addresses(serve, tmp_path, long):
             assert shards.origin == panel.origin
     with refused("^The http:// address cannot be read: the server answers 404"):
         read_panel(f"http://127.0.0.1:{port}/{SECRETS[0]}.csv?token={PASSWORD}")
-    with refused("^The http:// address leads to another kind of address"):
+    with refused("^The http:// address redirects to another kind of address"):
         read_panel(f"http://127.0.0.1:{port}/away?token={PASSWORD}")
-    with refused("^The http:// address cannot be read: no answer from its server, or not all of it"):
+    with refused("^The http:// address cannot be read: its server did not answer, or not completely"):
         read_panel(f"http://127.0.0.1:{port}/cut.csv")
-    with refused("^The http:// address has a password in it"):
+    with refused("^The http:// address contains a password"):
         read_panel(f"http://me:{PASSWORD}@127.0.0.1:{port}/m.csv")
 
 
@@ -176,7 +176,7 @@ def test_an_address_with_tls_is_read_only_from_whom_it_names(serve, tmp_path, lo
     context.load_cert_chain(certificate, key)
     (tmp_path / "m.csv").write_bytes(as_bytes(long, "csv"))
     address = f"https://127.0.0.1:{serve(tmp_path, context)}/m.csv"
-    with refused("^The https:// address cannot be read: no answer"):
+    with refused("^The https:// address cannot be read: its server did not answer"):
         read_panel(address)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert_small_panel(read_panel(address))

@@ -199,7 +199,7 @@ def test_one_run_tells_every_problem_of_a_wide_table():
     by_series = pl.DataFrame({"id": ["a", "b", "a"], "age": [7, 8, 9], "0": ["1", "x", "2"], "1": [1.0, None, 2.0]})
     with refused(
         "Column number 3, .*holds text in 1 of 3 rows.* Also: 1 of 3 rows repeat the id.* duplicates='first'.* "
-        "Also: Column 'age' changes within 1 of 2 series.* Leave it out"
+        "Also: Column 'age' changes within 1 of 2 series.* Omit it"
     ):
         read_panel(by_series, other="age")
 
@@ -233,7 +233,7 @@ def test_settings_overrule_what_was_found(tmp_path):
         tmp_path / "x.csv", missing="keep", time_format="%m/%d/%Y %H:%M", interval="start", null="x", decimal=","
     )
     assert given_.times[0] == np.datetime64("2024-01-03T00:30")
-    with refused("Column 'kWh' holds text in 2 of its cells. Say which words mean missing with null="):
+    with refused("Column 'kWh' holds text in 2 of its cells. List the words that mean missing with null="):
         read_panel(tmp_path / "x.csv", missing="keep", null="y")
 
 

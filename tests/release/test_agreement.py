@@ -76,7 +76,7 @@ class TestText:
 
     @pytest.mark.parametrize("wrong", ["", "  ", "two\nlines", "x" * 501, 7])
     def test_what_is_no_line_of_text_is_refused(self, wrong):
-        with pytest.raises(ParameterError, match="recipient of an agreement must be a line of text, at most 500"):
+        with pytest.raises(ParameterError, match="recipient of an agreement must be one line of text, at most 500"):
             agreement(wrong)
 
     def test_a_date_is_needed(self):
@@ -85,7 +85,7 @@ class TestText:
 
     def test_without_a_private_folder_nothing_is_written(self, tmp_path):
         candidate = Microaggregation(k=3).anonymize(small_panel())
-        with pytest.raises(ParameterError, match="needs a private folder to know it again: give --private DIR"):
+        with pytest.raises(ParameterError, match="needs a private folder to recognise it later: give --private DIR"):
             release_candidate(candidate, tmp_path / "out", summary="Test.", agreement=agreement())
         assert not (tmp_path / "out").exists()
 
@@ -161,7 +161,7 @@ class TestMark:
 
         table = pl.DataFrame({"time": [0] * 4 + [1] * 4, "age": list(range(8)), "result": ["a", "b"] * 4})
         candidate = Reposition(l=2, window=1).anonymize(Events(table, sensitive="result", quasi=["age"]))
-        with pytest.raises(ParameterError, match="marks the copy by names and order of rows, and events have neither"):
+        with pytest.raises(ParameterError, match="marks the copy by names and row order, and events have neither"):
             release_candidate(
                 candidate, tmp_path / "out", summary="Test.", private=tmp_path / "p", agreement=agreement()
             )
@@ -303,7 +303,7 @@ class TestTrace:
             trace(tmp_path / "no.csv", tmp_path / "nowhere")
         with pytest.raises(InputError, match=r"There is no file"):
             trace(tmp_path / "none.csv", folder / "private")
-        with pytest.raises(InputError, match="needs a column time and a column of figures"):
+        with pytest.raises(InputError, match="needs a time column and a column of figures"):
             trace(tmp_path / "no.csv", folder / "private")
         with pytest.raises(ReleaseError, match=r"bad\.parquet cannot be read as a parquet table"):
             read_rows(tmp_path / "bad.parquet")

@@ -150,7 +150,7 @@ def test_every_guarantee_must_hold_at_the_gate(tmp_path):
 @pytest.mark.parametrize(
     ("sensitive", "known", "message"),
     [
-        ({"c": range(12)}, {"d": range(12)}, r"1 column\(s\) would be published that are no sensitive columns of the"),
+        ({"c": range(12)}, {"d": range(12)}, r"1 column\(s\) would be published that are not sensitive columns of the"),
         ({"c": [1.0] * 11 + [np.nan]}, None, "Column 'c' would be published with 1 of 12 entries missing"),
         ({"c": np.array(["x"] * 11 + [None], dtype=object)}, None, "1 of 12 entries missing"),
         ({"c": [1.0] * 10 + [np.inf] * 2}, None, "Column 'c' would be published with 2 infinite numbers"),
@@ -186,8 +186,8 @@ def test_one_changed_entry_is_found_even_under_a_new_seal(out):
     [
         (lambda t: t.reverse(), "attributes.parquet does not name the series of the data in their order"),
         (lambda t: t.head(11), "does not name the series"),
-        (scatter("cost", 3, float("inf")), "column 'cost' holds something that is no finite number"),
-        (scatter("cost", 3, float("nan")), "attributes.parquet row 3 (counted from 0) holds NaN where nothing must"),
+        (scatter("cost", 3, float("inf")), "column 'cost' holds something that is not a finite number"),
+        (scatter("cost", 3, float("nan")), "attributes.parquet row 3 (counted from 0) holds NaN where nothing may"),
         (lambda t: t.with_columns(pl.col("age").cast(pl.Float64)), "another type in column 'age' than Shoal writes"),
         (lambda t: t.with_columns(age=pl.col("age").cast(pl.String)), "another type in column 'age' than Shoal wri"),
     ],

@@ -88,9 +88,9 @@ TYPES = {
     "float32": (column("value", lambda v: v.cast(pa.float32())), "another type in column 'value'"),
     "NaN with bits of its own": (
         column("value", payloads),
-        "row 0 (counted from 0) holds NaN where nothing must stand",
+        "row 0 (counted from 0) holds NaN where nothing may be",
     ),
-    "null beside NaN": (column("value", some_null), f"row {T} (counted from 0) holds NaN where nothing must stand"),
+    "null beside NaN": (column("value", some_null), f"row {T} (counted from 0) holds NaN where nothing may be"),
     "nanoseconds": (column("time", lambda t: t.cast(pa.timestamp("ns"))), "another type in column 'time'"),
     "milliseconds": (column("time", lambda t: t.cast(pa.timestamp("ms"))), "another type in column 'time'"),
     "a zone of its own": (column("time", lambda t: t.cast(pa.timestamp("us", tz="Europe/Dublin"))), "column 'time'"),
@@ -112,7 +112,7 @@ TYPES = {
     ),
     "another order": (
         lambda t: pa.concat_tables([t.slice(T, T), t.slice(0, T), t.slice(2 * T)]),
-        "series 1 is not in the order of the names, or is there twice",
+        "series 1 is not in the order of the names, or occurs twice",
     ),
     "plain names": (
         column("id", lambda i: pa.array([f"ann {n // T:02}" for n in range(len(i))])),
@@ -162,7 +162,7 @@ def test_statistics_that_are_not_those_of_the_rows_are_found(out):
     largest = struct.pack("<d", max(pq.read_table(path)["value"].to_pylist()))
     place = content.rindex(largest)
     path.write_bytes(content[:place] + struct.pack("<d", 4999.0) + content[place + 8 :])
-    assert "has statistics of column 'value' that are not those of its rows" in findings(out)
+    assert "has statistics of column 'value' that do not match its rows" in findings(out)
 
 
 def test_a_second_table_that_nothing_checks_is_found(out):
@@ -181,7 +181,10 @@ def test_a_second_table_that_nothing_checks_is_found(out):
     ],
 )
 def test_instants_that_the_data_contradicts_are_found(out, changes):
-    assert findings(out, **changes) == "release.json says other instants, step or time zone than the data has"
+    assert (
+        findings(out, **changes)
+        == "release.json states other instants, another step or another time zone than the data has"
+    )
 
 
 def test_a_zone_that_the_data_contradicts_is_found(out, tmp_path):
@@ -231,7 +234,7 @@ TEXTS = {
     "a blank line": (lambda text: text.replace("\n", "\n\n", 1), "data.csv"),
     "a further column": (per_series(lambda line: line + ",meter-0"), "data.csv"),
     "a comment": (lambda text: text + "# made of meter-0\n", "data.csv"),
-    "NaN": (per_series(lambda line: line.rpartition(",")[0] + ",NaN"), "holds NaN where nothing must stand"),
+    "NaN": (per_series(lambda line: line.rpartition(",")[0] + ",NaN"), "holds NaN where nothing may be"),
     "a quoted header": (lambda text: text.replace("id,", '"id",', 1), "data.csv"),
     "a byte-order mark": (lambda text: "\ufeff" + text, "data.csv"),
 }
@@ -294,7 +297,7 @@ def test_words_and_levels_of_patterns_are_of_their_types(tmp_path):
 @pytest.mark.parametrize("texts", [["x"], ["1"] * 7, ["9" * 5000], ["2024-13-01"], ["2024-01-01", "2024"]])
 def test_forged_instants_of_patterns_are_a_finding(tmp_path, texts):
     release_candidate(KP(k=4, p=2).anonymize(small_panel()), tmp_path / "out", summary="Test.")
-    assert "pattern_times that are no instants" in findings(tmp_path / "out", columns__pattern_times=texts)
+    assert "pattern_times that are not instants" in findings(tmp_path / "out", columns__pattern_times=texts)
 
 
 def events():
@@ -318,7 +321,7 @@ def test_numbers_of_events_have_one_type_and_no_nan(tmp_path):
     assert "data.parquet has another type in column 'age' than Shoal writes" in findings(tmp_path / "out")
     path.write_bytes(before)
     write(path, column("age", lambda c: pa.array([np.nan] * len(c))))
-    assert "row 0 (counted from 0) holds NaN where nothing must stand" in findings(tmp_path / "out")
+    assert "row 0 (counted from 0) holds NaN where nothing may be" in findings(tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -364,15 +367,18 @@ def test_a_table_that_would_fill_the_memory_is_refused_before_it_is_read(out, mo
 @pytest.mark.parametrize(
     ("changes", "finding"),
     [
-        ({"columns__published": ["id", "time", "kwh"]}, "release.json says other columns than the data has"),
-        ({"columns__bands": ["mean"]}, "release.json says other columns than the data has"),
-        ({"columns__pattern_times": ["x"]}, "release.json says other columns than the data has"),
-        ({"columns__withheld": -1}, "release.json says other columns than the data has"),
+        ({"columns__published": ["id", "time", "kwh"]}, "release.json states other columns than the data has"),
+        ({"columns__bands": ["mean"]}, "release.json states other columns than the data has"),
+        ({"columns__pattern_times": ["x"]}, "release.json states other columns than the data has"),
+        ({"columns__withheld": -1}, "release.json states other columns than the data has"),
         ({"counts__subjects": 15}, "release.json has counts that contradict each other"),
         ({"counts__subjects": -1}, "release.json has counts that contradict each other"),
         ({"counts__channels": 2}, "release.json has counts that contradict each other"),
         ({"guarantees__0__verdict__required": 2}, "says that k-anonymity requires something else than it does"),
-        ({"time__timezone": ""}, "release.json says other instants, step or time zone than the data has"),
+        (
+            {"time__timezone": ""},
+            "release.json states other instants, another step or another time zone than the data has",
+        ),
     ],
 )
 def test_columns_and_counts_that_the_data_contradicts_are_found(out, changes, finding):
@@ -381,7 +387,7 @@ def test_columns_and_counts_that_the_data_contradicts_are_found(out, changes, fi
 
 def test_a_certificate_that_is_too_large_is_not_read(out, monkeypatch):
     monkeypatch.setattr("shoal.release.certificate.LARGEST", 1000)
-    with pytest.raises(ReleaseError, match=r"release\.json has more than 1000 bytes, which no certificate has"):
+    with pytest.raises(ReleaseError, match=r"release\.json has more than 1000 bytes, too many for a certificate"):
         verify(out)
 
 

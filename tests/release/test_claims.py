@@ -25,7 +25,7 @@ def edit(path, change):
     change(pl.read_parquet(path)).write_parquet(path, compression="zstd")
 
 
-MEASURED = "release.json says another measured figure of k-anonymity than the data has"
+MEASURED = "release.json states another measured figure for k-anonymity than the data has"
 
 
 @pytest.mark.parametrize("measured", [2, 4, 1000, 3.5, None])
@@ -57,7 +57,7 @@ def test_words_have_only_letters_of_their_level(tmp_path, place, letter):
         )
 
     edit(out / "patterns.parquet", spoil)
-    assert "different patterns have letters that are none of their level" in findings(out)
+    assert "different patterns have letters that their level does not have" in findings(out)
 
 
 def test_ranges_of_coarse_events_begin_before_they_end(tmp_path):
@@ -116,10 +116,10 @@ def test_counts_of_suppression_that_contradict_each_other_are_found(suppressed, 
 
 
 def test_what_is_said_of_pseudonyms_is_what_they_are(out):
-    assert "does not say of its pseudonyms who can join them" in findings(out, pseudonyms_note=JOINABLE)
+    assert "does not say who can join its pseudonyms" in findings(out, pseudonyms_note=JOINABLE)
     assert findings(out, pseudonyms="keyed", pseudonyms_note=JOINABLE) == ""
-    assert "does not say of its pseudonyms who can join them" in findings(out, pseudonyms_note="Nobody can.")
-    assert "does not say of its pseudonyms who can join them" in findings(out, pseudonyms_note="")
+    assert "does not say who can join its pseudonyms" in findings(out, pseudonyms_note="Nobody can.")
+    assert "does not say who can join its pseudonyms" in findings(out, pseudonyms_note="")
 
 
 def test_the_publishers_own_words_are_named(tmp_path, capsys):
@@ -152,7 +152,7 @@ def test_the_publishers_own_words_are_named(tmp_path, capsys):
 @pytest.mark.parametrize("wrong", ["", "  ", "a\nb", "x" * 201, 7])
 def test_what_a_release_is_called_is_a_line_of_text(wrong):
     for name in ("title", "publisher", "purpose"):
-        with pytest.raises(ParameterError, match=f"{name} must be a line of text, at most 200 characters"):
+        with pytest.raises(ParameterError, match=f"{name} must be one line of text, at most 200 characters"):
             ReleaseOptions(**{name: wrong})
     with pytest.raises(ParameterError, match="date must be a day, such as 2026-11-16"):
         ReleaseOptions(date=datetime(2026, 11, 16))

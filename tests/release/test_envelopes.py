@@ -102,7 +102,7 @@ def test_other_subjects_do_not_pass_the_gate(tmp_path):
     original = Panel(make_candidate().private.original.values, times=TIMES, subjects=np.arange(12) // 2)
     candidate = make_candidate()
     lying = dataclasses.replace(candidate, private=Private(original, GROUPS))
-    with pytest.raises(GuaranteeNotMetError, match="subjects are not those of the original panel"):
+    with pytest.raises(GuaranteeNotMetError, match="subjects do not match the original panel"):
         release(lying, tmp_path / "out")
 
 

@@ -41,7 +41,7 @@ def test_counts_that_are_not_diverse_do_not_pass(candidate, tmp_path):
     first = counts["diagnosis"][0]
     merged = counts.with_columns(diagnosis=pl.when(pl.col("group") == 0).then(pl.lit(first)).otherwise("diagnosis"))
     spoiled = dataclasses.replace(candidate, published=dataclasses.replace(candidate.published, counts=merged))
-    refused(spoiled, tmp_path, "not those of its originals|l-diversity does not hold")
+    refused(spoiled, tmp_path, "do not match its originals|l-diversity does not hold")
 
 
 def test_a_candidate_that_lies_about_places_does_not_pass(candidate, tmp_path):

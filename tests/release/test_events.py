@@ -170,7 +170,7 @@ def test_the_writer_sorts_rows_whatever_their_order_was(tmp_path):
     )
     assert write(tables, tmp_path, "csv").files == write(shuffled, tmp_path / "shuffled", "csv").files
     assert FORM.findings(shuffled, write(tables, tmp_path, "csv")) == [
-        "rows are not sorted by all their columns: their order might say when events arrived"
+        "rows are not sorted by all their columns: their order might reveal when events arrived"
     ]
 
 
@@ -317,8 +317,8 @@ def spoiled(frame, row, **changes):
             },
             "quasi-identifiers of a snapshot without originals",
         ),
-        (lambda t: {"records": t.records.with_columns(pl.col("age").cast(pl.Float64))}, "not of the types"),
-        (lambda t: {"records": t.records.with_columns(pl.col("time").cast(pl.Int32))}, "times are not of the type"),
+        (lambda t: {"records": t.records.with_columns(pl.col("age").cast(pl.Float64))}, "have other types"),
+        (lambda t: {"records": t.records.with_columns(pl.col("time").cast(pl.Int32))}, "times have another type"),
     ],
 )
 def test_buckets_of_other_events_are_refused(change, why):
@@ -336,7 +336,7 @@ def test_values_of_another_group_are_refused():
     swap = pl.col("group").replace({a: b, b: a})
     counts = tables.counts.with_columns(pl.when(pl.col("time") == 10).then(swap).otherwise(pl.col("group")))
     found = FORM.refuse(dataclasses.replace(tables, counts=counts), private)
-    assert found == "The sensitive values of 2 group(s) are not those of their records."
+    assert found == "The sensitive values of 2 group(s) do not match their records."
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_values_of_another_group_are_refused():
         (lambda r: r.with_columns(pl.col("age_high") - 1), "no coarse record"),
         (lambda r: r.with_columns(age_low=pl.col("age_low").min(), age_high=pl.col("age_high").max()), "more than one"),
         (lambda r: r.with_columns(sex=pl.lit('["f"]')), "no coarse record"),
-        (lambda r: r.with_columns(sex=pl.lit("f")), "no list"),
-        (lambda r: r.with_columns(sex=pl.lit("{}")), "no list"),
-        (lambda r: r.with_columns(sex=pl.lit("[[1]]")), "no list"),
+        (lambda r: r.with_columns(sex=pl.lit("f")), "not a list"),
+        (lambda r: r.with_columns(sex=pl.lit("{}")), "not a list"),
+        (lambda r: r.with_columns(sex=pl.lit("[[1]]")), "not a list"),
         (lambda r: r.with_columns(time=pl.lit(99, pl.Int64)), "no coarse record"),
         (lambda r: r.drop("age_low"), "coarse columns"),
     ],

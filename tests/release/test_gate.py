@@ -176,7 +176,7 @@ def test_a_candidate_that_lost_its_subjects_is_refused(tmp_path):
     values = np.repeat([[1.0, 2.0], [3.0, 4.0]], 3, axis=0)
     original = Panel(values, subjects=["a"] * 3 + ["b"] * 3)
     forgetful = Candidate(Panel(values), KAnonymity(3), Recipe("test", {}), Private(original, np.repeat([0, 1], 3)))
-    with pytest.raises(GuaranteeNotMetError, match="subjects are not those of the original panel"):
+    with pytest.raises(GuaranteeNotMetError, match="subjects do not match the original panel"):
         release(forgetful, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -284,7 +284,7 @@ class TestTarget:
             release(candidate, tmp_path / "out")
             return "page"
 
-        with pytest.raises(ReleaseError, match="Another release was written there meanwhile"):
+        with pytest.raises(ReleaseError, match="Another release was written there in the meantime"):
             release(candidate, tmp_path / "out", page=meanwhile)
         assert verify(tmp_path / "out").holds
         assert [p.name for p in tmp_path.iterdir()] == ["out"]
@@ -318,7 +318,7 @@ class TestTarget:
             release(candidate, tmp_path / "file" / "out")
 
     def test_the_private_folder_may_not_lie_in_the_release(self, tmp_path, candidate):
-        with pytest.raises(ReleaseError, match="must not lie inside the release"):
+        with pytest.raises(ReleaseError, match="must not be inside the release"):
             release(candidate, tmp_path / "out", private=tmp_path / "out" / "private")
 
     def test_a_private_folder_others_can_read_is_refused(self, tmp_path, candidate):
@@ -340,7 +340,7 @@ def test_the_weaker_form_is_asked_for_by_name(tmp_path):
     outcome = verify(tmp_path / "out")
     assert outcome.holds
     assert outcome.words == "holds"
-    assert outcome.notes == ("the promise counts series, of which subjects have several: a crowd may be one subject's",)
+    assert outcome.notes == ("the promise counts series, and subjects have several: a crowd may belong to one subject",)
 
 
 def test_what_the_folder_does_not_show_is_not_said_to_hold(tmp_path):
@@ -352,10 +352,10 @@ def test_what_the_folder_does_not_show_is_not_said_to_hold(tmp_path):
     assert outcome.words == "NOT JUDGED: k-anonymity in subjects; the files are intact"
     ((name, verdict),) = outcome.verdicts
     assert (name, verdict.outcome, verdict.holds) == ("k-anonymity", "not judged", False)
-    assert verdict.note.startswith("subjects cannot be told apart here; counted in series it holds: measured ")
+    assert verdict.note.startswith("subjects cannot be distinguished here; counted in series it holds: measured ")
     assert outcome.notes == (
-        "14 series are of 7 subjects, and the folder does not say which belong together: that crowds are as large in "
-        "subjects is the publisher's word",
+        "14 series belong to 7 subjects, and the folder does not say which belong together: that crowds are as large "
+        "in subjects is the publisher's word",
     )
 
 

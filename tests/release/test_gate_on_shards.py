@@ -274,7 +274,7 @@ class TestRefusals:
 
     def test_fictive_series_are_no_crowd(self, tmp_path):
         fictive = replace(SamplingWithFictives(share=0.8).anonymize(small_shards()), guarantee=KAnonymity(2))
-        with pytest.raises(GuaranteeNotMetError, match=r"Fictive series would be counted in the crowd of k-anonymity"):
+        with pytest.raises(GuaranteeNotMetError, match=r"Fictive series would count towards the crowd of k-anonymity"):
             release(fictive, tmp_path / "out")
 
     def test_the_limit_of_suppression_is_for_all_shards_together(self, tmp_path):
@@ -311,8 +311,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("method", "words"),
         [
-            (Microaggregation(k=K, form="profiles"), "this one is of profiles"),
-            (KP(k=4, p=2), "this one is of envelopes"),
+            (Microaggregation(k=K, form="profiles"), "this one holds profiles"),
+            (KP(k=4, p=2), "this one holds envelopes"),
             (TimeSlicing(length=3), "would tell slices of one series, or fictive series, apart"),
         ],
         ids=["profiles", "envelopes", "slices"],
@@ -343,7 +343,7 @@ class TestRefusals:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(written_parts, "sync", full)
-        with pytest.raises(ReleaseError, match=r"cannot be written: No space left on device\. The folder must lie on"):
+        with pytest.raises(ReleaseError, match=r"cannot be written: No space left on device\. The folder must be on"):
             release(candidate, tmp_path / "out")
         assert list(tmp_path.iterdir()) == []
 

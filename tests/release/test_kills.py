@@ -113,12 +113,12 @@ class TestRefusals:
             ({"private": tmp_path / "first"}, "The private folder"),
             ({"ledger": tmp_path / "first" / "ledger.jsonl"}, "The ledger"),
         ):
-            with pytest.raises(ReleaseError, match=f"{what} must not lie inside a release"):
+            with pytest.raises(ReleaseError, match=f"{what} must not be inside a release"):
                 publish(candidate(), tmp_path / "second", **given)
-        with pytest.raises(ReleaseError, match="A release must not lie inside a release"):
+        with pytest.raises(ReleaseError, match="A release must not be inside a release"):
             publish(candidate(), inside)
         (tmp_path / "link").symlink_to(tmp_path / "first")
-        with pytest.raises(ReleaseError, match="The ledger must not lie inside a release"):
+        with pytest.raises(ReleaseError, match="The ledger must not be inside a release"):
             publish(candidate(), tmp_path / "second", ledger=tmp_path / "link" / "ledger.jsonl")
         assert verify(tmp_path / "first").holds
         assert not (tmp_path / "second").exists()

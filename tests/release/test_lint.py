@@ -214,7 +214,7 @@ class TestFileMetadata:
             os.utime(path, (1_700_000_000, 1_700_000_000))
 
         monkeypatch.setattr(values, "write_values", dated)
-        refused(candidate, tmp_path, r"file-metadata: The files carry 1 file\(s\) with a date of change")
+        refused(candidate, tmp_path, r"file-metadata: The files carry 1 file\(s\) with a modification date")
 
 
 class TestAccepting:

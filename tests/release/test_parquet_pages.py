@@ -33,7 +33,7 @@ def test_names_in_a_dictionary_that_no_row_has_are_found(out):
     pq.write_table(table.set_column(0, "id", more), path, compression="zstd", store_schema=False)
     assert b"meter of Ann" not in path.read_bytes()  # packed
     assert pq.read_table(path)["id"].to_pylist() == table["id"].to_pylist()
-    assert "data.parquet holds 2 entries in a dictionary of column 'id' that no row has" in findings(out)
+    assert "data.parquet holds 2 entries in a dictionary of column 'id' that no row uses" in findings(out)
 
 
 def test_numbers_in_a_dictionary_that_no_row_has_are_found(tmp_path):
@@ -45,7 +45,7 @@ def test_numbers_in_a_dictionary_that_no_row_has_are_found(tmp_path):
     assert content.count(b"\x03\xaa") == 1  # eight places in a dictionary of two, of one bit each
     path.write_bytes(content.replace(b"\x03\xaa", b"\x03\x00"))
     assert pq.read_table(path)["value"].to_pylist() == [1.5] * 8
-    assert refusal(path, schema) == "holds 1 entries in a dictionary of column 'value' that no row has"
+    assert refusal(path, schema) == "holds 1 entries in a dictionary of column 'value' that no row uses"
 
 
 def test_both_zeros_are_two_entries(tmp_path):
@@ -63,7 +63,7 @@ def test_statistics_of_a_page_that_are_not_those_of_its_rows_are_found(out):
     content, footer = path.read_bytes(), pq.read_metadata(path).serialized_size + 8
     place = content.rindex(largest, 0, -footer)  # in the head of the page, after the dictionary
     path.write_bytes(content[:place] + struct.pack("<d", 47.11) + content[place + 8 :])
-    assert "data.parquet has a page of column 'value' whose statistics are not those of its rows" in findings(out)
+    assert "data.parquet has a page of column 'value' whose statistics do not match its rows" in findings(out)
 
 
 def test_columns_that_share_bytes_are_found(tmp_path, monkeypatch):

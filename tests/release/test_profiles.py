@@ -150,7 +150,7 @@ def test_another_table_is_no_release(out):
 
 
 def test_keyed_pseudonyms_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="this one is of profiles"):
+    with pytest.raises(ParameterError, match="this one holds profiles"):
         publish(profiles(), tmp_path / "out", pseudonyms="keyed", private=tmp_path / "keep")
     assert not (tmp_path / "out").exists()
 

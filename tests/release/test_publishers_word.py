@@ -143,10 +143,10 @@ def test_a_recipient_is_told_that_there_is_nothing_to_check(out):
 @pytest.mark.parametrize(
     ("change", "finding"),
     [
-        (lambda c: c["guarantees"][0]["verdict"].update(measured=0.01), "has no risk figures that say the same"),
-        (lambda c: c.update(risk={}), "has no risk figures that say the same"),
-        (lambda c: c["risk"]["points"]["interval"].update(high=0.5), "has no risk figures that say the same"),
-        (lambda c: c["risk"].update(more="all is well"), "has no risk figures that say the same"),
+        (lambda c: c["guarantees"][0]["verdict"].update(measured=0.01), "has no risk figures to match"),
+        (lambda c: c.update(risk={}), "has no risk figures to match"),
+        (lambda c: c["risk"]["points"]["interval"].update(high=0.5), "has no risk figures to match"),
+        (lambda c: c["risk"].update(more="all is well"), "has no risk figures to match"),
         (lambda c: c["guarantees"][0]["verdict"].update(required=0.05), "has a risk figure above its own limit"),
         (lambda c: c["guarantees"][0]["verdict"].update(holds=False), "itself says that none does not hold"),
         (lambda c: c["guarantees"][0].update(statement="k-anonymous."), "does not state what none"),
@@ -215,7 +215,7 @@ class TestRowsThatAreNotSeries:
         candidate = SamplingWithFictives(share=1.0, fictives=0.5).anonymize(Panel(values[:3]))
         assert KAnonymity(5).check(candidate.published).holds  # three series of people, three of nobody
         claiming = dataclasses.replace(candidate, guarantee=KAnonymity(5))
-        with pytest.raises(GuaranteeNotMetError, match="Fictive series would be counted in the crowd of k-anonymity"):
+        with pytest.raises(GuaranteeNotMetError, match="Fictive series would count towards the crowd of k-anonymity"):
             release(claiming, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -322,7 +322,9 @@ class TestDifferentialPrivacy:
         method = NoisyAggregates(epsilon=1.0, lower=0.0, upper=9.0, within="area", entries="north,south")
         candidate = method.anonymize(METERS)
         for further in (KAnonymity(5), DifferentialPrivacy(1.0)):
-            with pytest.raises(ParameterError, match=f"{further.name} cannot be required beside differential privacy"):
+            with pytest.raises(
+                ParameterError, match=f"{further.name} cannot be required together with differential privacy"
+            ):
                 publish(candidate, tmp_path / "out", require=[further])
         assert list(tmp_path.iterdir()) == []
 

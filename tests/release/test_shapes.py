@@ -129,7 +129,7 @@ def test_same_is_the_shape_the_table_came_in(tmp_path, monkeypatch, header, shap
 def test_what_has_no_such_shape_is_refused(tmp_path, capsys):
     with pytest.raises(ParameterError, match="shape must be one of: same, long, wide"):
         publish(Microaggregation(k=2).anonymize(meters()), tmp_path / "out", shape="tall")
-    with pytest.raises(ParameterError, match="is for releases of values of series"):
+    with pytest.raises(ParameterError, match="applies to releases of values of series"):
         publish(KP(k=4, p=2).anonymize(simulate.meters(12, days=1, seed=1)), tmp_path / "out", shape="wide")
     with pytest.raises(ParameterError, match="Day rows need timestamps"):
         publish(Microaggregation(k=2).anonymize(Panel(np.eye(4))), tmp_path / "out", shape="day-rows")

@@ -47,7 +47,7 @@ def edit(folder, change):
 def test_a_signed_release_verifies_with_the_publishers_key_and_without_one(signed, keys):
     found = verify(signed, key=keys[1])
     assert found.holds
-    assert any("signed with the key that was given" in note for note in found.notes)
+    assert any("signed with the given key" in note for note in found.notes)
     without = verify(signed)
     assert without.holds
     assert any("give the publisher's public key with --key" in note for note in without.notes)
@@ -67,7 +67,7 @@ def test_a_release_without_signature_does_not_pass_where_one_is_asked_for(tmp_pa
 def test_a_certificate_that_was_changed_and_sealed_again_no_longer_fits_its_signature(signed, keys):
     edit(signed, lambda content: content["method"].update(summary="Something else."))
     for key in (None, keys[1]):
-        assert "the signature of release.json does not fit its content" in verify(signed, key=key).findings
+        assert "the signature of release.json does not match its content" in verify(signed, key=key).findings
 
 
 def test_a_signature_of_somebody_else_does_not_become_the_publishers(signed, tmp_path, candidate, keys):  # noqa: F811
@@ -77,7 +77,7 @@ def test_a_signature_of_somebody_else_does_not_become_the_publishers(signed, tmp
     edit(signed, lambda content: content.update(signature=theirs))
     assert not verify(signed, key=keys[1]).holds
     edit(signed, lambda content: content["signature"].update(key=theirs["key"], value="00" * 64))
-    assert "does not fit" in verify(signed).findings[0]
+    assert "does not match" in verify(signed).findings[0]
 
 
 def test_the_same_release_and_key_give_the_same_bytes(tmp_path, candidate, keys):  # noqa: F811
@@ -109,12 +109,12 @@ def test_files_that_are_no_ed25519_keys_are_refused_before_any_work(tmp_path, ca
     (tmp_path / "text.pem").write_text("not a key")
     curve, _ = write_keys(tmp_path, "curve", generate_private_key(SECP256R1()))
     for path in (tmp_path / "text.pem", curve, keys[1]):
-        with pytest.raises(ParameterError, match="is no private Ed25519 key in PEM"):
+        with pytest.raises(ParameterError, match="is not a private Ed25519 key in PEM"):
             release_candidate(candidate, tmp_path / "out", summary="Test.", sign=path)
     with pytest.raises(ParameterError, match="cannot be read: No such file"):
         release_candidate(candidate, tmp_path / "out", summary="Test.", sign=tmp_path / "absent.pem")
     release_candidate(candidate, tmp_path / "plain", summary="Test.")
-    with pytest.raises(ParameterError, match="is no public Ed25519 key in PEM"):
+    with pytest.raises(ParameterError, match="is not a public Ed25519 key in PEM"):
         verify(tmp_path / "plain", key=keys[0])
 
 

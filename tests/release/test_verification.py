@@ -62,7 +62,7 @@ def test_a_forger_cannot_talk_the_check_away(out, changes, finding):
     ("changes", "finding"),
     [
         ({"guarantees__0__verdict__holds": False}, "itself says that k-anonymity does not hold"),
-        ({"counts__group_sizes": {"999": 1}}, "not those that release.json counts"),
+        ({"counts__group_sizes": {"999": 1}}, "do not match the counts in release.json"),
         ({"counts__missing": 5}, "the data has 0 missing values, release.json says 5"),
     ],
 )
@@ -86,7 +86,7 @@ def test_only_plain_files_are_accepted(out, name, kind):
         (out / name).mkdir()
     else:
         (out / name).symlink_to(out.parent / (name if kind == "link" else "nowhere"))
-    with pytest.raises(ReleaseError, match="is missing or no plain file"):
+    with pytest.raises(ReleaseError, match="is missing or not a plain file"):
         verify(out)
 
 
@@ -164,7 +164,7 @@ def test_a_table_with_other_columns_cannot_be_read(out):
 def test_a_missing_file_is_told(out):
     (out / "report.html").unlink()
     for read in (verify, load_release):
-        with pytest.raises(ReleaseError, match=r"incomplete: report\.html is missing or no plain file"):
+        with pytest.raises(ReleaseError, match=r"incomplete: report\.html is missing or not a plain file"):
             read(out)
 
 

@@ -78,10 +78,10 @@ def same_people_at_other_instants(out):
 SABOTAGE = {
     "a value changed": (lambda out: edit(part(out, 2), add_to_value(3)), "k-anonymity does not hold: measured 1"),
     "a part removed": (lambda out: part(out, 1).unlink(), "the data has"),
-    "a part doubled": (double, "name(s) come in more than one part: parts must be of different people"),
+    "a part doubled": (double, "name(s) occur in more than one part: parts must hold different people"),
     "the same people at other instants": (
         same_people_at_other_instants,
-        "name(s) come in more than one part: parts must be of different people",
+        "name(s) occur in more than one part: parts must hold different people",
     ),
     "other instants in one part": (
         lambda out: edit(part(out, 1), moved_in_time),
@@ -136,9 +136,12 @@ def test_every_change_is_found_by_the_digests(out, name):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda out: part(out, 1).unlink(), "incomplete: data-00001.parquet is missing or no plain file"),
-        (lambda out: part(out, 1).rename(part(out, 7)), "incomplete: data-00001.parquet is missing or no plain file"),
-        (lambda out: link(out), "incomplete: data-00001.parquet is missing or no plain file"),
+        (lambda out: part(out, 1).unlink(), "incomplete: data-00001.parquet is missing or not a plain file"),
+        (
+            lambda out: part(out, 1).rename(part(out, 7)),
+            "incomplete: data-00001.parquet is missing or not a plain file",
+        ),
+        (lambda out: link(out), "incomplete: data-00001.parquet is missing or not a plain file"),
         (truncate, "data-00001.parquet cannot be read: it is truncated"),
         (
             lambda out: pl.read_parquet(part(out, 1)).with_columns(x=pl.lit("a")).write_parquet(part(out, 1)),
@@ -165,7 +168,7 @@ def test_two_parts_that_hold_each_break_it_together(out):
     reseal(out)
     found = verify(out)
     assert all(verdict.holds for _, verdict in found.verdicts)
-    assert any("come in more than one part" in finding for finding in found.findings)
+    assert any("occur in more than one part" in finding for finding in found.findings)
 
 
 def test_the_same_is_found_in_processes_and_on_an_engine(out, monkeypatch):
@@ -214,8 +217,8 @@ def test_whatever_else_lies_there_is_found(out, place):
         ({"guarantees": []}, "names no guarantee that can be checked"),
         ({"guarantees__0__verdict__holds": False}, "itself says that k-anonymity does not hold"),
         ({"guarantees__0__parameters__k": 5}, "k-anonymity does not hold"),
-        ({"counts__group_sizes": {"999": 1}}, "not those that release.json counts"),
-        ({"counts__groups": 21}, "does not sum up its own group sizes rightly"),
+        ({"counts__group_sizes": {"999": 1}}, "do not match the counts in release.json"),
+        ({"counts__groups": 21}, "does not sum up its own group sizes correctly"),
         ({"counts__missing": 5}, "the data has 0 missing values, release.json says 5"),
         ({"counts__series": 61}, "the data has 60 series of 6 instants, release.json says 61"),
         ({"counts__instants": 7}, "the data has 60 series of 6 instants, release.json says 60 of 7"),
@@ -262,7 +265,7 @@ class TestOtherForms:
         for name in tables:
             shutil.copy(out / f"{name}-00001.{form}", out / f"{name}-00009.{form}")
         reseal(out)
-        assert any("come in more than one part" in found for found in verify(out).findings)
+        assert any("occur in more than one part" in found for found in verify(out).findings)
 
 
 def test_a_release_in_parts_is_loaded_where_it_fits(made, monkeypatch):

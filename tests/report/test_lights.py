@@ -68,8 +68,8 @@ def test_a_light_is_green_only_where_all_of_it_is_below_a_stated_limit(changes, 
 def test_a_limit_that_was_not_meant_for_a_figure_is_said_to_be_none():
     found = attacked(inferred=0.3)["Inference"]
     assert found["state"] == "above"
-    assert found["sentence"].endswith("nothing was held against this figure.")
-    assert "nothing was held" not in attacked(limit=0.01)["Singling out"]["sentence"]
+    assert found["sentence"].endswith("this figure has no limit of its own.")
+    assert "no limit of its own" not in attacked(limit=0.01)["Singling out"]["sentence"]
 
 
 def test_a_sentence_of_an_attack_does_not_repeat_the_figures_beside_it():

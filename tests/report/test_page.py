@@ -107,13 +107,13 @@ def test_the_page_states_the_facts_of_the_certificate(certificate):
         "1,001 groups: the smallest has 12 members, the largest 14. The most frequent size is 12 (900 groups).",
         "Information loss 0.312",
         "share of the variation between series that is lost; lower is better",
-        "taken over at least 10 subjects, none of whom makes up more than 90 % of it",
+        "covers at least 10 subjects, none of whom makes up more than 90 % of it",
         "Mean day",
         "The original peaks at 19:00",
         "Load duration curve",
         "Spread between subjects",
         "Mean of each fifth of the subjects, from the lowest to the highest, at each time of day; the originals are "
-        "blurred a little so that nobody can be worked out by subtraction.",
+        "blurred a little so that nobody's reading can be worked out by subtraction.",
         "release, lowest to highest fifth second to fourth fifth middle fifth original, middle fifth the other fifths",
         "What a reader may conclude",
         "What a reader may not conclude",
@@ -382,8 +382,8 @@ def test_marked_words_are_escaped_first():
 
 def test_findings_that_were_let_pass_are_said():
     text = render({"counts": {}, "guarantees": [], "accepted": ["timestamp-phase", "<b>"]})
-    assert "let these findings pass: timestamp-phase, &lt;b&gt;." in text
-    assert "let these findings pass" not in render({"counts": {}, "guarantees": []})
+    assert "accepted these findings: timestamp-phase, &lt;b&gt;." in text
+    assert "accepted these findings" not in render({"counts": {}, "guarantees": []})
 
 
 def test_the_sheet_says_what_the_release_is_called_and_invents_no_name(certificate):
@@ -467,4 +467,4 @@ def test_the_sheet_tells_the_zone_of_its_clock_and_that_nobody_dated_it(certific
     certificate["time"] |= {"first": "2024-01-01T00:00:00+01:00", "timezone": "Europe/Bratislava"}
     text = Reader(render(certificate)).text
     assert "1 January 2024 to 7 January 2024, time zone Europe/Bratislava" in text
-    assert "day of publication not stated" in text
+    assert "date of publication not stated" in text

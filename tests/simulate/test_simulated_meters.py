@@ -228,8 +228,8 @@ def test_households_that_cannot_differ_are_an_error_that_says_why(monkeypatch):
     monkeypatch.setattr(uniqueness, "ROUNDED_TO", 1e9)
     with pytest.raises(
         ParameterError,
-        match=r"Household \d+ could not be told from the \d+ before it in 100 redraws: the daily totals of the first "
-        r"week, rounded to 1e\+06 kWh, must differ between any two households. Simulate fewer households",
+        match=r"Household \d+ could not be distinguished from the \d+ before it in 100 redraws: the daily totals "
+        r"of the first week, rounded to 1e\+06 kWh, must differ between any two households. Simulate fewer households",
     ):
         meters(3, days=7, families={"household": 1})
 

@@ -209,5 +209,5 @@ def test_strict_stops_at_the_first_rejected_event_and_names_its_line_and_rule(li
 
 
 def test_a_column_has_one_part():
-    with pytest.raises(ParameterError, match="has two parts"):
+    with pytest.raises(ParameterError, match="has two roles"):
         Arrivals(time="time", sensitive="x", quasi=("x",))

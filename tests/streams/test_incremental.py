@@ -329,12 +329,12 @@ def test_a_day_without_readings_is_refused():
 
 
 def test_nothing_can_be_taken_back_before_anything_was_pushed():
-    with pytest.raises(ParameterError, match="Nothing was pushed that could be taken back"):
+    with pytest.raises(ParameterError, match="Nothing was pushed that could be withdrawn"):
         IncrementalMicroaggregation(Microaggregation(k=2)).take_back()
 
 
 def test_a_state_of_another_k_is_refused():
-    with pytest.raises(ParameterError, match=r"The state is of k=2, the method has k=3. Give the same"):
+    with pytest.raises(ParameterError, match=r"The state has k=2, the method has k=3. Give the same"):
         IncrementalMicroaggregation.restored(Microaggregation(k=3), *begun().state())
 
 
@@ -352,7 +352,7 @@ def test_a_state_of_another_k_is_refused():
 )
 def test_a_state_that_was_edited_is_refused(edit):
     rows, facts = begun().state()
-    with pytest.raises(InputError, match="is not one that was written: its groups are not those that were published"):
+    with pytest.raises(InputError, match="is not as it was written: its groups are not those that were published"):
         IncrementalMicroaggregation.restored(Microaggregation(k=2), rows.with_columns(edit), facts)
 
 
@@ -360,9 +360,7 @@ def test_a_defect_that_would_break_the_promise_does_not_get_out(monkeypatch):
     growing = begun()
     before = growing.state()
     growing._cells = np.array([0, 1, 0, 1])
-    with pytest.raises(
-        GuaranteeNotMetError, match=r"leaves somebody in a crowd of 1, 2 were promised. It was not publ"
-    ):
+    with pytest.raises(GuaranteeNotMetError, match=r"leaves someone in a crowd of 1, 2 were promised. It was not publ"):
         growing.push(day([1, 2, 10, 12], number=1))
     assert len(growing.stretches) == 1
     assert growing.state()[1] == before[1]

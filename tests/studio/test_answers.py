@@ -30,7 +30,7 @@ def test_another_answer_to_the_same_pair_is_refused_until_the_first_is_undone(st
     refused = give(analyst, 0, "dissimilar")
     assert (refused.status_code, refused.json()) == (
         409,
-        {"detail": "This pair has another answer already. Undo that one first."},
+        {"detail": "This pair already has another answer. Undo that one first."},
     )
     assert stored(studio) == {("anna", 0): "similar"}
     assert analyst.send("/label/api/undo", {"position": 0}).json()["done"] == 0

@@ -112,7 +112,7 @@ class TestAnswers:
     def test_what_is_no_question_is_told_so_and_not_quoted(self, north, service, body):
         answer = north.post("/ask", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == 422
-        assert answer.json() == {"detail": "This is no question of this service. See /openapi.json."}
+        assert answer.json() == {"detail": "This is not a question for this service. See /openapi.json."}
         assert service.register.entries() == []
 
     @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ class TestRules:
 
     def test_other_machines_are_let_in_only_on_purpose(self):
         with pytest.raises(
-            ParameterError, match=r"--host 0\.0\.0\.0 lets other machines in. Say so with --let-others-in"
+            ParameterError, match=r"--host 0\.0\.0\.0 lets other machines in. Confirm it with --let-others-in"
         ):
             ClosedSettings(host="0.0.0.0")
         with pytest.raises(ParameterError, match="--public-url lets other machines in"):
             ClosedSettings(public_url="https://answers.example.org")
-        with pytest.raises(ParameterError, match="--public-url is an address without a path"):
+        with pytest.raises(ParameterError, match="--public-url must be an address without a path"):
             ClosedSettings(public_url="https://answers.example.org/x", others=True)
         assert ClosedSettings(host="0.0.0.0", others=True).others
 

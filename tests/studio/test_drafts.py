@@ -108,7 +108,7 @@ def test_a_number_that_is_none_is_said_beside_its_field_and_the_rest_is_kept(pub
     assert page.status_code == 400
     assert 'value="Kept"' in page.text
     risk = page.text[page.text.index('id="risk"') :]
-    assert "Write a number of per cent, such as 9." in risk[:800]
+    assert "Write a percentage, such as 9." in risk[:800]
     assert "Write limits as numbers, such as 0.3 for 30 %." in page.text
 
 
@@ -231,9 +231,9 @@ class TestPurpose:
         ("wrong", "said"),
         [
             ({"method": ""}, "Tick a method to try."),
-            ({"knows": ""}, "an adversary who knows nothing is no test"),
+            ({"knows": ""}, "an adversary who knows nothing is not a test"),
             ({"model": "agreement"}, "Model: agreement needs recipient, purpose and expires"),
-            ({"risk": "much"}, "Write a number of per cent, such as 9."),
+            ({"risk": "much"}, "Write a percentage, such as 9."),
             ({"keep": "window", "window:from": "late"}, "keep"),
         ],
     )
@@ -253,14 +253,17 @@ class TestPurpose:
             True,
         )
         answer = publisher.post("/drafts/open", files={"policy": ("p.yaml", b"methods: 3")})
-        assert (answer.status_code, "methods is no field of a policy. Is method meant?" in answer.text) == (400, True)
+        assert (answer.status_code, "methods is not a field of a policy. Is method meant?" in answer.text) == (
+            400,
+            True,
+        )
 
 
 class TestReview:
     def test_a_release_waits_for_the_approval_of_what_was_shown(self, studio, publisher, project):
         draft = publisher.choose(review="yes", **{"microaggregation:k": "4, 5"})
         refused = publisher.post(f"/drafts/{draft}/release")
-        assert (refused.status_code, "wants an officer to approve" in refused.text) == (409, True)
+        assert (refused.status_code, "requires an officer to approve" in refused.text) == (409, True)
         sheet = reviewed(publisher, draft)
         assert "at least 3 other" in sheet
         someone, digest = officer(studio, publisher, draft)

@@ -138,9 +138,9 @@ def test_what_cannot_be_is_said(publisher, visitor, studio, draft):
     assert studio.drafts.get("days").chosen is None
     for wrong, text in (
         ({"number": "", "risk": "7"}, "No point is selected"),
-        ({"number": "8", "risk": "lots"}, "The limit for risk is no number"),
+        ({"number": "8", "risk": "lots"}, "The limit for risk is not a number"),
         ({"number": "8", "risk": "101"}, "from 0 to 100 %"),
-        ({"number": "8", "risk": "7", "utility.window-error": "nan"}, "The limit for window error is no number"),
+        ({"number": "8", "risk": "7", "utility.window-error": "nan"}, "The limit for window error is not a number"),
     ):
         answer = publisher.post(f"{BASE}/choice", wrong)
         assert (answer.status_code, text in answer.text) == (400, True), text

@@ -146,4 +146,4 @@ def test_a_private_table_that_cannot_be_read_stops_the_comparison(publisher, pro
     project.set_reading("days.csv", {"align": "nowhere"})
     answer = refusal(publisher, PUBLIC | {"table": "copy.csv"})
     assert answer.status_code == 400
-    assert "The private table days.csv has to be compared with these series and cannot be read" in answer.text
+    assert "The private table days.csv must be compared with these series but cannot be read" in answer.text

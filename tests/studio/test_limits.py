@@ -61,7 +61,7 @@ class TestForms:
         for n, status in ((FORM_BYTES - len(plain), 404), (FORM_BYTES - len(plain) + 1, 413)):
             answer = publisher.client.post("/tasks/none/links", content=plain + "x" * n, headers=kind)
             assert answer.status_code == status
-        assert "larger than the studio takes" in answer.text
+        assert "larger than the studio accepts" in answer.text
         assert answer.headers["x-content-type-options"] == "nosniff"
 
     @pytest.mark.parametrize("announced", [{}, {"content-length": "10"}, {"content-length": "no number"}])
@@ -123,7 +123,7 @@ class TestUploads:
         before = (project.folder / "data" / "days.csv").read_bytes()
         answer = upload(publisher, TABLE, file_name="days.csv")
         assert answer.status_code == 400
-        assert "The project has a table days.csv. Choose another name." in answer.text
+        assert "The project already has a table days.csv. Choose another name." in answer.text
         assert (project.folder / "data" / "days.csv").read_bytes() == before
         assert left_aside(project) == []
 

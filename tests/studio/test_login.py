@@ -158,7 +158,7 @@ def test_a_host_for_others_needs_a_password():
 
 @pytest.mark.parametrize("url", ["studio.example.org", "ftp://studio.example.org", "https://a.example/studio"])
 def test_a_public_url_is_an_address_without_a_path(url):
-    with pytest.raises(ParameterError, match="--public-url is an address without a path"):
+    with pytest.raises(ParameterError, match="--public-url must be an address without a path"):
         Settings(public_url=url, password=Password(PASSWORD))
 
 

@@ -49,7 +49,7 @@ class TestColumns:
     def test_other_columns_are_refused_once_something_was_made_of_a_table(self, publisher, people, first, change):
         make(publisher, first)
         answer = read_as(publisher, change)
-        assert (answer.status_code, "would be taken for strangers" in answer.text) == (400, True)
+        assert (answer.status_code, "would count as strangers" in answer.text) == (400, True)
 
     @pytest.mark.parametrize("change", [{"align": "resample:2h"}, {"id": "id", "value": ["value"]}, {"layout": "long"}])
     def test_what_leaves_the_names_as_they_are_can_still_be_changed(self, publisher, project, people, first, change):
@@ -69,7 +69,7 @@ def test_a_change_while_a_release_is_made_is_not_overlooked(project, people):
     reading, panel = project.reading("days.csv"), project.panel("days.csv")
     project.set_reading("days.csv", {"id": "meter"})
     protected = protecting(project, "days.csv", panel, reading)
-    with pytest.raises(ParameterError, match=r"How days\.csv is read was changed"), protected:
+    with pytest.raises(ParameterError, match=r"The reading of days\.csv was changed"), protected:
         raise AssertionError("nothing is made")
 
 

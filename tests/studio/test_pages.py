@@ -78,7 +78,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     form |= {"statement": "Simulated."}
     refused = publisher.post("/tasks", form)
     assert refused.status_code == 400
-    assert "Confirm that these series are public and that anybody may see them as they are" in refused.text
+    assert "Confirm that these series are public and that anyone may see them as they are" in refused.text
     assert studio.project.tasks() == []
     assert "These series are public: anyone may see them as they are" in publisher.get("/tasks/new").text
     assert publisher.done(publisher.post("/tasks", form | {"confirmed": "yes"})) == "/tasks/open"
@@ -100,7 +100,7 @@ def test_a_task_that_cannot_be_protected_is_refused_and_not_written(publisher, p
 def test_names_are_taken_once(publisher, task):
     again = publisher.post("/tasks", {"name": task, "table": "days.csv"})
     assert again.status_code == 400
-    assert "The project has a task lunch. Choose another name." in again.text
+    assert "The project already has a task lunch. Choose another name." in again.text
 
 
 def test_what_is_not_there_is_said_to_be_not_there(publisher, task):
@@ -168,7 +168,7 @@ class TestLearning:
         [
             ({"interest": "segment"}, "A window needs a start and an end"),
             ({"interest": "window-total", "start": "14:00", "end": "11:00"}, "A window must end after it starts"),
-            ({"interest": "segment", "start": "noon", "end": "14:00"}, "A time of the day is written as in"),
+            ({"interest": "segment", "start": "noon", "end": "14:00"}, "A time of the day has the form"),
         ],
     )
     def test_a_window_that_is_none_is_said_at_once(self, publisher, task, form, why):

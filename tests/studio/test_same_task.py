@@ -10,7 +10,7 @@ from shoal.studio.app import NOT_SHOWN
 from shoal.studio.project import identity
 from studio.conftest import days, open_link, person
 
-OTHER = "holds another task than the one its links and labels are about"
+OTHER = "holds another task than the one its links and labels belong to"
 
 
 @pytest.mark.parametrize("where", ["tasks", "links", "labels"])
@@ -36,7 +36,7 @@ def test_a_task_that_could_not_be_written_leaves_its_name(project, lunch, monkey
         with pytest.raises(OSError):  # noqa: PT011 - any
             project.add_task("lunch", lunch, "days.csv", 0.0)
     project.add_task("lunch", lunch, "days.csv", 0.0)
-    with pytest.raises(ParameterError, match="The project has a task lunch"):
+    with pytest.raises(ParameterError, match="The project already has a task lunch"):
         project.add_task("lunch", lunch, "days.csv", 0.0)
 
 

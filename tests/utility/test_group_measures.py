@@ -248,7 +248,7 @@ def test_haar_refuses_gaps_with_its_own_words(measure):
 @pytest.mark.parametrize("measure", BOTH)
 class TestRefusals:
     def test_other_shapes(self, measure):
-        with pytest.raises(ParameterError, match="differ in shape; compare them before rows are shuffled"):
+        with pytest.raises(ParameterError, match="differ in shape; compare them before shuffling rows"):
             measure().measure(Panel(np.ones((3, 2))), Panel(np.ones((2, 2))))
 
     def test_unknown_features(self, measure):

@@ -195,11 +195,11 @@ class TestRefusals:
     def test_impossible_parameters(self):
         with pytest.raises(ParameterError, match="interest must be one of: segment, total, arrival, departure, occ"):
             InterestLoss("lunch")
-        with pytest.raises(ParameterError, match="start and end are for the interests 'segment' and 'total'"):
+        with pytest.raises(ParameterError, match="start and end apply to the interests 'segment' and 'total'"):
             InterestLoss("arrival", start="11:00")
         with pytest.raises(ParameterError, match="A window must end after it starts"):
             InterestLoss("segment", "14:00", "11:00")
-        with pytest.raises(ParameterError, match="A time of the day is written as in '11:00'"):
+        with pytest.raises(ParameterError, match="A time of the day has the form '11:00'"):
             InterestLoss("segment", end="noon")
         with pytest.raises(ParameterError, match="An interest is an instance"):
             InterestLoss(7)
@@ -220,5 +220,5 @@ class TestRefusals:
             loss(*pair, "arrival")
 
     def test_other_shapes(self):
-        with pytest.raises(ParameterError, match="differ in shape; compare them before rows are shuffled"):
+        with pytest.raises(ParameterError, match="differ in shape; compare them before shuffling rows"):
             loss(BEFORE, AFTER[:2])

@@ -52,5 +52,5 @@ def test_blocks_change_nothing(rng, monkeypatch):
 
 
 def test_other_shapes_are_refused():
-    with pytest.raises(ParameterError, match="differ in shape; compare them before rows are shuffled"):
+    with pytest.raises(ParameterError, match="differ in shape; compare them before shuffling rows"):
         NormalizedDivergence().measure(Panel(np.ones((3, 2))), Panel(np.ones((2, 2))))

@@ -178,5 +178,5 @@ class TestRefusals:
             Prediction().measure(Panel(gappy), Panel(np.eye(4)))
         with pytest.raises(ParameterError, match="differ in shape"):
             Prediction().measure(Panel(np.eye(4)), Panel(np.eye(3)))
-        with pytest.raises(ParameterError, match=r"shape \(4, 1\) were learned from, those asked about have shape \(3"):
+        with pytest.raises(ParameterError, match=r"shape \(4, 1\), but the test series have shape \(3"):
             Prediction().accuracy(np.eye(4), np.eye(3))

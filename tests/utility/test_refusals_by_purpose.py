@@ -77,7 +77,7 @@ def test_uneven_steps():
 
 def test_a_clock_and_the_length_of_a_day():
     panel = hourly(np.ones((2, 48)))
-    with pytest.raises(ParameterError, match=r"per_day is for times that are numbers.*Leave it out of mean-day-error"):
+    with pytest.raises(ParameterError, match=r"per_day applies to times that are numbers.*Omit it from mean-day-error"):
         MeanDayError(per_day=24).measure(panel, panel)
 
 
@@ -85,7 +85,7 @@ def test_ramps_and_correlations_of_one_instant():
     panel = Panel([[1.0], [2.0]])
     with pytest.raises(ParameterError, match="ramp-error needs at least 2 instants; the panel has one"):
         RampError().measure(panel, panel)
-    with pytest.raises(ParameterError, match=r"needs at least 2 instants; the panel has 1. Read a longer stretch."):
+    with pytest.raises(ParameterError, match=r"needs at least 2 instants; the panel has 1. Read a longer period."):
         CorrelationLoss().measure(panel, panel)
     with pytest.raises(ParameterError, match=r"needs at least 26 instants.*or lower lags"):
         CorrelationLoss("instants").measure(panel, panel)
@@ -95,12 +95,12 @@ def test_days_that_are_not_in_a_row_or_full_of_gaps():
     times = np.datetime64("2024-01-01") + np.repeat(2 * np.arange(6), 4) * np.timedelta64(24, "h")
     times = times + np.tile(np.arange(4), 6) * np.timedelta64(6, "h")
     panel = Panel(np.ones((2, 24)), times=times)
-    with pytest.raises(ParameterError, match=r"needs days in a row.*of 6 days 0 and 0 have the days before them"):
+    with pytest.raises(ParameterError, match=r"needs consecutive days.*of 6 days 0 and 0 have the days before them"):
         ForecastError().measure(panel, panel)
     values = np.random.default_rng(0).random((2, 24))
     values[:, 20:] = np.nan
     gappy = hourly(values, step=6)
-    with pytest.raises(ParameterError, match="needs complete days to learn from and to test on; gaps have left none"):
+    with pytest.raises(ParameterError, match="needs complete days to learn from and to test on, but gaps leave none"):
         ForecastError().measure(gappy, gappy)
 
 

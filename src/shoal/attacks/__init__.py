@@ -1,9 +1,9 @@
-"""What somebody with knowledge of some series gets out of a release, against a baseline that never saw it.
+"""What someone with partial knowledge learns from a release, against a baseline that never saw it.
 
-To add one: a frozen dataclass on `shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series. It
-has `name`, `meaning`, `against` (what it works on), `answers` (which question of the European authorities) and `knows`
-(what the adversary holds), and two verbs: `find` (there `look`) takes the original and what was published, and says
-what was found of each target; `risk` concludes over all of them. The adversary sees the published side alone. The
+To add one, write a frozen dataclass on`shoal.model.Attack`, or on `SeriesAttack` in `ground` for one release of series.
+It has `name`, `meaning`, `against` (what it works on), `answers` (which question of the European authorities) and
+`knows` (what the adversary holds), and two verbs: `find` (there `look`) takes the original and what was published, and
+says what was found of each target; `risk` concludes over all of them. The adversary sees the published side alone. The
 original stands for what it knows of its targets, and for the truth it is scored by.
 
 `against` is one of "values" and "slices" (one release of series), "envelopes" and "events" (one release of that form),

@@ -1,4 +1,4 @@
-"""Reading off, from the published series most like what is known, what is not."""
+"""Reading unknown values off the published series most like the known ones."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class Completion(SeriesAttack[Risk]):
     Half of the instants of a target are known, every other one; the nearest published series by these stands for the
     rest, and a reading is right where it is within `tolerance` of the target's own spread. The baseline takes for each
     unknown reading the mean of the known ones before and after it, which needs no table. The control does the same to
-    subjects outside the table: what it finds is what anybody like these gives away, in the table or not.
+    subjects outside the table: what it finds is what anyone like these gives away, in the table or not.
 
     `prosecutor` is the share of those targets whose known readings fit best, 20 at least.
 
-    It needs nobody to say which published series is whose, so it judges synthetic tables.
+    It does not need to know which published series belongs to whom, so it can judge synthetic tables.
 
     Parameters
     ----------
     tolerance
         How far a reading may be off, in units of the target's own spread.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default.
+        Attack so many targets, drawn at random; all of them by default.
     seed
         Draws targets.
 
@@ -99,7 +99,7 @@ class Completion(SeriesAttack[Risk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=success,
-            sentence=f"Somebody who knows every other reading reads {percent(success)} of the rest off the published "
+            sentence=f"Someone who knows every other reading reads {percent(success)} of the rest off the published "
             f"series most like them ({between(interval)}; {n} targets), without the table {percent(plain)}",
         )
         return replace(risk, sentence=f"{risk.sentence}{beside_control(risk, len(outside))}.")
@@ -111,7 +111,7 @@ class Completion(SeriesAttack[Risk]):
         """
         ground = find_ground("Completion", panel, published)
         if ground.n_instants < 2:
-            raise ParameterError("Completion needs two instants at least: one to know and one to read off.")
+            raise ParameterError("Completion needs at least two instants: one to know and one to read off.")
         x = ground.original[rows]
         known, hidden = x[:, ::2], x[:, 1::2]
         distinct, _ = find_classes(ground.published.reshape(len(ground.published), -1))

@@ -1,4 +1,4 @@
-"""Originals that a published table repeats, whoever each published series is said to be of."""
+"""Originals that a published table repeats, whoever each published series is said to belong to."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Copies(SeriesAttack[CopiesRisk]):
 
     repeated(i)   min over published j of  rms(x_i - y_j) <= tolerance * spread(x_i)
 
-    with the spread of a series about its own mean, over the instants that both have. It needs nobody to say which
-    published series is whose, so it judges synthetic tables: a generator that learned its training data by heart
-    repeats some of it. Series that never change are no targets: many are alike.
+    with the spread of a series about its own mean, over the instants that both have. It does not need to know which
+    published series belongs to whom, so it can judge synthetic tables: a generator that memorised its training data
+    repeats some of it.Series that never change are no targets: many are alike.
 
     Parameters
     ----------
     tolerance
         How far a copy may be off, in units of the target's own spread.
     n_targets
-        Look for so many originals, drawn by chance; all of them by default.
+        Look for so many originals, drawn at random; all of them by default.
     seed
         Draws targets.
 
@@ -83,7 +83,7 @@ class Copies(SeriesAttack[CopiesRisk]):
         return "The whole series of the target."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> CopiesFindings:
-        """How near the nearest published series is to everybody inside, and to those `outside`."""
+        """How near the nearest published series is to everyone inside, and to those `outside`."""
         targets = need_targets(truth.targets)
         far = np.zeros(0) if outside is None else _nearness(outside, published, np.arange(outside.n_series))
         return CopiesFindings(targets, _nearness(original, published, targets), far)
@@ -111,7 +111,7 @@ class Copies(SeriesAttack[CopiesRisk]):
             control=control,
             control_interval=None if control is None else Interval.wilson(control, len(outside)),
             confidence=1.0,
-            sentence="Somebody who holds the whole series of a target finds a published copy of it, within "
+            sentence="Someone who holds the whole series of a target finds a published copy of it, within "
             f"{percent(self.tolerance)} of its own spread, with a chance of {percent(success)} ({between(interval)}; "
             f"{n} targets)",
             exact=float((findings.near[moving] == 0.0).mean()),
@@ -121,7 +121,7 @@ class Copies(SeriesAttack[CopiesRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CopiesFindings(Findings):
-    """How far the nearest published series is from each target, and from everybody outside; infinite where constant."""
+    """How far the nearest published series is from each target, and from everyone outside; infinite where constant."""
 
     targets: Rows
     near: Floats

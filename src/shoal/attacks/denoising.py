@@ -39,7 +39,7 @@ class DenoisingRisk(LinkRisk):
 class Denoising(SeriesAttack[DenoisingRisk]):
     """The chance to find a target's published series by a few readings, after noise was filtered out of the release.
 
-    Series have much in common that noise has not. The adversary splits the release into principal components, keeps
+    Series have much in common, noise has not. The adversary splits the release into principal components, keeps
     those above what noise alone would give, and weighs everything by its share of signal (Wiener's filter); then it
     links n known readings to the filtered series as `KnownPoints` does.
 
@@ -51,7 +51,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         The signal-to-noise ratio the release states, of the variances. By default it is judged by how restless the
         calmest series are, which takes slow noise for signal.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets and instants.
 
@@ -96,7 +96,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
         """The filtered series nearest to the known readings, and the published ones."""
         values = published.values.reshape(published.n_series, published.n_instants, -1)
         if np.isnan(values).all():
-            raise ParameterError("Denoising needs published readings; there are none.")
+            raise ParameterError("Denoising needs published readings, but there are none.")
         filtered, n_components = denoise(values, self.snr)
         clean = Panel(
             filtered.reshape(published.values.shape),
@@ -127,7 +127,7 @@ class Denoising(SeriesAttack[DenoisingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenoisingFindings(Findings):
-    """Links to filtered series and to those published. Which components stand out depends on everybody."""
+    """Links to filtered series and to those published. Which components stand out depends on everyone."""
 
     after: LinkFindings
     before: LinkFindings

@@ -1,4 +1,4 @@
-"""What an attack stands on: both panels over the same instants, and who is behind the published series.
+"""What an attack starts from: both panels over the same instants, and who is behind the published series.
 
 The truth is there to score an attack, and to say what the adversary knows of its targets. An adversary never sees it.
 """
@@ -71,7 +71,7 @@ class Alignment:
     times: NDArray[Any]
     """As the clock of the original shows them: days and hours of the adversary are local ones."""
     common: Rows
-    """Positions of these instants in the original; none where the release is coarser."""
+    """Positions of these instants in the original; none if the release is coarser."""
     kept: Rows
     """Positions of these instants in the release."""
     cells: tuple[slice, ...] = ()
@@ -121,7 +121,7 @@ class SeriesAttack(Attack[R_co]):
     """An attack on one release of series of values. What is special about it is in `look` and `risk`."""
 
     needs_rows: ClassVar[bool] = True
-    """Whether it must be known which original each published series stands for; else everybody counts as published."""
+    """Whether it must be known which original each published series stands for; else everyone counts as published."""
 
     def find(
         self,
@@ -152,8 +152,8 @@ def need_panel(name: str, published: object) -> Panel:
     """Refuse a form of release that has no series of values."""
     if not isinstance(published, Panel):
         raise ParameterError(
-            f"{name} attacks published series of values. Envelopes and words are attacked by linkage, events by "
-            "homogeneity; of group profiles, repeat each mean as often as its group counts and give it as a Panel."
+            f"{name} attacks published series of values. Attack envelopes and words with linkage, events with "
+            "homogeneity; for group profiles, repeat each mean as often as its group counts and give it as a Panel."
         )
     return published
 
@@ -166,7 +166,7 @@ def find_truth(
     if rows is None:
         if published.n_series != n:
             raise ParameterError(
-                f"{n} series were given and {published.n_series} published. Say with `rows` which original each "
+                f"{n} series were given and {published.n_series} published. Give `rows`: the original that each "
                 "published one stands for, -1 for a fictive one."
             )
         stands_for = np.arange(n)
@@ -183,7 +183,7 @@ def find_truth(
 
 
 def everybody(original: Panel, targets: ArrayLike | None) -> Truth:
-    """Nobody says which published series is whose: all originals are taken to be behind the table."""
+    """Nobody says which published series belongs to whom: all originals count as members of the table."""
     subjects, n = original.subject_codes, original.n_series
     wanted = np.arange(n) if targets is None else np.unique(read_positions("targets", targets, n))
     return Truth(np.full(n, NOBODY), subjects, subjects, wanted, 0)
@@ -192,7 +192,7 @@ def everybody(original: Panel, targets: ArrayLike | None) -> Truth:
 def need_targets(targets: Rows) -> Rows:
     """Refuse to attack nobody."""
     if not len(targets):
-        raise ParameterError("None of the targets is in the release: there is nothing to attack.")
+        raise ParameterError("None of the targets is in the release, so there is nothing to attack.")
     return targets
 
 
@@ -297,7 +297,7 @@ def _coarse(name: str, fine: NDArray[Any], coarse: NDArray[Any]) -> Alignment:
 
 
 def count_readings(values: Floats) -> Moments:
-    """How many readings there are to know; where there is one way to show them, nobody asks for their level."""
+    """How many readings there are to know; if there is one way to show them, nobody asks for their level."""
     return Moments(np.array([np.count_nonzero(~np.isnan(values))]), np.zeros(1), np.zeros(1))
 
 
@@ -310,6 +310,6 @@ def _levels(several: Sequence[Floats]) -> Moments:
 
 def _nothing_shared(name: str) -> ParameterError:
     return ParameterError(
-        f"{name} compares readings of the same instants, and the release shares none with the original. "
-        "For knowledge of another period use relink."
+        f"{name} compares readings of the same instants, but the release shares none with the original. For knowledge "
+        "of another period, use relink."
     )

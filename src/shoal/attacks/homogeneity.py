@@ -1,4 +1,4 @@
-"""Looking up somebody's event by quasi-identifiers and time, and reading off the sensitive value."""
+"""Looking up a person's event by quasi-identifiers and time, and reading off the sensitive value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class HomogeneityRisk(Risk):
 
 @dataclass(frozen=True)
 class Homogeneity(EventAttack[HomogeneityRisk]):
-    """The chance to tell the sensitive value of an event, for somebody who knows its quasi-identifiers and its time.
+    """The chance to tell the sensitive value of an event, for someone who knows its quasi-identifiers and its time.
 
     The adversary collects the published events that the target could be: those of the target's snapshot and of the
     `window` - 1 snapshots after it, as an event may have been moved, whose quasi-identifiers are the target's or cover
@@ -99,7 +99,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
         return HomogeneityFindings(after, np.where(matched, after, suppressed), matched, before, baseline)
 
     def risk(self, findings: HomogeneityFindings) -> HomogeneityRisk:
-        """The chance to tell a sensitive value, on the average and at most."""
+        """The chance to tell a sensitive value, on average and at most."""
         chances, matched, before = findings.chances, findings.matched, findings.before
         mean, chance = float(chances.mean()), float(findings.baseline.mean())
         return HomogeneityRisk(
@@ -111,7 +111,7 @@ class Homogeneity(EventAttack[HomogeneityRisk]):
             worst=tuple(int(row) for row in np.argsort(-chances, kind="stable")[:N_WORST]),
             prosecutor=float(chances.max()),
             sentence=(
-                "Somebody who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
+                "Someone who holds the quasi-identifiers and the time of an event tells its sensitive value with a "
                 f"chance of {percent(mean)} ({len(chances)} events); "
                 f"published as they are {percent(float(before.mean()))}, by guessing {percent(chance)}. "
                 f"{_at_worst(chances, matched)}"
@@ -200,7 +200,7 @@ class HomogeneityFindings(Findings):
     """Of every event the chance to tell its value. Events are not sharded."""
 
     after: NDArray[np.float64]
-    """By published events that it could be; 0 where there is none."""
+    """By published events that it could be; 0 if there is none."""
     chances: NDArray[np.float64]
     """By what the adversary makes of everything, missing events included."""
     matched: NDArray[np.bool_]
@@ -216,7 +216,7 @@ def _at_worst(chances: NDArray[np.float64], matched: NDArray[np.bool_]) -> str:
         return f"For the event most at risk it is {percent(float(chances.max()))}."
     n_missing = int(np.count_nonzero(~matched))
     missing = (
-        f"{percent(float(chances[~matched].mean()))} on the average and {percent(float(chances[~matched].max()))} at "
+        f"{percent(float(chances[~matched].mean()))} on average and {percent(float(chances[~matched].max()))} at "
         f"most for the {n_missing} that can be seen to be missing"
     )
     if not matched.any():

@@ -42,8 +42,8 @@ class IntersectionRisk(Risk):
 class Intersection(Attack[IntersectionRisk]):
     """The chance to tell a subject from others by what several releases say together.
 
-    In every release a target has candidates, the subjects whose published series it cannot be told from. Who is behind
-    the target's series must be a candidate in all releases:
+    In every release a target has candidates: the subjects whose published series cannot be distinguished from its own.
+    The person behind the target's series must be a candidate in all releases:
 
         left(i) = candidates of i in release 1 ∩ ... ∩ candidates of i in release R,   chance(i) = 1 / #left(i)
 
@@ -60,14 +60,14 @@ class Intersection(Attack[IntersectionRisk]):
     Parameters
     ----------
     link
-        "told": the adversary knows which series are the target's, as if somebody had told; the cautious figure.
+        "told": the adversary is told which series are the target's; the cautious figure.
         "totals": it looks for the nearest series by totals, as `KnownTotals` does.
     names
         "fresh": every release has names of its own. "keyed": they are made with one key, and the releases are joined.
     step
         With link="totals" what totals are of: "hour", "day", "week", "month", "all" or a number of instants.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -162,7 +162,7 @@ class Intersection(Attack[IntersectionRisk]):
         best = max(alone)
         verb = "joins" if self.names == "keyed" else "compares"
         sentence = (
-            f"Somebody who {verb} {len(alone)} releases tells a target from all others with a chance of "
+            f"Someone who {verb} {len(alone)} releases tells a target from all others with a chance of "
             f"{percent(success)} ({between(interval)}; {n} targets), by the best of them alone {percent(best)}; "
             f"by guessing {percent(guess)}."
         )
@@ -194,7 +194,7 @@ class Intersection(Attack[IntersectionRisk]):
         return found.targets, found.left
 
     def _candidates(self, original: Panel, release: Panel, known: Truth, truth: Truth) -> NDArray[np.bool_]:
-        """Which subjects each target cannot be told from in one release: (targets, subjects)."""
+        """Which subjects each target cannot be distinguished from in one release: (targets, subjects)."""
         _, classes = find_classes(release.rows)
         carries = np.zeros((int(classes.max()) + 1, original.n_subjects), dtype=np.bool_)
         real = known.owners >= 0
@@ -214,7 +214,7 @@ class Intersection(Attack[IntersectionRisk]):
     def _candidates_by_name(
         self, original: Panel, releases: Sequence[Panel], joined: _Joined, truth: Truth
     ) -> NDArray[np.bool_]:
-        """Which subjects each target cannot be told from in the releases joined to one: (targets, subjects)."""
+        """Which subjects each target cannot be distinguished from in the joined releases: (targets, subjects)."""
         published = np.flatnonzero(joined.is_somewhere)
         carries = np.zeros((int(joined.classes.max()) + 1, original.n_subjects), dtype=np.bool_)
         carries[joined.classes[published], truth.subjects[published]] = True
@@ -250,7 +250,7 @@ class IntersectionFindings(Findings):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Joined:
-    """Releases joined by names: for each original its row in each, -1 where it is absent, and its class over all."""
+    """Releases joined by names: for each original its row in each, -1 if it is absent, and its class over all."""
 
     rows: tuple[Rows, ...]
     classes: Rows
@@ -275,7 +275,7 @@ def _join(releases: Sequence[Panel], truths: Sequence[Truth]) -> _Joined:
         real = np.flatnonzero(truth.rows >= 0)
         if len(np.unique(truth.rows[real])) < len(truth.rows):
             raise ParameterError(
-                "Keyed names are of releases with one row for each series, without fictive ones. Use names='fresh'."
+                "Keyed names need releases with one row for each series, without fictive ones. Use names='fresh'."
             )
         row = np.full(len(joint), -1)
         row[truth.rows] = real

@@ -61,14 +61,14 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
     whichever the release shows. A reading that is missing on either side tells nothing.
 
     A release may have another level or unit, the same for all or one for each series (standardised, in shares, in
-    cents). Whoever has three readings or more can compare up to both: the candidates are then those with the least
+    cents). Anyone who has three readings or more can compare up to both: the candidates are then those with the least
     1 - r, r the correlation with the known readings, which is the best fit a + b y with b > 0. Both ways are taken, and
     `success` is that of the better, one way for all targets; `prosecutor` and `highest` are the larger of both. An
     adversary has to work out from the release which is right, so this is an upper view and errs on the safe side.
     Series that are published alike are alike both ways: k of them leave 1/k.
 
     Slices without dates (whole-number instants, of an original with dates) are compared by the position in the slice:
-    of each target n readings of one stretch as long as a slice are known, the stretch drawn by chance. All slices are
+    of each target n readings of one stretch as long as a slice are known, the stretch drawn at random. All slices are
     candidates, and only the target's slice of that stretch counts (of its slices the one most like the true stretch).
 
     Parameters
@@ -80,7 +80,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         "worst" looks for the instants that give this target away most in this release, at most n of them: one by one,
         each the one that raises the chance most, and where that is not proven to be the worst, all sets of n while
         that takes no more than about two billion comparisons. No adversary can choose like that: it is a bound, tight
-        for true values and means, but of noisy readings some agree by luck for everybody. Up to level and unit it is
+        for true values and means, but of noisy readings some agree by luck for everyone. Up to level and unit it is
         the worst of all sets where these are few, else of the peaks and the instants drawn.
     noise
         Standard deviation of the errors in what is known, as a share of that of all original readings.
@@ -92,7 +92,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         "any" compares both ways, "same" only as the values stand: faster, for releases that are known to show
         readings in their own unit.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets, instants and errors. A target's draws do not depend on who else is attacked.
 
@@ -148,7 +148,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
 
     @property
     def bounded_by_shard(self) -> bool:
-        """Errors are a share of the spread of everybody's readings, and the worst instants are not always found."""
+        """Errors are a share of the spread of everyone's readings, and the worst instants are not always found."""
         return not self.noise and self.choose != "worst"
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:
@@ -181,7 +181,9 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         """The chance to find a target's own published series, and the share of its other readings that are told."""
         views = findings.taken
         if not findings.levels.counts[shown_way(findings.levels)]:
-            raise ParameterError("KnownPoints needs readings to know; at the instants of the release there are none.")
+            raise ParameterError(
+                "KnownPoints needs readings to know, but there are none at the instants of the release."
+            )
         at = better(views)
         taken = views[at]
         assert isinstance(taken, View)
@@ -227,7 +229,7 @@ class KnownPoints(SeriesAttack[KnownPointsRisk]):
         return View(found.sizes, found.own, found.distances, told_share, guessed_share, proven, n_known)
 
     def places(self, scene: Scene, truth: Truth, true: Floats, fitted: bool) -> tuple[Rows, NDArray[np.bool_]]:
-        """The instants known of each target, -1 where there are fewer than n; and whether none would be worse."""
+        """The instants known for each target, -1 if there are fewer than n; and whether none would be worse."""
         n = self._n(scene)
         whole: NDArray[np.bool_] = np.logical_not(np.isnan(true).any(axis=2))
         if self.choose == "worst":

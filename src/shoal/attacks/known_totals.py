@@ -43,7 +43,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
     scale
         "any" compares both ways, "same" only totals as they stand.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets and errors.
 
@@ -87,7 +87,7 @@ class KnownTotals(SeriesAttack[LinkRisk]):
 
     @property
     def bounded_by_shard(self) -> bool:
-        """Errors are a share of the spread of everybody's totals."""
+        """Errors are a share of the spread of everyone's totals."""
         return not self.noise
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> LinkFindings:

@@ -62,9 +62,8 @@ class Linkage(Attack[LinkageRisk]):
         of the whole series.
     word
         "own" takes the words that follow from the shape: all that can be worked out from it. A method may have moved a
-        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" takes
-        the word and level under which the target was published, as if somebody had told: the cautious figure, and the
-        paper's.
+        series to a neighbouring word, and this adversary then looks in the wrong place (`n_missed`). "published" gives
+        the adversary the word and level under which the target was published: the cautious figure, and the paper's.
     sensitive
         A column of the original's `sensitive`, where what is at stake is a value that several may share. Where the
         release publishes that column, its values count as published; else every series is taken to show its own.
@@ -150,7 +149,7 @@ class Linkage(Attack[LinkageRisk]):
         )
 
     def risk(self, findings: LinkageFindings) -> LinkageRisk:
-        """The probability of breach, on the average and at most."""
+        """The probability of breach, on average and at most."""
         n = len(need_targets(findings.targets))
         breach = findings.probabilities
         mean, highest = float(breach.mean()), float(breach.max())
@@ -168,7 +167,7 @@ class Linkage(Attack[LinkageRisk]):
             prosecutor=highest,
             confidence=float((1.0 / np.maximum(findings.sizes, 1)).mean()),
             sentence=(
-                f"Somebody who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
+                f"Someone who holds {self._held} of a target learns what is at stake with a chance of {percent(mean)} "
                 f"({n} targets), of the one most at risk {percent(highest)}; by guessing {percent(chance)}."
             ),
             highest=highest,
@@ -202,7 +201,7 @@ class Linkage(Attack[LinkageRisk]):
         if self.sensitive is None:
             if sensitive is not None:
                 raise ParameterError(
-                    "Published sensitive values need the column they stand for: Linkage(sensitive=...)."
+                    "Published sensitive values need the column they belong to: Linkage(sensitive=...)."
                 )
             own = original.subject_codes
             return _Stakes(kept, own, own[kept])

@@ -3,8 +3,8 @@
     candidates(i)   the published series that fit what is known of target i best, all of them where several fit alike
     chance(i)       #{ j in candidates(i) : j stands for the subject of i } / #candidates(i)
 
-A right series among m that fit alike counts 1/m: an adversary who cannot tell them apart has no more. Nor does it know
-which of its links are right, only which look sure; see `surest`.
+A right series among m that fit equally well counts 1/m: an adversary who cannot distinguish them has no more. Nor does
+it know which of its links are right, only which look sure; see `surest`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.model.sentence import said
 
 N_WORST = 10
 N_SURE = 20
-"""Links that look equally good are judged together; so many at least, else luck would look like skill."""
+"""Links that look equally good are judged together; at least this many, else luck would look like skill."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class LinkFindings(Findings):
     own_rows: Rows
     """How many published rows stand for the subject of each."""
     views: tuple[tuple[Chances, ...], ...]
-    """For each way the release may show the originals, by each way to compare; none where there are no targets."""
+    """For each way the release may show the originals, by each way to compare; none if there are no targets."""
     levels: Moments
     """Readings there are to know, and by which the adversary works out what a coarser release shows (`shown_way`)."""
     n_originals: int
@@ -111,7 +111,7 @@ class LinkFindings(Findings):
 
     @classmethod
     def of(cls, truth: Truth, views: Iterable[tuple[Chances, ...]], levels: Moments) -> Self:
-        """Look at the views where there is anybody to look for: of a shard all targets may be in others."""
+        """Look at the views where there is anyone to look for: of a shard all targets may be in others."""
         looked = tuple(views) if len(truth.targets) else ()
         rows = np.bincount(truth.owners[truth.owners >= 0], minlength=int(truth.subjects.max()) + 1)
         counts = len(truth.subjects), len(truth.owners), truth.n_left_out
@@ -138,7 +138,7 @@ class LinkFindings(Findings):
 
     @property
     def taken(self) -> tuple[Chances, ...]:
-        """The views of what the release shows, as far as its level over everybody tells."""
+        """The views of what the release shows, as far as its overall level reveals."""
         need_targets(self.targets)
         return self.views[shown_way(self.levels)]
 
@@ -173,7 +173,7 @@ class Carried:
         return Carried(keys, counts, width)
 
     def count(self, classes: Rows, subjects: Rows) -> Rows:
-        """Rows of each class that belong to the subject beside it."""
+        """Rows of each class that belong to the subject next to it."""
         if not len(self.keys):
             return np.zeros(len(classes), dtype=np.int64)
         wanted = classes * self.width + subjects
@@ -208,7 +208,7 @@ def link_figures(
 ) -> dict[str, Any]:
     """Everything a LinkRisk needs.
 
-    `holds` finishes "Somebody who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
+    `holds` finishes "Someone who holds ..."; `guesses` are the chances without knowledge, where rows are not whole
     series. Of several ways to compare an adversary may have taken any: `success` is that of the better one, while
     `prosecutor`, `highest` and `worst` are of the way that is worst for the target. `slices`: the targets are slices.
     """

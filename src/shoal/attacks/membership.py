@@ -1,16 +1,16 @@
-"""Telling whether somebody is in a release at all.
+"""Telling whether a person is in a release at all.
 
 Three signs of being in, of a target x and the different published series y:
 
     near        min over y of  rms(x - y) / rms(x)
-    trace       the highest correlation of x and y, both without what everybody has: the mean of the release at every
+    trace       the highest correlation of x and y, both without what everyone has: the mean of the release at every
                 instant and, by dates, the own mean day; then as changes from instant to instant
     lead        how far that correlation is ahead of the next
 
 A mean of k keeps a k-th of every member, and of hundreds of readings that is enough to be seen: `near` knows copies,
 the other two know means. How much likelier each combination is of people inside than of people outside is learned from
 some of whom the adversary knows it (a logistic model of their ranks). Shadow releases teach the same two distributions
-to whoever knows nobody's membership; to know some gives the adversary no less.
+to anyone who knows nobody's membership; to know some gives the adversary no less.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
 
     def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> MembershipFindings:
-        """The signs of everybody inside and outside.
+        """The signs of everyone inside and outside.
 
         `outside` has series of subjects who are not in the release, at the same instants.
         """
@@ -176,7 +176,7 @@ class Membership(SeriesAttack[MembershipRisk]):
         said = int(hits.sum() + false.sum())
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
-            f"Somebody who holds {_held(self.step)} tells whether a subject is in the release with a chance of "
+            f"Someone who holds {_held(self.step)} tells whether a subject is in the release with a chance of "
             f"{percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those outside "
             f"{percent(wrong)} are taken to be in."
         )
@@ -211,7 +211,7 @@ def _held(step: Step) -> str:
 
 
 def _slots(times: NDArray[Any], n_channels: int) -> Rows:
-    """Of every column the number of its time of day and channel; where there are no days, of its channel."""
+    """Of every column the number of its time of day and channel; if there are no days, of its channel."""
     day = np.zeros(len(times), dtype=np.int64)
     if times.dtype.kind == "M":
         number = times.astype("datetime64[D]")

@@ -49,7 +49,7 @@ class NearestNeighbour(SeriesAttack[LinkRisk]):
     band
         How far warping may reach, as a share of the cycle.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets.
 

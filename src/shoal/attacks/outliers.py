@@ -1,4 +1,4 @@
-"""Series like nobody's, to see whether a table gives away those it was made from more than others."""
+"""Series like nobody's, to see whether a table gives away its originals more than others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two periods of the same people: what an adversary knows of one, and what a release shows of the other."""
+"""Two periods of the same people: what an adversary knows about one, and what a release shows about the other."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Periods:
     """Positions in the release, or among the common instants."""
     shown_times: NDArray[Any]
     alignment: Alignment | None
-    """How both come to common instants; None where the original has others than the release."""
+    """How both come to common instants; None if the original has others than the release."""
 
 
 def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
-    """What the release does not have is known; where it has everything, the first half is, and the second attacked."""
+    """What the release lacks is known; if it has everything, the first half is known and the second attacked."""
     same_kind = original.times.dtype.kind == published.times.dtype.kind
     first, last = published.times[0], published.times[-1]
     outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
@@ -40,7 +40,7 @@ def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
     both = align(name, original, published)
     half = len(both.times) // 2
     if half < 1:
-        raise ParameterError(f"{name} needs two instants at least: one to know and one to attack.")
+        raise ParameterError(f"{name} needs at least two instants: one to know and one to attack.")
     places = np.arange(len(both.times))
     return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
 

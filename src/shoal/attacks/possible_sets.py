@@ -1,6 +1,6 @@
 """Which published series a known one could be.
 
-Series that share envelope, level and word are told apart by nobody: they form a cell, and targets are compared with
+Nobody can distinguish series that share envelope, level and word: they form a cell, and targets are compared with
 cells. Targets are worked on in blocks; the result does not depend on their size.
 """
 
@@ -95,7 +95,7 @@ class Knowledge:
         return fit
 
     def contains(self, targets: NDArray[np.int64], published: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each target could be the published series beside it."""
+        """Whether each target could be the published series next to it."""
         x = self.targets[:, targets]
         low, high = (bound[:, self.envelope[published]] for bound in (self.low, self.high))
         same = (self.words[targets] == self.word[published, None]).any(axis=1)
@@ -163,7 +163,7 @@ def _words(original: Panel, published: Envelopes) -> tuple[NDArray[np.int64], ND
 def _columns(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
     places = {time: place for place, time in enumerate(times.tolist())}
     if lacking := sum(time not in places for time in wanted.tolist()):
-        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original does not have.")
+        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original lacks.")
     return [places[time] for time in wanted.tolist()]
 
 

@@ -27,7 +27,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class Relink(SeriesAttack[LinkRisk]):
-    """The chance to find a target's published series by habits, told apart as other people's series teach it.
+    """The chance to find a target's published series by habits, as learned from other people's series.
 
     The adversary holds identified series of another period: the instants of the original that the release does not
     have. Where the release has them all, the first half of the instants is known and the second half of the release is
@@ -52,7 +52,7 @@ class Relink(SeriesAttack[LinkRisk]):
     cycle
         What repeats where instants are numbers: how many of them. Dates have days and weeks.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets and the halves to learn from.
 

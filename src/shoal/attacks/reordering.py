@@ -1,4 +1,4 @@
-"""Putting slices of one subject together again."""
+"""Reassembling slices of one subject."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shoal.read.zones import local_times
 
 @dataclass(frozen=True)
 class ReorderingRisk(LinkRisk):
-    """What can be put together again; targets are slices here, and `worst` names the originals they were cut from.
+    """What can be reassembled; targets are slices here, and `worst` names the originals they were cut from.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         What repeats: "day", "week" or a number of instants. By default a day where there are dates, else the slices are
         compared instant by instant.
     n_targets
-        Attack so many slices, drawn by chance; None for all of them. Candidates are never sampled.
+        Attack so many slices, drawn at random; None for all of them. Candidates are never sampled.
     seed
         Draws slices.
 
@@ -96,7 +96,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
         wanted = np.flatnonzero((kin > 0) & np.isin(truth.rows, need_targets(truth.targets)))
         if not len(wanted):
             raise ParameterError(
-                "No subject has two slices in the release, so there is nothing to put together. Attack whole series "
+                "No subject has two slices in the release, so there is nothing to reassemble. Attack whole series "
                 "with known-totals."
             )
         wanted = draw_targets(wanted, self.n_targets, self.seed)
@@ -124,7 +124,7 @@ class Reordering(SeriesAttack[ReorderingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReorderingFindings(Findings):
-    """Links from slices to slices. Which may be linked depends on the stretches of time that anybody's are of."""
+    """Links from slices to slices. Which may be linked depends on the stretches of time that anyone's are of."""
 
     links: LinkFindings
     """Targets are slices by the originals they were cut from, rows of their own the others to be found."""

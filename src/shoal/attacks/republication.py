@@ -1,4 +1,4 @@
-"""Putting together what several snapshots say about one person."""
+"""Combining what several snapshots say about one person."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RepublicationRisk(Risk):
 
 @dataclass(frozen=True)
 class Republication(EventAttack[RepublicationRisk]):
-    """The chance to tell the sensitive value of somebody who has events in several snapshots, by intersecting them.
+    """The chance to tell the sensitive value of someone who has events in several snapshots, by intersecting them.
 
     The adversary knows quasi-identifiers and times of all events of a target, and takes its value to stay the same. For
     each event it collects the published events that it could be, as `Homogeneity` does, with the share p_t(v) that each
@@ -113,7 +113,7 @@ class Republication(EventAttack[RepublicationRisk]):
         return RepublicationFindings(together, alone, baseline, first, bool(several))
 
     def risk(self, findings: RepublicationFindings) -> RepublicationRisk:
-        """The chance to tell a sensitive value, on the average and at most."""
+        """The chance to tell a sensitive value, on average and at most."""
         n = len(findings.together)
         mean, alone, chance = (float(part.mean()) for part in (findings.together, findings.alone, findings.baseline))
         told = int(((findings.together > 1.0 - 1e-9) & (findings.alone < 1.0 - 1e-9)).sum())
@@ -164,11 +164,11 @@ def _sentence(findings: RepublicationFindings, mean: float, alone: float, chance
     n = len(findings.together)
     if not findings.several:
         return (
-            f"No subject has events in two snapshots, so there is nothing to intersect; one tells a sensitive value "
-            f"with a chance of {percent(mean)} ({n} subjects), guessing {percent(chance)}."
+            "No subject has events in two snapshots, so there is nothing to intersect; a single snapshot reveals a "
+            f"sensitive value with a chance of {percent(mean)} ({n} subjects), guessing {percent(chance)}."
         )
     return (
-        f"Putting together all snapshots of a subject tells its sensitive value with a chance of {percent(mean)} ({n} "
+        f"Combining all snapshots of a subject reveals its sensitive value with a chance of {percent(mean)} ({n} "
         f"subjects with events in several snapshots); each snapshot by itself {percent(alone)}, guessing "
         f"{percent(chance)}. For {told} of them it is certain only together."
     )

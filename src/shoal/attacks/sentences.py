@@ -1,6 +1,6 @@
-"""What attacks that link targets or search for sums say about a release, beside the condition under which it is true.
+"""What attacks that link targets or search for sums say about a release, with the condition under which it is true.
 
-Of other attacks there is one sentence each, true of whatever they can attack; it stands where their figures are made.
+Other attacks have one sentence each, true for anything they can attack; it is where their figures are made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Linked:
     Parameters
     ----------
     holds
-        What finishes "Somebody who holds ...".
+        What finishes "Someone who holds ...".
     n, success, interval, prosecutor, guess
         How many targets, the chance to link one with its interval, where it looks surest, and by guessing.
     several
@@ -55,7 +55,7 @@ LINKED: tuple[Sentence[Linked], ...] = (
 
 def _linked(found: Linked, what: str, targets: str) -> str:
     return (
-        f"Somebody who holds {found.holds} finds {what} with a chance of {percent(found.success)} "
+        f"Someone who holds {found.holds} finds {what} with a chance of {percent(found.success)} "
         f"({between(found.interval)}; {found.n} {targets}), where it looks surest {percent(found.prosecutor)}; "
         f"by guessing {percent(found.guess)}."
     )
@@ -84,7 +84,7 @@ SUMMED: tuple[Sentence[Summed], ...] = (
         "members",
         lambda a: True,
         lambda a: (
-            f"Somebody who holds {a.holds} of everybody tells a member of a published mean with a chance of "
+            f"Someone who holds {a.holds} of everyone tells a member of a published mean with a chance of "
             f"{percent(a.success)} ({between(a.interval)}; {a.n} means), and all members of {percent(a.recovered)} of "
             f"the means; by guessing {percent(a.guess)}."
         ),

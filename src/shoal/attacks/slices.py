@@ -6,7 +6,7 @@ stretch is drawn, and the adversary knows readings of it with their positions (t
 day). All slices are candidates.
 
     own(i)   of the slices cut from original i, the one that is of the drawn stretch; the others are as wrong as
-             anybody's
+             anyone's
 
 A release does not say which slice is of which stretch, nor do its rows come in order. So own(i) is the slice most like
 the true stretch: least 1 - correlation, of equal ones least mean square, and all of those that are equal in both.

@@ -61,7 +61,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
         find p in {0, 1}^n with sum(p) = s and |sum_i p[i] A[i] - s L| within `tolerance`
 
     by integer program (HiGHS), and where there are too many candidates, or time runs out, by exchanging members of a
-    likely set. Where several sets fit, each counts for its share. This tells that somebody is in a group, and so gives
+    likely set. Where several sets fit, each counts for its share. This tells that someone is in a group, and so gives
     the group's mean for them; it does not single out a curve, and `KnownTotals` is the attack on that.
 
     Small noise on the published values ends the exact problem. It does not end an adversary who takes the nearest sum
@@ -82,7 +82,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     time_limit
         Seconds for the program of one mean.
     n_means
-        Attack so many of the published means, drawn by chance; None for all of them. Candidates are never sampled.
+        Attack so many of the published means, drawn at random; None for all of them. Candidates are never sampled.
     seed
         Draws the means, and the beginnings of a search.
 
@@ -129,7 +129,7 @@ class SubsetSum(SeriesAttack[SubsetRisk]):
     def knows(self) -> str:
         """What the adversary holds."""
         words = step_words(self.step)
-        return f"{words[0].upper()}{words[1:]}, of everybody who may be in the release."
+        return f"{words[0].upper()}{words[1:]}, of everyone who may be in the release."
 
     def look(self, original: Panel, published: Panel, truth: Truth) -> SubsetFindings:
         """The sets that sum to published means with a target among their members; as many means as `n_means` says."""

@@ -54,7 +54,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
         What totals are of: "hour", "day", "week", "month", "all" or a number of instants. Best the length of the
         stretches that were exchanged, or a part of it.
     n_targets
-        Attack so many targets, drawn by chance; all of them by default. Candidates are never sampled.
+        Attack so many targets, drawn at random; all of them by default. Candidates are never sampled.
     seed
         Draws targets.
 
@@ -123,7 +123,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
         )
         interval = Interval.wilson(success, n)
         sentence = (
-            f"Somebody who holds {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
+            f"Someone who holds {step_words(self.step)} and looks piece by piece gets {percent(success)} of a "
             f"target's readings right ({between(interval)}; {n} targets), of the one most at risk "
             f"{percent(float(found.max()))}; by looking for whole series {percent(simple)}, "
             f"by guessing {percent(guess)}."
@@ -148,7 +148,7 @@ class Unmixing(SeriesAttack[UnmixingRisk]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnmixingFindings(Findings):
-    """Of every target means over the steps that are told of it. A piece may be like one of anybody."""
+    """Of every target means over the steps that are told of it. A piece may be like one of anyone."""
 
     targets: Rows
     found: Floats

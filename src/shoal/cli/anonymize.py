@@ -18,9 +18,9 @@ def anonymize(
     ctx: typer.Context,
     source: Annotated[
         str | None,
-        typer.Argument(help="CSV or Parquet file, folder or glob, or a postgresql:// address together with --sql."),
+        typer.Argument(help="A CSV or Parquet file, a folder or glob, or a postgresql:// address together with --sql."),
     ] = None,
-    method: Annotated[str, typer.Option(help="What to do; `shoal methods` lists them.")] = "microaggregation",
+    method: Annotated[str, typer.Option(help="The method to apply; `shoal methods` lists them.")] = "microaggregation",
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("out"),
     keep: Annotated[
         list[str] | None,
@@ -34,58 +34,62 @@ def anonymize(
         list[str] | None,
         typer.Option(
             metavar="GUARANTEE",
-            help="A further guarantee, such as aggregate-rule:15/15 or aggregate-rule:size=15,share=0.15.",
+            help="An additional guarantee, such as aggregate-rule:15/15 or aggregate-rule:size=15,share=0.15.",
         ),
     ] = None,
     suppression_limit: Annotated[
-        float, typer.Option(help="Share of the events, or series, that may be left out; above it nothing is written.")
+        float,
+        typer.Option(help="Largest share of events or series that may be left out; above it, nothing is written."),
     ] = 0.25,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     shape: Annotated[
         str,
         typer.Option(
             "--as",
-            help="Write the values also as: wide (a column per series), row-per-series, day-rows (a row per series and "
-            "day), or same (as the table came). long: only the long table.",
+            help="Also write the values as: wide (one column per series), row-per-series, day-rows (one row per "
+            "series and day), or same (the shape of your table). long: only the long table.",
         ),
     ] = "long",
     pseudonyms: Annotated[
-        str, typer.Option(help="random, or keyed (needs --private): anyone can join releases made with one key.")
+        str, typer.Option(help="random, or keyed (needs --private): anyone can join releases that share a key.")
     ] = "random",
     private: Annotated[
-        Path | None, typer.Option(help="Folder for what stays with you: pseudonym map, group labels, key.")
+        Path | None, typer.Option(help="Folder for what you keep: pseudonym map, group labels, key.")
     ] = None,
     hold_out: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Keep so many of the subjects out of the release, by chance, such as 10%: the control for attacks. "
-            "Needs --private, where their names are kept.",
+            help="Keep this many subjects out of the release at random, such as 10%: the control for attacks. Needs "
+            "--private, which stores their names.",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
     insecure_seed: Annotated[
-        int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
+        int | None,
+        typer.Option(help="Makes pseudonyms repeatable, for tests; anyone who guesses it can undo the shuffling."),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of earlier releases: refuse what breaks a promise with them."),
+        typer.Option(
+            metavar="FILE", help="File of earlier releases: refuse a release that would break a promise made with them."
+        ),
     ] = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A finding of the side-channel lint that shall not stop it; repeatable."),
+        typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable."),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the release is called: the head of its report.")
+        str | None, typer.Option(metavar="TEXT", help="Title of the release, shown at the top of its report.")
     ] = None,
     publisher: Annotated[str | None, typer.Option(metavar="TEXT", help="Who publishes it.")] = None,
-    purpose: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is published for.")] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="TEXT", help="Purpose of the publication.")] = None,
     date: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="The day it is published; by default the release has none."),
+        typer.Option(formats=["%Y-%m-%d"], help="Publication date; by default the release has none."),
     ] = None,
     sign: Annotated[
-        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key: the certificate is signed with it.")
+        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key, used to sign the certificate.")
     ] = None,
     engine: engines.Engine = None,
     master: engines.Master = None,
@@ -95,7 +99,7 @@ def anonymize(
     shard_size: engines.ShardSize = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Anonymize a table of series, check the guarantee, write a release folder.
+    """Anonymize a table of series, check the guarantee, and write a release folder.
 
     Parameters of the method are options of the same name, for example --k 10. `shoal methods` lists them.
     """
@@ -142,7 +146,7 @@ def anonymize(
 
 
 def _guarantee(text: str) -> Any:
-    """A guarantee from `name` or `name:parameter=value,…`."""
+    """Build a guarantee from `name` or `name:parameter=value,…`."""
     from shoal.errors import ParameterError
     from shoal.process import find_guarantee
 

@@ -104,13 +104,13 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _interrupt(*_: object) -> None:
-    """As by a key: what lies aside, raw data among it, is removed on the way out."""
+    """Act as if Ctrl-C had been pressed: temporary files, which may hold raw data, are removed on the way out."""
     raise KeyboardInterrupt
 
 
 @cache
 def _commands() -> TyperGroup:
-    """All commands; to build them takes as long as a small release."""
+    """Build all commands; this takes as long as a small release."""
     return typer.main.get_group(app)
 
 
@@ -126,14 +126,14 @@ def run(arguments: list[str]) -> int:
     except ShoalError as error:
         return _say(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted; nothing was written.", INTERRUPTED)
+        return _say("Interrupted; nothing was written.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read our output has gone; Python must not try to flush into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         # Its message may name a file after a person.
-        return _say(f"The system refused a file or folder: {error.strerror}. Check the names given.", BAD_INPUT)
+        return _say(f"The system refused a file or folder: {error.strerror}. Check the paths you gave.", BAD_INPUT)
     except Exception as error:
         if hasattr(error, "format_message"):  # wrong usage, told by typer
             return _say(f"{error.format_message()} Try: shoal --help", BAD_INPUT)
@@ -146,7 +146,8 @@ def _say(message: str, code: int) -> int:
 
 
 def _as_options(message: str) -> str:
-    """Settings as this user writes them: `align='resample:1h'` becomes `--align resample:1h`, `time=` `--time`."""
+    """Write settings the way this user does: `align='resample:1h'` becomes `--align resample:1h`, `time=` becomes
+    `--time`."""
     names = "|".join(OPTIONS)
     chosen = r"\b([a-z_]+)=('[^']*'(?:, '[^']*')*(?: or '[^']*')?)"
     message = re.sub(chosen, lambda m: f"--{m[1].replace('_', '-')} {m[2].replace(chr(39), '')}", message)
@@ -155,12 +156,12 @@ def _as_options(message: str) -> str:
 
 
 def _internal(error: Exception) -> str:
-    """Name the place, not the message: a library's message may quote the data."""
+    """Name the place, not the message: a library's message may quote data."""
     if os.environ.get("SHOAL_DEBUG"):
         traceback.print_exc()
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     return (
-        f"internal error {type(error).__name__} at {place}. Nothing was published. "
-        "Set SHOAL_DEBUG=1 for the traceback (it may quote data) and report it."
+        f"Internal error {type(error).__name__} at {place}. Nothing was published. Set SHOAL_DEBUG=1 for the "
+        "traceback (it may quote data) and report it."
     )

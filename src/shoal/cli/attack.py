@@ -17,8 +17,10 @@ from shoal.errors import ParameterError
 def attack(
     ctx: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
-    source: Annotated[str, typer.Argument(help="The originals: the table the release was made from.")],
-    private: Annotated[Path, typer.Option(help="The private folder kept with the release: it tells who is who.")],
+    source: Annotated[str, typer.Argument(help="The originals: the table that the release was made from.")],
+    private: Annotated[
+        Path, typer.Option(help="The private folder kept with the release: it maps pseudonyms to subjects.")
+    ],
     knows: Annotated[
         list[str] | None,
         typer.Option(
@@ -27,23 +29,26 @@ def attack(
             "known-points:n=5,choose=peaks; repeatable. Default: points=5 and totals=day.",
         ),
     ] = None,
-    targets: Annotated[int | None, typer.Option(help="Attack so many subjects, drawn by chance. Default: all.")] = None,
+    targets: Annotated[
+        int | None, typer.Option(help="Attack this many subjects, drawn at random. Default: all.")
+    ] = None,
     at_most: Annotated[
-        float | None, typer.Option(help="Exit 1 where an attack succeeds more often, at the end of its interval.")
+        float | None,
+        typer.Option(help="Exit 1 if an attack succeeds more often than this; the upper end of its interval counts."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Attack a release as an outsider would and print what was learned. Every published series is a candidate.
+    """Attack a release as an outsider would, and print what was learned. Every published series is a candidate.
 
-    The table is read as for the release: the private folder remembers how, and options given here take its place.
+    The table is read as it was for the release: the private folder remembers how. Options given here override it.
     """
     from shoal.process.release_attack import attack_release
 
     settings = read_options.settings_of(ctx)
     if at_most is not None and not 0.0 <= at_most <= 1.0:
-        raise ParameterError("--at-most is a share of the targets: 0 to 1.")
+        raise ParameterError("--at-most is a share of the targets, from 0 to 1.")
     with steps() as progress:
         found = attack_release(
             source,
@@ -66,7 +71,7 @@ def attack(
 
 
 def known(listed: list[str]) -> dict[str, Any]:
-    """`points=5` and `known-points:n=5,choose=peaks` as a policy has them."""
+    """Convert `points=5` and `known-points:n=5,choose=peaks` to the form a policy uses."""
     found: dict[str, Any] = {}
     for text in listed:
         name, colon, rest = text.partition(":")

@@ -1,4 +1,4 @@
-"""`shoal demo`: the main job in one go."""
+"""`shoal demo`: the whole job in one command."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from shoal.cli.output import print_json, steps
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="The release folder to write.")] = Path("shoal-demo"),
     k: Annotated[
-        int | None, typer.Option(help="Smallest crowd a household hides in. Default: searched for by the policy.")
+        int | None,
+        typer.Option(help="Size of the smallest crowd that hides a household. Default: found by the policy's search."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated households.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for the simulated households.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Simulate 500 households, search, attack, check and publish to shoal-demo/ by a policy left beside it."""
+    """Simulate 500 households, then search, attack, check and publish to shoal-demo/, following a policy saved next to
+    it."""
     from shoal.cli.run import outcome_figures, print_outcome
     from shoal.process.demo import run_demo
 

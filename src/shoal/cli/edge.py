@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 edge = typer.Typer(
     name="edge",
-    help="Collect from meters that send nothing unprotected: randomised readings, or sums nobody can take apart.",
+    help="Collect from meters that send nothing unprotected: randomised readings, or encrypted readings that open "
+    "only as sums.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -28,57 +29,74 @@ _TERMS: dict[str, tuple[Any, Any]] = {
         Annotated[str, typer.Option(help="local: each meter randomises its readings. sum: only sums can be opened.")],
         "local",
     ),
-    "lower": (Annotated[float | None, typer.Option(help="Lower bound of a reading, known without the data.")], None),
-    "upper": (Annotated[float | None, typer.Option(help="Upper bound of a reading, known without the data.")], None),
-    "epsilon": (Annotated[float, typer.Option(help="Budget of a meter for any w successive instants.")], 1.0),
-    "w": (Annotated[int, typer.Option("--w", help="How many successive instants share the budget.")], 48),
-    "minutes": (Annotated[int, typer.Option(help="Length of an instant.")], 30),
+    "lower": (
+        Annotated[float | None, typer.Option(help="Lower bound of a reading; must not be taken from the data.")],
+        None,
+    ),
+    "upper": (
+        Annotated[float | None, typer.Option(help="Upper bound of a reading; must not be taken from the data.")],
+        None,
+    ),
+    "epsilon": (Annotated[float, typer.Option(help="Privacy budget of a meter for any w successive instants.")], 1.0),
+    "w": (Annotated[int, typer.Option("--w", help="Number of successive instants that share the budget.")], 48),
+    "minutes": (Annotated[int, typer.Option(help="Duration of an instant.")], 30),
     "scheme": (
-        Annotated[str, typer.Option(help="How a local budget is divided: budget- or population-uniform, and others.")],
+        Annotated[
+            str, typer.Option(help="How a local budget is divided: budget-uniform, population-uniform and others.")
+        ],
         "population-uniform",
     ),
-    "points": (Annotated[int, typer.Option(help="Points of a local answer: 2 for means, more for distributions.")], 2),
+    "points": (
+        Annotated[int, typer.Option(help="Points of a local answer: 2 for means, more for distributions.")],
+        2,
+    ),
     "fewest": (
-        Annotated[float, typer.Option(help="Share of a neighbourhood that must be there, or a sum is withheld.")],
+        Annotated[
+            float, typer.Option(help="Share of a neighbourhood that must respond; otherwise the sum is withheld.")
+        ],
         0.7,
     ),
     "colluding": (
-        Annotated[float, typer.Option(help="Share of a neighbourhood that may work for the collector.")],
+        Annotated[float, typer.Option(help="Share of a neighbourhood that may collude with the collector.")],
         0.0,
     ),
     "levels": (
-        Annotated[int, typer.Option(help="To how many numbers of missing meters the noise of a sum is adapted.")],
+        Annotated[int, typer.Option(help="How many different counts of missing meters the noise of a sum adapts to.")],
         3,
     ),
 }
 """What a fleet agrees on."""
 
-_Groups = Annotated[int, typer.Option(help="Into how many groups the meters are dealt.")]
-_Link = Annotated[str | None, typer.Option(help="mqtt://HOST:PORT, or a folder that meters and collector share.")]
+_Groups = Annotated[int, typer.Option(help="Number of groups that the meters are assigned to.")]
+_Link = Annotated[
+    str | None, typer.Option(help="mqtt://HOST:PORT, or a folder shared by the meters and the collector.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
-_Smooth = Annotated[bool, typer.Option("--smooth", help="Publish smoothed means as well; costs no budget.")]
+_Smooth = Annotated[bool, typer.Option("--smooth", help="Also publish smoothed means; this costs no budget.")]
 
 
 @edge.command()
 @with_options(_TERMS)
 def enroll(
     ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder of the fleet; with --device, of the meter.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the fleet; with --device, folder of the meter.")],
     device: Annotated[
-        bool, typer.Option("--device", help="On the meter: draw keys and print the public ones.")
+        bool, typer.Option("--device", help="On the meter: generate keys and print the public ones.")
     ] = False,
     join: Annotated[
-        Path | None, typer.Option(metavar="FLEET", help="On the meter: take the fleet's file; its budget begins.")
+        Path | None, typer.Option(metavar="FLEET", help="On the meter: import the fleet's file; its budget starts now.")
     ] = None,
-    group: Annotated[str, typer.Option(help="With --device: the group it belongs to.")] = "all",
+    group: Annotated[str, typer.Option(help="With --device: the group the meter belongs to.")] = "all",
     members: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="At the utility: what meters printed, a line each.")
+        Path | None, typer.Option(metavar="FILE", help="At the utility: the lines that meters printed, one each.")
     ] = None,
-    meters: Annotated[int | None, typer.Option(help="For trials: make so many meters, all on this machine.")] = None,
+    meters: Annotated[
+        int | None, typer.Option(help="For trials: create this many meters, all on this machine.")
+    ] = None,
     groups: _Groups = 1,
     as_json: _Json = False,
 ) -> None:
-    """Enrol meters: keys on each device, then one file with the terms and everybody's public keys.
+    """Enrol meters: keys on each device, then one file with the terms and all public keys.
 
     On a meter: `enroll DIR --device` prints a line. At the utility: `enroll FLEET --members LINES --lower 0 --upper 8`.
     Back on the meter: `enroll DIR --join fleet.json`.
@@ -111,9 +129,10 @@ def meter(
     folder: Annotated[Path, typer.Argument(help="Folder of the meter.")],
     link: _Link = None,
 ) -> None:
-    """Run one meter: readings from standard input, `time,value` a line; protected messages out.
+    """Run one meter: it reads `time,value` lines from standard input and sends protected messages.
 
-    Without --link they go to standard output, a line each, for schemes that need no questions.
+    Without --link, messages go to standard output, one per line. This works for schemes in which the collector asks no
+    questions.
     """
     from shoal.process import edge as fleets
 
@@ -129,21 +148,22 @@ def meter(
 def collect(
     folder: Annotated[Path, typer.Argument(help="Folder of the fleet.")],
     reports: Annotated[
-        list[Path] | None, typer.Argument(help="Files with what meters printed; standard input without.")
+        list[Path] | None, typer.Argument(help="Files with the lines that meters printed; standard input by default.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Release folder to write.")] = Path("out"),
     link: _Link = None,
     begin: Annotated[
-        str | None, typer.Option(help="With --link: time of the first instant; by default the next.")
+        str | None, typer.Option(help="With --link: time of the first instant; the next one by default.")
     ] = None,
-    instants: Annotated[int, typer.Option(help="With --link: how many instants to collect.")] = 48,
-    wait: Annotated[float, typer.Option(help="With --link: seconds to wait for messages, each time.")] = 30.0,
+    instants: Annotated[int, typer.Option(help="With --link: number of instants to collect.")] = 48,
+    wait: Annotated[float, typer.Option(help="With --link: seconds to wait for messages in each round.")] = 30.0,
     smooth: _Smooth = False,
     as_json: _Json = False,
 ) -> None:
-    """Estimate from what meters sent, and publish it through the gate.
+    """Estimate from the messages of meters, and publish the result through the gate.
 
-    Without --link from files or standard input. With it, live: an instant is concluded when it is over.
+    Without --link, messages come from files or standard input. With it, they come live: an instant is concluded when it
+    is over.
     """
     from shoal.process import edge as fleets
 
@@ -167,12 +187,12 @@ def simulate(
     source: Annotated[str, typer.Argument(help="A table of readings; each series is a meter.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Release folder to write.")] = None,
     groups: _Groups = 1,
-    absent: Annotated[float, typer.Option(help="Share of meters that are not there at an instant.")] = 0.0,
+    absent: Annotated[float, typer.Option(help="Share of meters that are offline at an instant.")] = 0.0,
     link: _Link = None,
     smooth: _Smooth = False,
     as_json: _Json = False,
 ) -> None:
-    """Run a fleet with the readings of a table, to see what it would give: budgets are in memory."""
+    """Run a fleet on the readings of a table, to see what it would give; budgets are kept in memory."""
     from shoal.process import edge as fleets
     from shoal.read import read_panel
 
@@ -190,7 +210,7 @@ def _plan(ctx: typer.Context) -> Plan:
 
     terms = {name: ctx.params[name] for name in _TERMS}
     if terms["lower"] is None or terms["upper"] is None:
-        raise ParameterError("--lower and --upper are needed: bounds of a reading, known without the data.")
+        raise ParameterError("--lower and --upper are required: bounds of a reading that are not taken from the data.")
     return make_plan(**terms)
 
 

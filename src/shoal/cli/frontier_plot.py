@@ -1,4 +1,4 @@
-"""Risk against utility of what a search tried, drawn in letters for a terminal."""
+"""A text plot of risk against utility for the points a search tried."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBER = 9  # characters of a figure beside the vertical axis
 
 
 def frontier_plot(process: Mapping[str, Any], width: int) -> list[str]:
-    """The lines of a plot, at most as wide as the terminal; none where fewer than two points can be drawn.
+    """Return the lines of a plot no wider than the terminal; none if fewer than two points can be drawn.
 
-    A star is the chosen point. Where one method was tried, `o` is a point within both limits and `.` one beyond. Where
-    several were, each has a letter, which is a capital within both limits. Lines are the limits.
+    A star marks the chosen point. If one method was tried, `o` is a point within both limits and `.` one beyond. If
+    several were, each has a letter, a capital within both limits. Lines mark the limits.
     """
     measure = process["measure"]
     points = [point for point in process["points"] if measure in point.get("utility", {})]
@@ -50,7 +50,7 @@ def frontier_plot(process: Mapping[str, Any], width: int) -> list[str]:
 
 
 class _Scale:
-    """Where a figure lies among so many places."""
+    """Return the position of a figure among so many places."""
 
     def __init__(self, figures: Sequence[float], places: int) -> None:
         self.low, self.high, self.places = min(figures), max(figures), places
@@ -61,7 +61,7 @@ class _Scale:
 
 
 def _letters(points: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """A letter for each method, where several were tried; from the 27th on letters come again."""
+    """Assign a letter to each method if several were tried; from the 27th on, letters repeat."""
     methods = dict.fromkeys(point["parameters"].get("method", "") for point in points)
     if len(methods) < 2:
         return {}
@@ -82,7 +82,7 @@ def _legend(
 ) -> list[str]:
     parts = ["* chosen"] if process["chosen"] is not None else []
     if letters:
-        parts += [f"{letter} {method}" for method, letter in letters.items()] + ["a capital: within both limits"]
+        parts += [f"{letter} {method}" for method, letter in letters.items()] + ["capital letter: within both limits"]
     else:
         parts += ["o within both limits", ". beyond a limit"]
     parts.append(f"| risk at most {limit:.3g}")
@@ -93,7 +93,7 @@ def _legend(
 
 
 def _folded(parts: Sequence[str], width: int) -> list[str]:
-    """The parts side by side, in as many lines as it takes."""
+    """Put the parts side by side, on as many lines as needed."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + 3 + len(part) <= width:

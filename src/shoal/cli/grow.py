@@ -16,40 +16,46 @@ from shoal.cli.output import print_json, print_table, steps
 @read_options.reads(without=("layout", "sensitive", "other", "split", "every", "sql"), missing="keep")
 def grow(
     ctx: typer.Context,
-    source: Annotated[Path, typer.Argument(help="A folder with one table per day, or a table that is appended to.")],
+    source: Annotated[Path, typer.Argument(help="A folder with one table per day, or one table that is appended to.")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the releases: new, or that of the state in --private.")
+        Path,
+        typer.Option(
+            "--out", "-o", help="Folder for the releases: new, or the one that belongs to the state in --private."
+        ),
     ] = Path("out"),
     every: Annotated[
-        str | None, typer.Option(help="Length of a stretch of one table, such as 1d; a table of a folder is one.")
+        str | None,
+        typer.Option(help="Length of a stretch of one table, such as 1d; in a folder, each table is one stretch."),
     ] = None,
     spare: Annotated[
-        int, typer.Option(help="Members a group gets beyond k, so that some may have no readings on a day.")
+        int, typer.Option(help="Members a group gets beyond k, so that some may lack readings on a day.")
     ] = 0,
     join: Annotated[
-        bool, typer.Option("--join", help="Join groups of which too few are left, instead of leaving them out.")
+        bool, typer.Option("--join", help="Merge groups that have too few members left, instead of leaving them out.")
     ] = False,
     private: Annotated[
-        Path | None, typer.Option(help="Folder for the state, from which the next run goes on. Holds who is who.")
+        Path | None, typer.Option(help="Folder for the state that the next run continues from. It says who is who.")
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of earlier releases: refuse what breaks a promise with them."),
+        typer.Option(
+            metavar="FILE", help="File of earlier releases: refuse a release that would break a promise made with them."
+        ),
     ] = None,
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Ignore this finding of the side-channel lint; repeatable."),
     ] = None,
     sign: Annotated[
-        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key: each certificate is signed with it.")
+        Path | None, typer.Option(metavar="PEM", help="Your private Ed25519 key, used to sign each certificate.")
     ] = None,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Publish the series of a panel that grows, stretch by stretch, so that all releases together keep k.
+    """Publish a growing panel stretch by stretch, so that all releases taken together keep k.
 
-    Parameters of microaggregation are options of the same name: --k 10. Each stretch (a table of a folder, or a day of
-    one table) becomes a release folder of its own.
+    Parameters of microaggregation are options of the same name: --k 10. Each stretch (one table of a folder, or one day
+    of a table) becomes a release folder of its own.
     """
     from shoal.methods import Microaggregation
     from shoal.process import publish_growing
@@ -89,5 +95,5 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("waiting", f"{summary['waiting']} series"),
     ]
     if summary["without"]:
-        rows.append(("without release", f"{summary['without']} stretch(es) of which nothing could be published"))
+        rows.append(("without release", f"{summary['without']} stretch(es) could not be published at all"))
     return rows

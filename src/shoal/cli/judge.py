@@ -1,4 +1,4 @@
-"""`shoal judge`: any published table against its originals, whoever made it."""
+"""`shoal judge`: compare any published table, however it was made, with its originals."""
 
 from __future__ import annotations
 
@@ -17,44 +17,47 @@ if TYPE_CHECKING:
 
 _MATCHED = {
     "ids": "by the same names",
-    "map": "by the list of names",
+    "map": "by the list of pairs",
     "order": "row by row",
     "private": "by the private folder",
-    None: "as a whole: nothing says which published series is whose",
+    None: "as a whole: nothing says which published series belongs to which original",
 }
 
 
 @read_options.reads()
 def judge(
     ctx: typer.Context,
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table that it was made from.")],
+    original: Annotated[
+        str, typer.Argument(metavar="ORIGINAL", help="The table that the published one was made from.")
+    ],
     published: Annotated[
-        str, typer.Argument(metavar="PUBLISHED", help="The table to be judged, or the folder of a release.")
+        str, typer.Argument(metavar="PUBLISHED", help="The table to judge, or the folder of a release.")
     ],
     control: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Series of people like these who are not behind the table.")
+        str | None, typer.Option(metavar="TABLE", help="Series of similar people whose data did not go into the table.")
     ] = None,
     match: Annotated[
         Literal["auto", "ids", "order", "none"],
-        typer.Option(help="How to tell which published series is whose. auto: by names, where most are the same."),
+        typer.Option(help="How to match published series to originals. auto: by name, if most names are the same."),
     ] = "auto",
     names: Annotated[
         Path | None,
-        typer.Option("--map", metavar="TABLE", help="CSV with two columns: names of originals, and published names."),
+        typer.Option("--map", metavar="TABLE", help="CSV with two columns: original names and published names."),
     ] = None,
     private: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The private folder of a release of ours: it tells who is who.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The private folder of a Shoal release: it maps pseudonyms to subjects."),
     ] = None,
     instants: Annotated[
         Literal["time", "position"],
-        typer.Option(help="Compare readings of the same time, or the first with the first whatever the clock says."),
+        typer.Option(help="Compare readings with the same time, or in order of position, whatever the clock says."),
     ] = "time",
     knows: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ATTACK",
-            help="What the adversary knows of a target: points=5, totals=day, another-period, or an attack with its "
-            "parameters; repeatable. Default: these three.",
+            help="What the adversary knows about a target: points=5, totals=day, another-period, or an attack with "
+            "its parameters; repeatable. Default: these three.",
         ),
     ] = None,
     measure: Annotated[
@@ -67,19 +70,20 @@ def judge(
     at_most: Annotated[
         float | None,
         typer.Option(
-            help="Exit 1 where an attack gets more out of the table than this share, at the end of its interval."
+            help="Exit 1 if an attack gains more from the table than this share; the upper end of its interval counts."
         ),
     ] = None,
-    targets: Annotated[int | None, typer.Option(help="Attack so many originals, drawn by chance.")] = None,
+    targets: Annotated[int | None, typer.Option(help="Attack this many originals, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the judgement as a page.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the judgement as an HTML page.")] = None,
     policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Judge any published table, anonymized or synthetic, against its originals: attacks, and what it is good for.
+    """Judge any published table, anonymized or synthetic, against its originals: attack it and measure what it is good
+    for.
 
-    Options of reading are for all tables; columns that one of them lacks are found in it by themselves. Exit 1 when a
-    stated limit is not met.
+    Reading options apply to all tables; a column that one of them lacks is detected there. Exit 1 when a stated limit
+    is not met.
     """
     from shoal.process.judgement import judge as judge_tables
 

@@ -1,4 +1,4 @@
-"""`shoal label`: pairs of protected or public curves go to an analyst as files, and the labels come back."""
+"""`shoal label`: send pairs of protected or public curves to an analyst as files, and import the labels."""
 
 from __future__ import annotations
 
@@ -30,25 +30,29 @@ def export_(
     source: Annotated[
         str,
         typer.Argument(
-            help="A table, as for `shoal anonymize`; a release; or a task folder, for another analyst or round."
+            help="A table, as for `shoal anonymize`; a release; or an existing task folder, for another analyst or "
+            "round."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The task folder to write.")] = Path("task"),
     k: Annotated[
         int | None,
-        typer.Option(help="Show means of groups; task and release together leave crowds of at least so many subjects."),
+        typer.Option(
+            help="Show means of groups; task and release together leave crowds of at least this many subjects."
+        ),
     ] = None,
     multiple: Annotated[
-        int | None, typer.Option(help="With --k: groups shown have so many times k subjects. [default: 4]")
+        int | None, typer.Option(help="With --k: groups shown have this many times k subjects. [default: 4]")
     ] = None,
     ledger: Annotated[
         Path | None,
         typer.Option(
-            help="With --k: the file of earlier releases, in which the task is recorded. [default: OUT.ledger]"
+            help="With --k: the file of earlier releases in which the task is recorded. [default: OUT.ledger]"
         ),
     ] = None,
     public: Annotated[
-        str | None, typer.Option(metavar="WHY", help="Show the series as they are, because they are public; say why.")
+        str | None,
+        typer.Option(metavar="WHY", help="Show the series as they are because they are public; give the reason."),
     ] = None,
     private_table: Annotated[
         list[Path] | None,
@@ -56,26 +60,29 @@ def export_(
             metavar="TABLE", help="With --public or a release: no series of this table may be shown; repeatable."
         ),
     ] = None,
-    pairs: Annotated[int, typer.Option(help="How many pairs to ask about, repetitions included.")] = 200,
+    pairs: Annotated[int, typer.Option(help="Number of pairs to ask about, repetitions included.")] = 200,
     choice: Annotated[
-        str, typer.Option(help="uniform, or active: later pairs follow from the labels, in rounds with --next.")
+        str, typer.Option(help="uniform, or active: later pairs depend on the labels, in rounds with --next.")
     ] = "uniform",
-    repeats: Annotated[float, typer.Option(help="Share of pairs asked twice, to see how steady answers are.")] = 0.1,
+    repeats: Annotated[
+        float, typer.Option(help="Share of pairs asked twice, to see how consistent answers are.")
+    ] = 0.1,
     common: Annotated[float, typer.Option(help="Share of pairs that all analysts are asked about.")] = 0.5,
-    question: Annotated[str | None, typer.Option(help="What to ask about two curves.")] = None,
+    question: Annotated[str | None, typer.Option(help="The question to ask about two curves.")] = None,
     seed: Annotated[int, typer.Option(help="The same curves and seed give the same pairs.")] = 0,
-    analyst: Annotated[str, typer.Option(help="For whom: letters, digits, _ and -.")] = "analyst",
+    analyst: Annotated[str, typer.Option(help="Who it is for: letters, digits, _ and -.")] = "analyst",
     next_: Annotated[
-        int | None, typer.Option("--next", help="Hand out the next so many pairs. Default: all that are fixed before.")
+        int | None,
+        typer.Option("--next", help="Hand out this many further pairs. Default: all that are already fixed."),
     ] = None,
     policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Write a task folder, and in it for-ANALYST: the only part to hand over.
+    """Write a task folder that contains for-ANALYST, the only part to hand over.
 
-    With --k the table is grouped first and only means of groups are shown. That is a release: the guarantee is checked,
-    the groups are recorded in a ledger, and releases by a metric learned from the task stay within them. With --public
-    the series are shown as they are. One of the two must be given, unless SOURCE is a release.
+    With --k, the table is grouped first and only means of groups are shown. That is a release: the guarantee is
+    checked, the groups are recorded in a ledger, and releases made with a metric learned from the task stay within
+    them. With --public, the series are shown as they are. Give one of the two, unless SOURCE is a release.
     """
     from shoal.labels import (
         DEFAULT_QUESTION,
@@ -154,13 +161,13 @@ def export_(
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder.")],
     path: Annotated[Path, typer.Argument(metavar="LABELS", help="The labels.csv that the analyst filled in.")],
-    analyst: Annotated[str, typer.Option(help="Who filled it in: the name in for-ANALYST.")] = "analyst",
+    analyst: Annotated[str, typer.Option(help="Who filled it in: the ANALYST in for-ANALYST.")] = "analyst",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take these labels where others of the same analyst are there.")
+        bool, typer.Option("--replace", help="Replace labels already imported for the same analyst.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Check an analyst's labels, keep them in the task folder, and say whether more are worth the work."""
+    """Check an analyst's labels, store them in the task folder, and say whether more are worth the effort."""
     from shoal.labels import take_in
 
     found = take_in(folder, path, analyst, replace=replace)
@@ -197,18 +204,19 @@ def _refuse_options_of_a_new_task(ctx: typer.Context) -> None:
         given: Any = ctx.get_parameter_source(name)
         if name not in _OF_A_ROUND and given is not None and given.name == "COMMANDLINE":
             raise ParameterError(
-                f"--{name.replace('_', '-')} is for a new task; SOURCE is one that exists. Give --analyst and --next."
+                f"--{name.replace('_', '-')} is for a new task, but SOURCE is an existing one. Give --analyst and "
+                "--next."
             )
 
 
 def _mind(task: Any, ledger: Path | None) -> str | None:
-    """What to mind about the next release."""
+    """Say what to watch for in the next release."""
     from shoal.labels import NEXT_RELEASE
     from shoal.model.sentence import said
 
     found = said(NEXT_RELEASE, task)
     if ledger is not None:
-        found.append(f"for others give --ledger {ledger}")
+        found.append(f"for others, give --ledger {ledger}")
     return "; ".join(found) or None
 
 
@@ -223,8 +231,8 @@ def _promise(guarantee: dict[str, Any]) -> str:
 
 def _consistency(share: Any) -> str:
     if share is None:
-        return "no question was decided twice yet"
-    return f"{share.value:.0%} of {share.n} repeated questions alike ({share.low:.0%} to {share.high:.0%})"
+        return "no question has been answered twice yet"
+    return f"{share.value:.0%} of {share.n} repeated questions answered alike ({share.low:.0%} to {share.high:.0%})"
 
 
 def _alpha(found: Any) -> str:

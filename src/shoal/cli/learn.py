@@ -1,4 +1,4 @@
-"""`shoal learn`: from labels to a metric that `shoal anonymize --features` takes."""
+"""`shoal learn`: turn labels into a metric for `shoal anonymize --features`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def learn(
     folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder, with imported labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("metric.npz"),
     metric: Annotated[
-        str, typer.Option(help="linear: quick, from few labels. deep: a network; needs some hundred labels.")
+        str, typer.Option(help="linear: quick, needs few labels. deep: a network; needs a few hundred labels.")
     ] = "linear",
     seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Learn from an analyst's labels what makes series alike; use it by --features metric.npz of `shoal anonymize`."""
+    """Learn from an analyst's labels what makes series similar; use it with `shoal anonymize --features metric.npz`."""
     from shoal.labels import learn_from
 
     chosen: Any = metric

@@ -1,4 +1,4 @@
-"""`shoal ledger`: the earlier releases, and what they tell together."""
+"""`shoal ledger`: the earlier releases, and what they reveal together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.cli.output import print_json, print_table
 
 ledger = typer.Typer(
     name="ledger",
-    help="List the releases that a ledger records, or check what they tell together.",
+    help="List the releases a ledger records, or check what they reveal together.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,7 +22,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON."
 
 @ledger.command("list")
 def list_releases(path: _Path, as_json: _Json = False) -> None:
-    """List the releases that a ledger records, in their order."""
+    """List the releases a ledger records, in order."""
     from shoal.ledger.file import read_ledger
 
     entries = [_facts(entry) for entry in read_ledger(path)]
@@ -36,7 +36,7 @@ def list_releases(path: _Path, as_json: _Json = False) -> None:
 
 @ledger.command()
 def check(path: _Path, as_json: _Json = False) -> None:
-    """Intersect the groups of all releases again; exit 1 where a crowd is too small, or something is not judged."""
+    """Intersect the groups of all releases again; exit 1 if a crowd is too small or something cannot be judged."""
     from shoal.ledger.conflicts import judge_entries
     from shoal.ledger.file import read_ledger, unfinished
 
@@ -47,14 +47,14 @@ def check(path: _Path, as_json: _Json = False) -> None:
     if n_unchained := sum(entry.chain is None for entry in entries):
         lines = "line does" if n_unchained == 1 else f"{n_unchained} lines do"
         notes.append(
-            f"the first {lines} not say what was before, as lines written today do: whether others were removed or "
+            f"the first {lines} not name the line before, as lines written today do: whether lines were removed or "
             "moved there cannot be seen"
         )
     if is_busy:
-        notes.append("somebody is publishing with this ledger right now")
+        notes.append("another process is publishing with this ledger right now")
     if left is not None and left.is_in_place:
         not_judged.append(
-            f"a release is in place in {str(left.folder)!r} and not recorded: its process ended between; the next "
+            f"a release is in place in {str(left.folder)!r} but not recorded: its process ended too early; the next "
             "release with this ledger records it first"
         )
     elif left is not None:
@@ -90,7 +90,7 @@ def check(path: _Path, as_json: _Json = False) -> None:
 
 
 def _facts(entry: Any) -> dict[str, Any]:
-    """What an entry says, without the hashes of subjects."""
+    """Return an entry without the hashes of subjects."""
     facts: dict[str, Any] = entry.model_dump(mode="json", exclude={"members", "key", "format", "chain"})
     return facts | {"judged": not entry.members.why_not, "why_not": entry.members.why_not}
 

@@ -16,14 +16,14 @@ def look(
     ctx: typer.Context,
     source: Annotated[
         str | None,
-        typer.Argument(metavar="TABLE", help="File, folder or pattern, or an address; as for shoal anonymize."),
+        typer.Argument(metavar="TABLE", help="A file, folder or pattern, or an address, as for shoal anonymize."),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with pictures; keep it to yourself.")
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts; keep it to yourself.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Say what a table is, what is wrong with it, and which command publishes it.
+    """Describe a table: what it is, what is wrong with it, and which command publishes it.
 
     Nothing is written unless --html is given. No reading and no identifier is shown.
     """
@@ -41,4 +41,4 @@ def look(
     print_table([*found.rows, *problems])
     print(f"\n{found.command}\n\n{found.policy}", end="")
     if html is not None:
-        print(f"\n{html}  a page with pictures; keep it to yourself")
+        print(f"\n{html}  a page with charts; keep it to yourself")

@@ -1,8 +1,7 @@
 """Parameters of a method as options of the same name: `--k 10 --algorithm mdav`.
 
-Which options exist depends on `--method`, and asking the methods would load numba before `--help` could answer. So
-the command sets aside every option it does not know, with its value, and the method's own fields decide about them
-later.
+Which options exist depends on `--method`, and asking the methods would load numba before `--help` could answer. So the
+command sets aside every option it does not know, with its value, and the method's own fields decide about them later.
 """
 
 from __future__ import annotations
@@ -45,13 +44,14 @@ class MethodCommand(TyperCommand):
 
 
 def method_options(ctx: Any) -> dict[str, str]:
-    """The options set aside for the method."""
+    """Return the options set aside for the method."""
     aside: dict[str, str] = ctx.meta.get(_ASIDE, {})
     return aside
 
 
 def build(cls: Any, options: dict[str, str], ctx: Any = None) -> Any:
-    """A method or guarantee from the text of its options; with `ctx`, a misspelt option of the command is known too."""
+    """Build a method or guarantee from the text of its options; with `ctx`, misspelt options of the command are
+    recognised too."""
     from shoal.process.factory import build as build_from
 
     beside = () if ctx is None else ctx.meta.get(_KNOWN, ())
@@ -59,6 +59,6 @@ def build(cls: Any, options: dict[str, str], ctx: Any = None) -> Any:
 
 
 def is_given(ctx: Any, name: str) -> bool:
-    """Whether an option stands on the command line."""
+    """Return whether an option is on the command line."""
     source = ctx.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"

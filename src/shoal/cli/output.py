@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, and what a program gets."""
+"""Output for a person at a terminal, and for a program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_json(content: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     print(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -32,7 +32,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def print_table(rows: Sequence[tuple[str, str]]) -> None:
-    """Names and figures, aligned; as plain text in a pipe. Text from a folder may not steer the terminal."""
+    """Print names and figures, aligned; as plain text in a pipe. Text from a folder cannot control the terminal."""
     rows = [(_printable(name), _printable(figure)) for name, figure in rows]
     if not sys.stdout.isatty():
         width = max(len(name) for name, _ in rows)
@@ -60,7 +60,7 @@ def _printable(text: str) -> str:
 
 
 def steps() -> AbstractContextManager[ProgressBar]:
-    """A progress bar on a terminal, nothing in a pipe."""
+    """Show a progress bar on a terminal, nothing in a pipe."""
     from shoal.process import progress  # late, because --help must stay quick
 
     return progress.steps()

@@ -1,4 +1,4 @@
-"""`shoal policy`: a first policy for a table, and the schema for an editor."""
+"""`shoal policy`: draft a policy for a table, check one, and print the schema for an editor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.cli.output import print_json, write_new
 
 policy = typer.Typer(
     name="policy",
-    help="Propose a policy file for a table, check one, or print the schema of all.",
+    help="Propose a policy file for a table, check one, or print the policy schema.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -22,12 +22,12 @@ policy = typer.Typer(
 @read_options.reads(without=read_options.NOT_LOOKED_AT)
 def init(
     ctx: typer.Context,
-    source: Annotated[str, typer.Argument(help="The table; whatever shoal look reads.")],
+    source: Annotated[str, typer.Argument(help="The table; anything `shoal look` can read.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="The policy file to write. Default: standard output.")
     ] = None,
 ) -> None:
-    """Look at a table and write what was found as a policy; read it before use."""
+    """Look at a table and write the findings as a policy; read it before use."""
     from shoal.process.look import look
 
     found = look(source, **read_options.settings_of(ctx))

@@ -1,4 +1,4 @@
-"""`shoal query`: ask a release how many series or events are such and such."""
+"""`shoal query`: ask a release how many series or events meet conditions."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ def query(
     folder: Annotated[Path, typer.Argument(help="The release folder.")],
     range: Annotated[
         list[str] | None,
-        typer.Option(metavar="TIME=LOW..HIGH", help="The value at an instant lies in a range; repeatable."),
+        typer.Option(metavar="TIME=LOW..HIGH", help="The value at an instant lies in this range; repeatable."),
     ] = None,
     difference: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TIME,TIME=LOW..HIGH",
-            help="The second value of the normalised series less the first lies in a range; repeatable.",
+            help="The normalised series changes by an amount in this range between two instants; repeatable.",
         ),
     ] = None,
     like: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="A shape, one number for each instant, with commas.")
+        str | None, typer.Option(metavar="NUMBERS", help="A shape: one number per instant, separated by commas.")
     ] = None,
-    within: Annotated[float | None, typer.Option(help="How far from --like a shape may be, such as 0.1.")] = None,
+    within: Annotated[float | None, typer.Option(help="Largest distance from --like, such as 0.1.")] = None,
     start: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Of events: the first instant. Default: all.")
+        str | None, typer.Option("--from", metavar="TIME", help="For events: the first instant. Default: all.")
     ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Of events: the last instant.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="For events: the last instant.")] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=VALUES", help="Of events: VALUE,VALUE or LOW..HIGH of a column; repeat for others."
+            metavar="COLUMN=VALUES", help="For events: VALUE,VALUE or LOW..HIGH of a column; repeat for other columns."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
-    """Count the series or events of a release that meet all conditions; where it is blurred, the expected number.
+    """Count the series or events of a release that meet all conditions; where the release is blurred, give the expected
+    number.
 
-    An end of a range may be left out: 2024-01-01T07:00=2.. asks for at least 2. Times are by the clock of the data's
-    time zone, unless they have an offset of their own.
+    You may leave out one end of a range: 2024-01-01T07:00=2.. asks for at least 2. Times are in the time zone of the
+    data, unless they carry an offset of their own.
     """
     from shoal.process import ask
 
@@ -68,20 +69,20 @@ def query(
             ("release", str(folder)),
             ("count", f"{answer.count:.6g} ({exact} among {answer.of} published)"),
             ("share", f"{100 * answer.share:.3g} %"),
-            *[("estimated", "some ranges or letters asked for are not published")] * answer.estimated,
+            *[("estimated", "some of the ranges or letters you asked for are not published")] * answer.estimated,
         ]
     )
 
 
 def _condition(text: str, n_times: int) -> tuple[list[str], float, float]:
-    """Instants and range of TIME=LOW..HIGH or TIME,TIME=LOW..HIGH."""
+    """Return instants and range of TIME=LOW..HIGH or TIME,TIME=LOW..HIGH."""
     times, equals, ends = text.rpartition("=")
     low, dots, high = ends.partition("..")
     found = [time.strip() for time in times.split(",")]
     if not equals or not dots or len(found) != n_times or not all(found):
         wanted = "TIME=LOW..HIGH" if n_times == 1 else "TIME,TIME=LOW..HIGH"
         example = ",".join(["2024-01-01T08:00", "2024-01-01T20:00"][:n_times])
-        raise ParameterError(f"A condition must be written {wanted}, such as {example}=1.5..3 or {example}=1.5..")
+        raise ParameterError(f"A condition must have the form {wanted}, such as {example}=1.5..3 or {example}=1.5..")
     infinite = float("inf")
     return found, _number(low) if low else -infinite, _number(high) if high else infinite
 
@@ -90,4 +91,4 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ParameterError("A condition of a query has text where a number is needed.") from None
+        raise ParameterError("A condition has text where a number is needed.") from None

@@ -1,4 +1,4 @@
-"""The options that say how a table of series is read: the same wherever one is, from `shoal.read.options`."""
+"""The options that say how a table of series is read; the same for every command, from `shoal.read.options`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ NOT_LOOKED_AT = (
 
 
 Policy = Annotated[
-    Path | None, typer.Option("--policy", metavar="FILE", help="Read the table as the data of this policy are read.")
+    Path | None, typer.Option("--policy", metavar="FILE", help="Read the table the way this policy reads its data.")
 ]
 
 
 def reads(*, without: tuple[str, ...] = (), **defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command every option of reading, `without` some; `defaults` are those it has other than usual.
+    """Give a command every reading option, `without` some; `defaults` replaces the usual defaults.
 
-    The command finds them by `settings_of(ctx)`.
+    The command gets them from `settings_of(ctx)`.
     """
     names = [name for name in OPTIONS if name not in without]
     return with_options({name: (_annotation(name, defaults.get(name)), None) for name in names})
 
 
 def settings_of(ctx: typer.Context) -> dict[str, Any]:
-    """The settings of `read_panel` that were given, on the command line or in --policy; others have their defaults."""
+    """Return the settings of `read_panel` given on the command line or in --policy; the others keep their defaults."""
     given = {name: value for name, value in ctx.params.items() if name in OPTIONS and is_given(ctx, name)}
     said = {name: list(value) if isinstance(value, list | tuple) else value for name, value in given.items()}
     if (path := ctx.params.get("policy")) is None:

@@ -1,4 +1,4 @@
-"""`shoal report`: the page of a release, made again from its folder."""
+"""`shoal report`: rebuild the page of a release from its folder."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def report(
     ] = None,
     audience: Annotated[
         Literal["public", "publisher"],
-        typer.Option("--for", help="public: as in the folder. publisher: with what was tried to find the parameters."),
+        typer.Option(
+            "--for", help="public: the page in the folder. publisher: also the points tried to find the parameters."
+        ),
     ] = "public",
     private: Annotated[
         Path | None,
-        typer.Option(help="With --for publisher: the private folder, for figures left out of a small release."),
+        typer.Option(help="With --for publisher: the private folder, for figures that a small release leaves out."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures of the certificate as JSON.")] = False,
 ) -> None:
-    """Write the report of a release as one self-contained HTML page: a decision sheet, and details below it."""
+    """Write the report of a release as one self-contained HTML page: a decision sheet, then details."""
     from shoal.cli.sentences import release_figures
     from shoal.process import render_report
 
     page = out if out is not None else Path(f"{folder.resolve().name}-report.html")
     if folder.resolve() in page.resolve().parents:
-        raise ReleaseError(
-            "A release is not changed after it was written. Choose a page outside its folder with --out."
-        )
+        raise ReleaseError("A release never changes after it is written. Choose a page outside its folder with --out.")
     certificate, html = render_report(folder, audience, private)
     try:
         page.write_text(html, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`shoal run`: from a policy file to a release that met its limits."""
+"""`shoal run`: from a policy file to a release within its limits."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ SEARCHING = "searching"
 def run_policy_file(
     ctx: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="POLICY", help="The policy file; `shoal policy init` proposes one.")],
-    data: Annotated[str | None, typer.Option(help="The table, instead of the policy's data.path.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder, instead of release.to.")] = None,
+    data: Annotated[str | None, typer.Option(help="The table to use instead of the policy's data.path.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder to use instead of the policy's release.to.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
     insecure_seed: Annotated[
-        int | None, typer.Option(help="Repeatable pseudonyms, for tests; anyone who guesses it undoes the shuffling.")
+        int | None,
+        typer.Option(help="Makes pseudonyms repeatable, for tests; anyone who guesses it can undo the shuffling."),
     ] = None,
     engine: engines.Engine = None,
     master: engines.Master = None,
@@ -43,9 +46,9 @@ def run_policy_file(
 ) -> None:
     """Search the policy's methods and parameters until risk and utility are within its limits, then write the release.
 
-    Paths in a policy start from the folder it lies in. Exit 1 when nothing meets both limits: nothing is written, and
-    the nearest points are named. On a terminal Ctrl-C ends the search after the point that is being tried and concludes
-    from those tried so far; certificate and report say so.
+    Paths in a policy are relative to its folder. Exit 1 when nothing meets both limits: nothing is written, and the
+    nearest points are named. On a terminal, Ctrl-C ends the search after the current point and chooses among the points
+    tried so far; the certificate and the report say so.
     """
     from shoal.cli.sentences import warn_of_suppression
     from shoal.process.policy import load_policy
@@ -87,8 +90,8 @@ def run_policy_file(
 
 @contextmanager
 def _stopped_by_key(progress: ProgressBar) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C once, while points are tried: the search ends after this point and concludes. Twice, or at any other
-    time, interrupts. Only on a terminal: a script that is interrupted means it."""
+    """Handle Ctrl-C. Once, while points are tried: the search ends after this point and concludes. Twice, or at any
+    other time: interrupt. Only on a terminal: a script that interrupts means it."""
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
@@ -98,7 +101,7 @@ def _stopped_by_key(progress: ProgressBar) -> Iterator[Callable[[], bool]]:
         if progress.name != SEARCHING or pressed.is_set():
             raise KeyboardInterrupt
         pressed.set()
-        print("shoal: stopping after this point. Ctrl-C again gives up.", file=sys.stderr)
+        print("shoal: stopping after this point. Press Ctrl-C again to abort.", file=sys.stderr)
 
     before = signal.signal(signal.SIGINT, press)
     try:
@@ -108,7 +111,7 @@ def _stopped_by_key(progress: ProgressBar) -> Iterator[Callable[[], bool]]:
 
 
 def _print_plot(process: dict[str, Any]) -> None:
-    """Risk against utility, on a terminal; in a pipe the lines above say it."""
+    """Plot risk against utility on a terminal; in a pipe, the lines above suffice."""
     if sys.stdout.isatty():
         from shoal.cli.frontier_plot import frontier_plot
 
@@ -117,7 +120,7 @@ def _print_plot(process: dict[str, Any]) -> None:
 
 
 def outcome_figures(outcome: Any) -> dict[str, Any]:
-    """What came of a policy, for machines."""
+    """Return the result of a policy, for machines."""
     from shoal.cli.sentences import Told, release_figures
 
     figures = release_figures(Told.of(outcome.release).certificate)
@@ -125,7 +128,7 @@ def outcome_figures(outcome: Any) -> dict[str, Any]:
 
 
 def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
-    """What was tried, what was chosen, what was read and published, what attacks achieved."""
+    """Print what was tried and chosen, what was read and published, and what attacks achieved."""
     from shoal.cli.sentences import Told, release_rows
 
     print_table([*_points(outcome.process), ("chosen", outcome.frontier.sentence)])
@@ -136,7 +139,7 @@ def print_outcome(outcome: Any, said: list[tuple[str, str]]) -> None:
 
 
 def _points(process: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was tried, a line each."""
+    """Describe the points tried, one per line."""
     from shoal.model.words import setting
 
     rows = []
@@ -146,7 +149,7 @@ def _points(process: dict[str, Any]) -> list[tuple[str, str]]:
             rows.append((name, f"refused: {point['refused']}"))
             continue
         if not point["risks"]:
-            rows.append((name, "drawn once, as differential privacy asks"))
+            rows.append((name, "drawn once, as differential privacy requires"))
             continue
         utility = ", ".join(f"{key} {value:.3g}" for key, value in point["utility"].items())
         rows.append((name, f"{'meets both' if point['meets'] else '-':<10}  risk {point['risk']:.3g}, {utility}"))

@@ -1,4 +1,4 @@
-"""What the terminal says about a release, each row beside the condition under which it is true."""
+"""What the terminal says about a release, each row next to the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:  # loaded where a command needs it
 
 
 class Told(Facts):
-    """A release as its publisher sees it, or whoever has its folder.
+    """A release as seen by its publisher, or by anyone who has its folder.
 
     Parameters
     ----------
     path
         The folder.
     certificate
-        What it says, and for the publisher what was measured and left out of it.
+        Its content; for the publisher, also what was measured and left out of it.
     suppression
-        What the method left out; only the publisher knows.
+        What the method left out; known to the publisher only.
     """
 
     def __init__(self, path: Path, certificate: Mapping[str, Any], suppression: Suppression | None = None) -> None:
@@ -34,7 +34,7 @@ class Told(Facts):
 
     @staticmethod
     def of(release: Release) -> Told:
-        """A release that was just made."""
+        """Describe a release that was just made."""
         return Told(release.path, release.certificate | dict(release.measured), release.suppression)
 
 
@@ -50,7 +50,7 @@ def _events(told: Told) -> bool:
 
 
 def _has_groups(told: Told) -> bool:
-    """Whether groups were formed, and their sizes are no secret."""
+    """Return whether groups were formed and their sizes may be shown."""
     return _series(told) and not told.promises("none") and not told.has_noise
 
 
@@ -65,7 +65,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "pseudonyms",
         lambda t: _series(t) and t.certificate["pseudonyms"] == "insecure",
-        lambda t: "insecure: from a fixed seed, which anyone may guess. For tests; do not pass this release on.",
+        lambda t: "insecure: from a fixed seed that anyone may guess. For tests; do not pass this release on.",
     ),
     Row("accepted", lambda t: bool(t.certificate.get("accepted")), lambda t: ", ".join(t.certificate["accepted"])),
     Row(
@@ -143,7 +143,7 @@ ROWS: tuple[Row, ...] = (
 
 
 def release_rows(told: Told) -> list[tuple[str, str]]:
-    """The short table of a release."""
+    """Return the short table of a release."""
     verdicts = [(guarantee["name"], _verdict(guarantee["verdict"])) for guarantee in told.certificate["guarantees"]]
     said = [(row.name, row.says(told)) for row in ROWS if row.when(told)]
     before = [row for row in said if row[0] in _OF_INPUT]
@@ -153,11 +153,11 @@ def release_rows(told: Told) -> list[tuple[str, str]]:
 
 
 _OF_INPUT = ("dropped", "changed")
-"""What was done to the input: said beside what was read."""
+"""What was done to the input; printed next to what was read."""
 
 
 def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a certificate that commands report as JSON."""
+    """Return the part of a certificate that commands report as JSON."""
     names = (
         *("method", "input", "guarantees", "counts", "pseudonyms", "pseudonyms_note"),
         *("utility", "risk", "files", "kept"),
@@ -166,7 +166,7 @@ def release_figures(certificate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def warn_of_suppression(release: Release) -> None:
-    """Tell the publisher, beside the figures, where much was left out."""
+    """Tell the publisher, next to the figures, if much was left out."""
     from shoal.model import Recipe
     from shoal.release.suppression import warning_of
 
@@ -218,7 +218,7 @@ def _loss_by_value(told: Told) -> str:
 
 
 def _sensitive(told: Told) -> str:
-    """Which sensitive columns are published, and how much of them was changed."""
+    """Say which sensitive columns are published, and how much of them was changed."""
     names = ", ".join(told.certificate["columns"]["sensitive"])
     changes = [
         f"{told.counted(key)} {what}"

@@ -1,4 +1,4 @@
-"""`shoal simulate`: data that belongs to nobody, as a table."""
+"""`shoal simulate`: data that belongs to no real person, as a table."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Kind(StrEnum):
 def simulate(
     kind: Annotated[Kind, typer.Argument(help="What to simulate.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The table to write: .parquet or .csv.")],
-    n: Annotated[int | None, typer.Option(help="Meters, persons, or events per day.")] = None,
+    n: Annotated[int | None, typer.Option(help="Number of meters, persons, or events per day.")] = None,
     days: Annotated[int | None, typer.Option(help="Number of days.")] = None,
     step: Annotated[str | None, typer.Option(help="Time between readings, such as 15min or 1h.")] = None,
     start: Annotated[str | None, typer.Option(help="First day, such as 2024-01-01.")] = None,
     families: Annotated[
-        str | None, typer.Option(help="Shares of meters, such as household=0.7,small-business=0.2,second-home=0.1.")
+        str | None, typer.Option(help="Mix of meters, such as household=0.7,small-business=0.2,second-home=0.1.")
     ] = None,
     missing: Annotated[float, typer.Option(help="Share of readings left out.")] = 0.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,

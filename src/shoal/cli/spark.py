@@ -1,4 +1,4 @@
-"""`shoal stream --engine spark`: events of many keys, each key for itself, on Spark."""
+"""`shoal stream --engine spark`: events of many keys on Spark, each key by itself."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from shoal.process import StreamColumns
 
 OF_SPARK = ("key", "master", "conf")
-"""Options of `shoal stream` that are about Spark alone."""
+"""Options of `shoal stream` that apply to Spark alone."""
 
 
 def refuse_spark_options(ctx: typer.Context) -> None:
-    """Refuse what makes no sense on one machine."""
+    """Refuse options that make no sense on one machine."""
     if given := [name for name in OF_SPARK if is_given(ctx, name)]:
-        raise ParameterError(f"--{given[0]} is for Spark. Give --engine spark with it, or leave it out.")
+        raise ParameterError(f"--{given[0]} applies to Spark. Add --engine spark, or leave it out.")
 
 
 def read_conf(settings: Sequence[str]) -> dict[str, str]:
-    """Settings of Spark from key=value each."""
+    """Parse Spark settings, each key=value."""
     pairs = [setting.partition("=") for setting in settings]
     if any(not (name.startswith("spark.") and equals) for name, equals, _ in pairs):
-        raise ParameterError("--conf is a setting of Spark and its value: --conf spark.executor.memory=4g.")
+        raise ParameterError("--conf takes a Spark setting and its value: --conf spark.executor.memory=4g.")
     return {name: value for name, _, value in pairs}
 
 
 def stream_on_spark(
     ctx: typer.Context, method: Reposition, columns: StreamColumns, known: list[str] | None, steps: Watcher
 ) -> dict[str, Any]:
-    """Run the stream; gives its summary."""
+    """Run the stream and return its summary."""
     from shoal.process.spark_stream import stream_events_on_spark
 
     given = ctx.params
     if given["source"] == "-" or given["goes_on"]:
-        raise ParameterError("On Spark a stream is a folder of Parquet, CSV or JSON files: give it as SOURCE.")
+        raise ParameterError("On Spark, a stream is a folder of Parquet, CSV or JSON files: give it as SOURCE.")
     if given["key"] is None:
-        raise ParameterError("--engine spark needs --key: the column whose values are kept apart, such as a region.")
+        raise ParameterError("--engine spark needs --key: the column that separates the streams, such as a region.")
     if given["private"] is None:
         raise ParameterError("--engine spark needs --private: it holds Spark's checkpoint and pending events.")
     return stream_events_on_spark(

@@ -1,4 +1,4 @@
-"""`shoal stream`: events as they arrive, one file per published snapshot."""
+"""`shoal stream`: publish events as they arrive, one file per snapshot."""
 
 from __future__ import annotations
 
@@ -27,32 +27,39 @@ def stream(
     ] = "-",
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Folder for published snapshots: new, or that of the state in --private."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for published snapshots: new, or the one that belongs to the state in --private.",
+        ),
     ] = Path("out"),
     time: Annotated[str, typer.Option(help="Column with the time.")] = "time",
     sensitive: Annotated[str, typer.Option(help="Column with the sensitive value.")] = "sensitive",
     quasi: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Quasi-identifier; repeatable.")] = None,
     id: Annotated[
-        str | None, typer.Option("--id", help="Column that tells events apart, to drop duplicates; never published.")
+        str | None, typer.Option("--id", help="Column that identifies an event, to drop duplicates; never published.")
     ] = None,
     every: Annotated[
         str | None,
-        typer.Option(help="Length of a snapshot, such as 1d or 1h, or a whole number; without it each instant is one."),
+        typer.Option(help="Length of a snapshot, such as 1d or 1h, or a whole number; by default each instant is one."),
     ] = None,
     lateness: Annotated[
         str | None,
-        typer.Option(help="How long a snapshot waits for late events, such as 10min; without it not at all."),
+        typer.Option(help="How long a snapshot waits for late events, such as 10min; by default not at all."),
     ] = None,
     known: Annotated[
         list[str] | None,
-        typer.Option(metavar="VALUE", help="A sensitive value; with any given, events with others are rejected."),
+        typer.Option(
+            metavar="VALUE",
+            help="A known sensitive value; repeatable. If you give any, events with other values are rejected.",
+        ),
     ] = None,
     known_file: Annotated[
-        Path | None, typer.Option(help="File with one sensitive value per line, in place of --known.")
+        Path | None, typer.Option(help="File with one sensitive value per line, instead of --known.")
     ] = None,
     private: Annotated[
         Path | None,
-        typer.Option(help="Folder for the state, from which a stopped or killed stream goes on. Holds raw events."),
+        typer.Option(help="Folder for the state from which a stopped or killed stream resumes. Holds raw events."),
     ] = None,
     send: Annotated[
         str | None,
@@ -61,7 +68,10 @@ def stream(
         ),
     ] = None,
     suppression_limit: Annotated[
-        float, typer.Option(help="Exit 1 at the end of a run where a larger share was suppressed; what is out stays.")
+        float,
+        typer.Option(
+            help="Exit 1 at the end of a run if a larger share was suppressed; what was published stays published."
+        ),
     ] = 0.25,
     format: Annotated[str, typer.Option("--format", help="parquet or csv.")] = "parquet",
     strict: Annotated[
@@ -69,32 +79,32 @@ def stream(
     ] = False,
     goes_on: Annotated[
         bool,
-        typer.Option("--continue", help="Standard input goes on after the last line consumed, not at its beginning."),
+        typer.Option("--continue", help="Resume standard input after the last line consumed, not at its beginning."),
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for further files or messages, until SIGINT or SIGTERM.")
+        bool, typer.Option("--follow", help="Wait for more files or messages, until SIGINT or SIGTERM.")
     ] = False,
     no_flush: Annotated[
-        bool, typer.Option("--no-flush", help="Keep what waits for the next run instead of publishing the rest.")
+        bool, typer.Option("--no-flush", help="Keep pending events for the next run instead of publishing the rest.")
     ] = False,
     engine: Annotated[
         str,
-        typer.Option(help="local; or spark: a folder of Parquet, CSV or JSON files on Spark, each --key for itself."),
+        typer.Option(help="local, or spark: a folder of Parquet, CSV or JSON files on Spark, each --key by itself."),
     ] = "local",
     key: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="With Spark: column whose values become folders of their own.")
+        str | None, typer.Option(metavar="COLUMN", help="With Spark: the column whose values get folders of their own.")
     ] = None,
     master: Annotated[
-        str | None, typer.Option(help="Where Spark runs, such as local[4]; all cores by default.")
+        str | None, typer.Option(help="Spark master, such as local[4]; all local cores by default.")
     ] = None,
-    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting of Spark; repeatable.")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Publish events as they arrive, repositioned so that every snapshot is l-diverse.
 
-    Parameters of reposition are options of the same name: --l 4 --window 12. `shoal methods` lists them. A snapshot
-    is published when it leaves the window. Events that are malformed, incomplete, unknown, late or duplicates are not
-    published but counted in summary.json. For a panel of series that grows, see `shoal grow`.
+    Parameters of reposition are options of the same name: --l 4 --window 12. `shoal methods` lists them. A snapshot is
+    published when it leaves the window. Events that are malformed, incomplete, unknown, late or duplicates are not
+    published, only counted in summary.json. For a growing panel of series, see `shoal grow`.
     """
     from shoal.methods import Reposition
     from shoal.process import StreamColumns, stream_events
@@ -105,7 +115,7 @@ def stream(
     reposition = build(Reposition, method_options(ctx), ctx)
     columns = StreamColumns(time, sensitive, tuple(quasi or ()), id)
     if engine not in ("local", "spark"):
-        raise ParameterError(f"--engine is local or spark, got {engine!r}.")
+        raise ParameterError(f"--engine must be local or spark, got {engine!r}.")
     if engine == "spark":
         with steps() as progress:
             summary = stream_on_spark(ctx, reposition, columns, _known(known, known_file), progress)
@@ -140,7 +150,7 @@ def _topic(address: str | None) -> Topic | None:
 
     topic = None if address is None else Topic.parse(address)
     if address is not None and topic is None:
-        raise ParameterError("--send is mqtt://HOST/TOPIC or kafka://HOST/TOPIC.")
+        raise ParameterError("--send must be mqtt://HOST/TOPIC or kafka://HOST/TOPIC.")
     return topic
 
 
@@ -154,12 +164,12 @@ def _show(out: Path, summary: dict[str, Any], as_json: bool, limit: float) -> No
         raise GuaranteeNotMetError(
             f"{lost} of {of} events ({100 * lost / of:.3g} %) were suppressed, more than the limit of "
             f"{100 * limit:.3g} %. A stream is judged at the end of a run, and what is published stays published. "
-            "Begin a new one with a wider window, longer snapshots or a smaller l, or allow it: --suppression-limit."
+            "Start a new one with a wider window, longer snapshots or a smaller --l, or raise --suppression-limit."
         )
 
 
 def _warn(summary: dict[str, Any]) -> None:
-    """On Spark only sums over all keys come home, so the loss by value is not known here."""
+    """On Spark, only sums over all keys reach the driver, so the loss per value is not known here."""
     from shoal.model import Recipe, Suppression
     from shoal.release.suppression import warning_of
 
@@ -170,7 +180,7 @@ def _warn(summary: dict[str, Any]) -> None:
 
 
 def _suppressed(summary: dict[str, Any]) -> tuple[int, int]:
-    """How many events were suppressed, of how many that have left the window."""
+    """Return how many events were suppressed, and how many have left the window."""
     events = summary["events"]
     return events["suppressed"], events["suppressed"] + events["published"]
 

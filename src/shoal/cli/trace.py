@@ -1,4 +1,4 @@
-"""`shoal trace`: whose copy a leaked table is."""
+"""`shoal trace`: find out whose copy a leaked table is."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shoal.cli.output import print_json, print_table
 
 def trace(
     leaked: Annotated[Path, typer.Argument(help="The leaked table, CSV or Parquet.")],
-    private: Annotated[Path, typer.Option(help="The private folder the copies were made with.")],
+    private: Annotated[Path, typer.Option(help="The private folder that the copies were made with.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
-    """Tell which recipient's copy a leaked table is: by its pseudonyms, or else by the order of its rows.
+    """Find the recipient whose copy a leaked table is: by its pseudonyms, or else by its row order.
 
-    Rows may be missing, values rounded, pseudonyms replaced. Exit 1 where chance cannot be ruled out.
+    Rows may be missing, values rounded, pseudonyms replaced. Exit 1 if chance cannot be ruled out.
     """
     from shoal.process.trace import FALSE_ALARM
     from shoal.process.trace import trace as trace_copy
@@ -29,7 +29,7 @@ def trace(
         listed = [asdict(suspicion) | {"certain": suspicion.is_certain} for suspicion in found]
         print_json({"leaked": str(leaked), "false_alarm": FALSE_ALARM, "copies": listed})
     else:
-        what = {"pseudonyms": "pseudonyms are in it", "order": "rows stand in its order"}
+        what = {"pseudonyms": "pseudonyms are in it", "order": "rows are in its order"}
         lines = [
             (s.recipient, f"{s.matched} of {s.of} {what[s.by]}, odds by chance at most {s.odds:.2g}") for s in found
         ]

@@ -1,4 +1,4 @@
-"""`shoal utility`: what a release is still good for, measured by its publisher."""
+"""`shoal utility`: the publisher measures what a release is still good for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def utility(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="ORIGINAL", help="The table the release was made from: file, folder, glob or postgresql:// address."
+            metavar="ORIGINAL",
+            help="The table that the release was made from: a file, folder, glob or postgresql:// address.",
         ),
     ],
     folder: Annotated[Path, typer.Argument(metavar="RELEASE", help="The release folder.")],
@@ -36,17 +37,17 @@ def utility(
     ] = None,
     private: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="The private folder kept with the release: it tells who is who."),
+        typer.Option(metavar="DIR", help="The private folder kept with the release: it maps pseudonyms to subjects."),
     ] = None,
     policy: read_options.Policy = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Measure what a release is still good for, against the originals.
 
-    With --private these are read as for the release; options given here take the place of what is remembered there.
+    With --private, the originals are read as they were for the release; options given here override what it remembers.
 
-    Exit 1 when a limit, at_most or at_least of a measure, is not met. Figures are in three digits; limits are held
-    against the exact ones.
+    Exit 1 when a limit of a measure (at_most or at_least) is not met. Figures have three digits; limits apply to the
+    exact figures.
     """
     from shoal.process.usefulness import asked_for, measure_release
 
@@ -72,7 +73,7 @@ def _figures(found: Usefulness) -> dict[str, Any]:
 
 
 def _figure(finding: Measured) -> dict[str, Any]:
-    """One measure; an infinite figure or end of a range is null."""
+    """Describe one measure; an infinite figure or end of a range is null."""
     asked, score = finding.asked, finding.score
     plain = {
         "purpose": finding.purpose,
@@ -95,18 +96,18 @@ def _figure(finding: Measured) -> dict[str, Any]:
 
 
 def _print(folder: Path, found: Usefulness, said: list[tuple[str, str]]) -> None:
-    """What was read and compared, and what was found."""
+    """Print what was read and compared, and the results."""
     rows = [*said, ("release", str(folder))]
     if found.paired is not None:
-        rows.append(("compared", f"{found.paired} series with their originals"))
+        rows.append(("compared", f"{found.paired} series, each with its original"))
     elif found.form != "events":
-        rows.append(("compared", "the whole with the whole; --private DIR would tell which series is which"))
+        rows.append(("compared", "the whole with the whole; --private DIR would match each series to its original"))
     print_table(rows + [("note", note) for note in found.notes])
     print_findings(found)
 
 
 def print_findings(found: Usefulness) -> None:
-    """A block for each purpose, then what does not apply, by reason."""
+    """Print a block per purpose, then what does not apply, by reason."""
     blocks: dict[str, list[tuple[str, str]]] = {}
     without: dict[str, list[str]] = {}
     for finding in found.findings:
@@ -124,7 +125,7 @@ def print_findings(found: Usefulness) -> None:
 
 
 def _words(finding: Measured) -> str:
-    """The figure, its limits and what it means."""
+    """Return the figure, its limits and its meaning."""
     asked, score = finding.asked, finding.score
     assert score is not None
     limits = [("at most", asked.at_most), ("at least", asked.at_least)]
@@ -140,5 +141,5 @@ def _words(finding: Measured) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits; what rounding has left of a 0 is a 0."""
+    """Format with three digits; a zero left by rounding is 0."""
     return f"{value:.3g}" if abs(value) > 1e-12 else "0"

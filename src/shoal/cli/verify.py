@@ -14,7 +14,7 @@ from shoal.cli.output import print_json, print_table
 
 def verify(
     ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The release folder, or one that holds releases of a growing panel.")],
+    folder: Annotated[Path, typer.Argument(help="The release folder, or a folder of releases of a growing panel.")],
     engine: engines.Engine = None,
     master: engines.Master = None,
     conf: engines.Conf = None,
@@ -24,22 +24,24 @@ def verify(
         bool,
         typer.Option(
             "--accept-unjudged",
-            help="Exit 0 also where a promise cannot be judged from the folder: you take the publisher's word for it.",
+            help="Also exit 0 if a promise cannot be judged from the folder: you take the publisher's word for it.",
         ),
     ] = False,
     key: Annotated[
         Path | None,
-        typer.Option(metavar="PEM", help="The publisher's public key, with which the release must be signed."),
+        typer.Option(
+            metavar="PEM", help="The publisher's public key; the release must be signed with its private counterpart."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check a release from its folder alone: hashes, then guarantees on the published values.
 
-    Exit 0: every promise was judged, and holds. Exit 1: something does not hold, or a promise cannot be judged from the
-    folder, such as differential privacy.
+    Exit 0: every promise was judged and holds. Exit 1: something does not hold, or a promise (such as differential
+    privacy) cannot be judged from the folder.
 
-    Of a folder with the releases of a growing panel each is checked, and then all together. A release in parts is
-    checked part by part on this machine, in --processes at once, or where --engine says.
+    In a folder of releases of a growing panel, each is checked, and then all together. A release in parts is checked
+    part by part on this machine, in --processes at once, or where --engine says.
     """
     from shoal.release import verify as verify_folder
     from shoal.release.sequence import releases_in

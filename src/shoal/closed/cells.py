@@ -90,8 +90,8 @@ def _observed(original: Panel, published: Panel | Profiles, *, sliced: bool = Fa
     kinds = original.times.dtype.kind, published.times.dtype.kind
     if not same and (sliced or kinds[0] != kinds[1] or not np.isin(published.times, original.times).all()):
         raise ParameterError(
-            f"{int((~seen).sum())} values are missing, and what is published has other instants than the series, so it "
-            "cannot be counted who was observed. Say in data.missing what to do with them."
+            f"{int((~seen).sum())} values are missing, and the published instants differ from those of the series, so "
+            "observed subjects cannot be counted. Say in data.missing what to do with them."
         )
     starts = np.searchsorted(original.times, published.times)
     last = int(starts[-1] + np.diff(starts).max()) if len(starts) > 1 else original.n_instants
@@ -105,16 +105,16 @@ def cells_of_release(release: Release, minimum_group: int) -> ClosedTable:
     """The cells of a release folder, which tells subjects apart only where every series has its own."""
     published, certificate = release.published, release.certificate
     if isinstance(published, EventTables):
-        raise ParameterError("A closed service answers about series, and this release is of events.")
+        raise ParameterError("A closed service answers about series, but this release holds events.")
     counts = certificate["counts"]
     if any(part["name"] == "none" for part in certificate["guarantees"]) or counts["subjects"] != counts["series"]:
         raise ParameterError(
-            "This release does not tell which of its series are of one subject, or of nobody, so its crowds cannot be "
-            "counted. Run the policy again with release: {model: closed}."
+            "This release does not show which of its series belong to one subject, or to nobody, so its crowds cannot "
+            "be counted. Run the policy again with release: {model: closed}."
         )
     if not _tells_observed(certificate, minimum_group):
         raise ParameterError(
-            "The series behind this release may have gaps, and it does not tell how many subjects were observed at an "
+            "The series behind this release may have gaps, and it does not show how many subjects were observed at an "
             "instant. Run the policy again with release: {model: closed}."
         )
     if isinstance(published, Profiles):
@@ -144,7 +144,7 @@ def _panel(published: Panel | Envelopes) -> Panel:
 
 
 def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_] | None = None) -> ClosedTable:
-    """Series published alike are a cell; where some are alike with too few, all are grouped anew.
+    """Series published alike are a cell; where some are alike with too few, all are grouped again.
 
     Checked on the values of the cells themselves, as every release is. `observed` says for each series where it has a
     reading of its own, by default where something is published.
@@ -158,7 +158,7 @@ def cells_of_panel(panel: Panel, minimum_group: int, observed: NDArray[np.bool_]
     verdict = guarantee.check(panel)
     if not verdict.holds:
         raise GuaranteeNotMetError(
-            f"The cells have {verdict.measured} subjects at least, {minimum_group} are required. Nothing was written."
+            f"The smallest cell has {verdict.measured} subjects, but {minimum_group} are required. Nothing was written."
         )
     classes = published_classes(panel)
     first, own, sizes = np.unique(classes, return_inverse=True, return_counts=True)

@@ -49,7 +49,7 @@ def make_closed_folder(folder: Path, candidate: Candidate, settings: ClosedPart)
 
 
 def find_closed_folder(path: Path, settings: ClosedPart | None = None) -> Path:
-    """The closed folder that is meant: the folder itself, or the one beside a release, which is made if need be."""
+    """The closed folder that is meant: the folder itself, or the one next to a release, which is made if need be."""
     if (path / SETTINGS).is_file():
         return path
     if not (path / FILE_NAME).is_file():
@@ -105,7 +105,7 @@ def load_table(folder: Path) -> ClosedTable:
         with np.load(folder / TABLE, allow_pickle=False) as kept:
             if "observed" not in kept:
                 raise InputError(
-                    f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
+                    f"{TABLE} of the closed folder does not show how many subjects were observed at an instant; an "
                     "earlier version of Shoal wrote it. Make the folder again."
                 )
             return ClosedTable(

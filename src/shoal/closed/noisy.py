@@ -38,13 +38,13 @@ def curves_of_subjects(panel: Panel, lower: float, upper: float) -> ClosedTable:
     if "drop-" in (read_with := missing_setting(panel)):
         raise ParameterError(
             f"epsilon keeps no differential privacy after missing={read_with!r}: one subject's gap would decide which "
-            "series or instants there are, and no noise hides that. Read with missing='interpolate:2h', or leave "
-            "incomplete series out of the table yourself: who is in the table counts as known."
+            "series or instants there are, and no noise hides that. Read with missing='interpolate:2h', or drop "
+            "incomplete series from the table yourself: who is in the table counts as known."
         )
     if panel.n_missing:
         raise ParameterError(
-            f"Differential privacy needs whole series, {panel.n_missing} values are missing. Say in data.missing what "
-            "to do with them."
+            f"Differential privacy needs complete series, but {panel.n_missing} values are missing. Say in "
+            "data.missing what to do with them."
         )
     clipped = np.clip(panel.values.reshape(panel.n_series, panel.n_instants, -1), lower, upper)
     curves = np.zeros((panel.n_subjects, panel.n_instants, panel.n_channels))

@@ -104,9 +104,9 @@ class Register:
         """A new token: its number, and itself, which cannot be had again."""
         name = recipient.strip()
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise ParameterError(f"A recipient is a line of text, at most {LONGEST_NAME} characters.")
+            raise ParameterError(f"A recipient must be one line of text, at most {LONGEST_NAME} characters.")
         if not 0 < days <= 3660:
-            raise ParameterError("A token is good for more than 0 and at most 3660 days.")
+            raise ParameterError("A token must be valid for more than 0 and at most 3660 days.")
         secret, now = new_secret(), self._clock()
         with self.database.writing() as connection:
             made = connection.execute(
@@ -141,7 +141,7 @@ class Register:
             return [LogLine(*row[:-1]) for row in _rows(connection)]
 
     def first_odd(self) -> int | None:
-        """The first line of the log that is not what was written, or that follows a gap; None where all is well."""
+        """The first line of the log that is not what was written, or that follows a gap; None if all is well."""
         before = ""
         with self.database.reading() as connection:
             for expected, (*parts, digest) in enumerate(_rows(connection), start=1):

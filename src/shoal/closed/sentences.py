@@ -1,4 +1,4 @@
-"""Every sentence a closed service says about its answers, beside the condition under which it is true.
+"""Every sentence a closed service says about its answers, next to the condition under which it is true.
 
 Under differential privacy no condition looks at the data: whether a sentence is there would itself tell something.
 """
@@ -41,12 +41,12 @@ ANSWERS = (
     Said(
         "one series each",
         lambda a: not a.noisy and not _several(a),
-        lambda a: "Counts are of published series, one for each subject.",
+        lambda a: "Counts refer to published series, one for each subject.",
     ),
     Said(
         "several series",
         lambda a: not a.noisy and _several(a),
-        lambda a: "Counts are of published series, of which a subject may have several.",
+        lambda a: "Counts refer to published series; a subject may have several.",
     ),
     Said(
         "gaps",
@@ -57,8 +57,8 @@ ANSWERS = (
         "minimum",
         lambda a: not a.noisy,
         lambda a: (
-            f"No answer, and no combination of answers, is about fewer than {a.settings.minimum_group} subjects, "
-            "unless it is about none."
+            f"No answer, and no combination of answers, concerns fewer than {a.settings.minimum_group} subjects, "
+            "unless it concerns none."
         ),
     ),
     Said(
@@ -66,7 +66,7 @@ ANSWERS = (
         lambda a: a.noisy,
         lambda a: (
             f"Answers carry noise; each spends {a.settings.epsilon:g} of the {a.settings.epsilon_recipient:g} a "
-            "recipient has. They are about subjects, each with the mean of its series, cut off at bounds set without "
+            "recipient has. They concern subjects, each with the mean of its series, clipped to bounds set without "
             "the data."
         ),
     ),
@@ -74,8 +74,8 @@ ANSWERS = (
         "minimum by chance",
         lambda a: a.noisy,
         lambda a: (
-            f"A question about fewer than {a.settings.minimum_group} subjects is answered with a chance of at most one "
-            "in a million, which the noise decides."
+            f"A question about fewer than {a.settings.minimum_group} subjects is answered with a chance of at most "
+            "one in a million; the noise decides."
         ),
     ),
 )

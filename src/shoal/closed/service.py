@@ -19,14 +19,14 @@ from shoal.model.sentence import said
 from shoal.read.zones import time_texts
 
 MOST_REFUSED_FOR_BUDGET = 100
-"""So many refusals of a recipient who has nothing left are logged; more would be a way to fill the disk."""
+"""This many refusals of a recipient without budget are logged; more would be a way to fill the disk."""
 
 
 class Closed:
     """A closed folder that answers.
 
     Every question is one transaction: token, budget, answer and line of the log. What was answered is on disk before
-    anybody sees it, so a killed service has forgotten nothing that was told.
+    anyone sees it, so a killed service has forgotten nothing that was told.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Closed:
             self._noisy = NoisyAnswers(self._table, self.settings, insecure_seed=insecure_seed)
         elif (least := self._table.least) < self.settings.minimum_group:
             raise InputError(
-                f"The cells of this folder have {least} observed subjects at least, its settings ask for "
+                f"The smallest cell of this folder has {least} observed subjects, but its settings require "
                 f"{self.settings.minimum_group}. Make the folder again with that minimum."
             )
 
@@ -56,7 +56,7 @@ class Closed:
         return self.register.find(secret)
 
     def ask(self, token: Token, question: Count | Mean | Quantile) -> Answer | None:
-        """Answer or refuse a question, and log it. None where the token opens nothing any more."""
+        """Answer or refuse a question, and log it. None if the token opens nothing any more."""
         with self.register.database.writing() as connection:
             now = self.clock()
             known = still_opens(connection, token.token, now)

@@ -9,7 +9,7 @@ collector. At each instant it sends
 
 where m is a key stream that only u and v know. When the collector says who sent something, S, every meter answers
 once, with one number: its shares, added up over S, of b + the noise of the levels that |S| does not need (+ M where S
-is not everybody; otherwise masks cancel). Any `threshold` answers for the same S open this one sum, and with it the
+is not everyone; otherwise masks cancel). Any `threshold` answers for the same S open this one sum, and with it the
 sum of x over S with the noise for |S|.
 
 What the collector learns. b(v, t) is uniform and known through opened sums only. Each honest meter answers for one S
@@ -17,7 +17,7 @@ at an instant, so two different sums would take 2 x threshold answers, of which 
 each. With n meters of which c collude, 2 x threshold > n + c, so one sum is opened at most, over one S; a meter
 answers only where |S| >= fewest. A late y of a meter outside S stays masked by its own b. So at every instant the
 collector learns the noisy sum over one S of at least `fewest` meters, and nothing else. (Opened sums are whole
-numbers, not remainders: where some are missing, how often words wrapped around tells apart two sets of readings with
+numbers, not remainders: where some are missing, how often words wrapped around distinguishes two sets of readings with
 the same sum with an advantage of at most n x steps / 2^64.)
 
 Noise. Level j is for size(j) survivors: size(0) = n > size(1) > ... > fewest. The noise of levels 0 to j of one meter
@@ -65,7 +65,7 @@ class SumRules:
     steps
         Into how many steps the range of a reading is divided.
     levels
-        How many sizes, beside that of everybody, noise is adapted to: 0 adds the noise for the fewest always.
+        How many sizes, besides that of everyone, noise is adapted to: 0 adds the noise for the fewest always.
     instants
         How many instants a period has.
     """
@@ -82,7 +82,7 @@ class SumRules:
         if not 3 <= self.members <= 2**20:
             raise ParameterError("A neighbourhood needs from 3 to 1048576 meters.")
         if not 0 <= self.colluding <= self.members - 3:
-            raise ParameterError("colluding must leave at least 3 meters that do not.")
+            raise ParameterError("colluding must leave at least 3 meters that do not collude.")
         if not max(self.threshold, self.colluding + 2) <= self.fewest <= self.members:
             raise ParameterError(
                 f"fewest must be from {max(self.threshold, self.colluding + 2)} to {self.members}: more than half of "
@@ -98,7 +98,7 @@ class SumRules:
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of survivors for which noise is exact, from everybody to the fewest."""
+        """The numbers of survivors for which noise is exact, from everyone to the fewest."""
         if self.levels == 0:
             return [self.fewest]
         gap = self.members - self.fewest
@@ -120,7 +120,7 @@ class SumRules:
 
     @property
     def ratio(self) -> Fraction | None:
-        """That of the noise; None where there is none."""
+        """That of the noise; None if there is none."""
         return ratio_for(self.cost, self.steps) if self.cost else None
 
     def variance(self, survivors: int) -> float:
@@ -189,7 +189,9 @@ class Member:
         chance: Chance | None = None,
     ) -> None:
         if len(roster) != rules.members or roster[place] != keys.public or len(set(roster)) != len(roster):
-            raise ParameterError("The roster is not that of this meter: a key of it is another, twice there or absent.")
+            raise ParameterError(
+                "The roster does not match this meter: one of its keys differs, occurs twice or is missing."
+            )
         self.place, self.grid, self.rules, self.budget = place, grid, rules, budget
         self.chance = chance or Chance()
         self._fleet = fleet
@@ -197,7 +199,7 @@ class Member:
         self._period: _Period | None = None
 
     def begin(self, period: int) -> dict[int, bytes] | None:
-        """Draw what a period needs and deal the shares: sealed bytes by neighbour; None where it was begun before."""
+        """Draw what a period needs and deal the shares: sealed bytes by neighbour; None if it was begun before."""
         if not self.budget.begin(period):
             return None
         rules, drawn = self.rules, self.chance
@@ -297,5 +299,5 @@ def open_sum(rules: SumRules, sent: Mapping[int, int], answers: Mapping[int, int
     # Far beyond the spread of the noise around what readings can add up to: somebody sent what is no reading.
     slack = 40 * math.sqrt(rules.variance(n))
     if not -slack <= total <= n * rules.steps + slack:
-        return NoisySum(None, n, "the sum is not one of readings")
+        return NoisySum(None, n, "the sum is not a sum of readings")
     return NoisySum(total, n)

@@ -143,7 +143,7 @@ class Budget:
         except BlockingIOError:
             self._files.close()
             raise InputError(
-                "Another process runs this meter. End it first: two would spend one budget twice."
+                "Another process runs this meter. Stop it first: two would spend one budget twice."
             ) from None
         except OSError as error:
             self._files.close()
@@ -158,22 +158,22 @@ class Budget:
         path = folder / FILE_NAME
         if not path.exists():
             raise InputError(
-                f"The folder of the meter has no {FILE_NAME}: what was spent is not known, so nothing is sent. Enrol "
-                "the meter anew, as another one, not before a whole window has passed."
+                f"The folder of the meter has no {FILE_NAME}: what was spent is unknown, so nothing is sent. Enrol "
+                "the meter again, as another one, not before a whole window has passed."
             )
         try:
             begun, *lines = Journal(path).lines()
             self._floor, periods = begun["floor"], [begun["period"]]
             if (begun["most"], begun["w"]) != (self.most, self.w):
-                raise ParameterError("The budget of this meter was begun with another epsilon or w. Enrol it anew.")
+                raise ParameterError("The budget of this meter was started with another epsilon or w. Enrol it again.")
             periods += [_whole(line, "period") for line in lines if "period" in line]
             self._period = max((one for one in periods if one is not None), default=None)
             costs = [line for line in lines if "period" not in line]
             self._entries = [Entry(*(_whole(line, name) for name in ("tick", "label", "cost"))) for line in costs]
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{FILE_NAME} of the meter is damaged: what was spent is not known, so nothing is sent. Put back a "
-                "copy that is as new, or enrol the meter anew, as another one."
+                f"{FILE_NAME} of the meter is damaged: what was spent is unknown, so nothing is sent. Restore an "
+                "up-to-date copy, or enrol the meter again, as another one."
             ) from None
         self._now = max((entry.tick for entry in self._entries), default=0)
         if len(self._entries) > _KEPT * self.w + 100:

@@ -44,7 +44,7 @@ Outgoing = list[tuple[int, bytes]]
 """Messages by the place of their receiver."""
 
 _NORMAL = 1.959963984540054
-"""Of a standard normal number, 95 % lie within so much around 0."""
+"""95 % of a standard normal distribution lie within this distance of 0."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Figure:
     mean
         The estimated mean reading; NaN where nothing was opened or nobody has answered yet.
     variance
-        Of the mean; infinite where it is not known.
+        Of the mean; infinite if it is not known.
     reporting
         How many meters it rests on; 0 where it repeats an earlier figure or is withheld.
     shares
@@ -91,7 +91,7 @@ class Collector:
             raise InputError("These are not the keys of the fleet's collector.")
         self.fleet, self._keys = fleet, keys
         self.refused: Counter[str] = Counter()
-        """How many messages were refused, by why."""
+        """How many messages were refused, by reason."""
         self.figures: dict[int, dict[str, Figure]] = {}
         """By instant and group."""
         self._label: int | None = None

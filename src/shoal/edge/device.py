@@ -37,7 +37,7 @@ def make_device(folder: Path, keys: Keys | None = None) -> Keys:
     try:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        raise ReleaseError(f"{str(folder)!r} exists. A device that is enrolled keeps its keys and budget.") from None
+        raise ReleaseError(f"{str(folder)!r} exists. An enrolled device keeps its keys and budget.") from None
     except OSError as error:
         raise ReleaseError(f"Cannot write {str(folder)!r}: {error.strerror}.") from None
     keys = keys or Keys.draw()
@@ -48,7 +48,7 @@ def make_device(folder: Path, keys: Keys | None = None) -> Keys:
 def join_fleet(folder: Path, fleet: Fleet) -> None:
     """Give a fleet to a device, once: its budget begins here."""
     if (folder / FILE_NAME).exists():
-        raise InputError("The device has a fleet already. A second one would begin its budget anew.")
+        raise InputError("The device already has a fleet. A second one would start its budget again.")
     fleet.place_of(Keys.load(folder).public)
     write_budget(folder, units(fleet.plan.epsilon), fleet.plan.w)
     # Last, and whole: without it the device is not enrolled.
@@ -119,7 +119,7 @@ class Device:
         return self._report(label, cost) if cost else []
 
     def hear(self, content: bytes) -> list[bytes]:
-        """What is to be sent in answer to a message of the collector; nothing where it is refused."""
+        """What is to be sent in answer to a message of the collector; nothing if it is refused."""
         try:
             message = read_message(content, self.fleet.digest, self.place, self.fleet.collectors)
             if self._member is not None:

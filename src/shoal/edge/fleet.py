@@ -21,7 +21,7 @@ from shoal.guarantees import LocalDifferentialPrivacy
 
 FILE_NAME = "fleet.json"
 STEPS = 100
-"""Into how many steps the range of a reading is divided in sums."""
+"""Number of steps into which the range of a reading is divided in sums."""
 
 
 class Plan(BaseModel):
@@ -64,7 +64,7 @@ class Plan(BaseModel):
         LocalDifferentialPrivacy(self.epsilon, self.w)  # refuses what is impossible with its own words
         _ = self.grid
         if units(self.epsilon) // (2 * self.w * STEPS) < 1:
-            raise ParameterError("epsilon is too small for so many instants. Take a larger epsilon or a smaller w.")
+            raise ParameterError("epsilon is too small for so many instants. Use a larger epsilon or a smaller w.")
         return self
 
     @property
@@ -96,7 +96,7 @@ class Plan(BaseModel):
 
 
 class Enrolled(BaseModel):
-    """A meter as everybody knows it."""
+    """A meter as everyone knows it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -118,7 +118,7 @@ def enrolled(keys: PublicKeys, group: str = "all") -> Enrolled:
 class Fleet(BaseModel):
     """A plan, the collector, and all meters in order. Its digest is part of every key and message.
 
-    A meter keeps the fleet it was enrolled with. Whoever has another file has another digest: their messages are
+    A meter keeps the fleet it was enrolled with. Anyone who has another file has another digest: their messages are
     refused, and their masks do not cancel.
     """
 
@@ -154,7 +154,7 @@ class Fleet(BaseModel):
 
     @cached_property
     def senders(self) -> dict[int, PublicKeys]:
-        """The keys of everybody who may send something to the collector."""
+        """The keys of everyone who may send something to the collector."""
         return {place: meter.keys for place, meter in enumerate(self.meters)}
 
     @cached_property
@@ -167,7 +167,7 @@ class Fleet(BaseModel):
         for place, known in self.senders.items():
             if known == keys:
                 return place
-        raise InputError("This meter is not in the fleet. Enrol it, and give the fleet's file to it again.")
+        raise InputError("This meter is not in the fleet. Enrol it, and give it the fleet's file again.")
 
     @classmethod
     def load(cls, path: Path) -> Fleet:
@@ -180,4 +180,4 @@ class Fleet(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the file"
-            raise InputError(f"The fleet's file is none: {place}: {first['msg']}.") from None
+            raise InputError(f"The fleet's file is invalid: {place}: {first['msg']}.") from None

@@ -22,7 +22,7 @@ SIGNATURE_BYTES = 64
 
 @dataclass(frozen=True)
 class PublicKeys:
-    """What everybody may know of a device."""
+    """What everyone may know of a device."""
 
     signing: bytes
     agreeing: bytes
@@ -65,7 +65,7 @@ class Keys:
         except OSError as error:
             raise InputError(f"The keys of the device cannot be read: {error.strerror}.") from None
         if len(content) != 64:
-            raise InputError("The keys of the device are damaged. Enrol it anew, as another one.")
+            raise InputError("The keys of the device are damaged. Enrol it again, as another one.")
         return cls(content[:32], content[32:])
 
     def save(self, folder: Path) -> None:
@@ -103,7 +103,7 @@ def seal(key: bytes, content: bytes, context: bytes) -> bytes:
 
 
 def unseal(key: bytes, sealed: bytes, context: bytes) -> bytes | None:
-    """What was sealed; None where a bit of it, or of its context, is another."""
+    """What was sealed; None if a bit of it, or of its context, is another."""
     from cryptography.exceptions import InvalidTag
 
     try:

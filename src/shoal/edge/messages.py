@@ -34,7 +34,7 @@ class Kind(IntEnum):
     DEALT = 7
     """Sealed shares, of every neighbour."""
     SURVIVORS = 8
-    """Whose readings the sum is over."""
+    """The meters whose readings the sum covers."""
 
 
 class RefusedError(Exception):
@@ -71,7 +71,7 @@ def read_message(content: bytes, fleet: bytes, receiver: int, senders: dict[int,
     if addressed != receiver:
         raise RefusedError("for another receiver")
     if sender not in senders:
-        raise RefusedError("of an unknown sender")
+        raise RefusedError("from an unknown sender")
     if not senders[sender].verifies(signature, signed):
         raise RefusedError("not signed by its sender")
     return Message(Kind(kind), sender, addressed, number, signed[_HEAD.size :])

@@ -78,7 +78,7 @@ class Polya:
         )
 
     def _find(self, drawn: int, bits: int) -> int | None:
-        """The k whose partial sums surely enclose drawn / 2^bits of the whole; None where it is not sure."""
+        """The k whose partial sums surely enclose drawn / 2^bits of the whole; None if it is not sure."""
         low = (drawn * self._total[0]) >> bits
         high = (((drawn + 1) * self._total[1]) >> bits) + 1
         while self._sums[-1] <= high:

@@ -13,7 +13,7 @@ BANDS = ("mean", "total", "low", "high", "reporting")
 
 
 def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalDifferentialPrivacy) -> str | None:
-    """Why no collector can have got what is published with this accounting; None where it can.
+    """Why no collector can have got what is published with this accounting; None if it can.
 
     Opened sums are whole numbers of steps, so that only some numbers can be means of them. To be among them proves
     nothing: anyone can round to them.
@@ -22,20 +22,20 @@ def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalD
         return "meters are published as groups only"
     further = [name for name in published.bands[len(BANDS) :] if name != "smoothed" and not name.startswith("share_")]
     if published.bands[: len(BANDS)] != BANDS or further:
-        return "there are figures that no collector gives"
+        return "there are figures that no collector produces"
     mean, total, *_, reporting = (published.values[..., 0, place] for place in range(len(BANDS)))
     if not np.array_equal(total, mean * published.counts[:, None], equal_nan=True):
         return "totals are not the means times the counts"
     if (reporting < 0).any() or (reporting > published.counts[:, None]).any() or (reporting % 1).any():
         return "more meters reported than there are"
     if isinstance(stated, LocalDifferentialPrivacy):
-        return None if stated.accounting[0].instants == published.n_instants else "the account is of other instants"
+        return None if stated.accounting[0].instants == published.n_instants else "the account covers other instants"
     spent = stated.accounting[0]
     opened = reporting > 0
     if stated.unit != "subject" or spent.lower is None or spent.upper is None or not spent.lower < spent.upper:
         return "the accounting is not that of sums of meters"
     if spent.sensitivity != STEPS * round(spent.sensitivity / STEPS) or spent.sensitivity < STEPS * opened.any(0).sum():
-        return "the accounting is of fewer instants than are published"
+        return "the accounting covers fewer instants than are published"
     if not np.array_equal(opened, np.isfinite(mean)):
         return "there are means to which nobody reported"
     n = np.where(opened, reporting, 1.0)
@@ -44,5 +44,5 @@ def why_not_collected(published: Published, stated: DifferentialPrivacy | LocalD
     for aside in (-1.0, 0.0, 1.0):
         found |= mean_of(nearest + aside, n, spent.lower, spent.upper) == mean
     if not found[opened].all():
-        return f"{int((~found[opened]).sum())} of {int(opened.sum())} means are no whole number of steps"
+        return f"{int((~found[opened]).sum())} of {int(opened.sum())} means are not a whole number of steps"
     return None

@@ -2,8 +2,8 @@
 
 A scheme asks and concludes; it cannot overspend, because every device keeps its own budget and refuses the rest.
 
-- budget-uniform (LBU): everybody at every instant, for epsilon / w.
-- budget-distribution (LBD): everybody for epsilon / 2w, to see whether something changed; if so, for half of what the
+- budget-uniform (LBU): everyone at every instant, for epsilon / w.
+- budget-distribution (LBD): everyone for epsilon / 2w, to see whether something changed; if so, for half of what the
   window has left of the other half. Otherwise the last figures stand.
 - budget-absorption (LBA): the same first look; new figures take the shares of instants that were skipped.
 - population-uniform (LPU): one part in w, in turn, for epsilon.
@@ -48,9 +48,9 @@ class Estimate:
     Parameters
     ----------
     shares
-        Estimated share of meters at each point of the grid; None where nobody has answered yet.
+        Estimated share of meters at each point of the grid; None if nobody has answered yet.
     variance
-        Of the mean; infinite where it is not known.
+        Of the mean; infinite if it is not known.
     answers
         How many reports it rests on.
     fresh
@@ -141,7 +141,7 @@ class Scheme(ABC):
 
 
 class BudgetUniform(Scheme):
-    """Everybody, always, for the same."""
+    """Everyone, always, for the same."""
 
     unasked: ClassVar[bool] = True
 

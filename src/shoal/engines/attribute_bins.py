@@ -23,7 +23,7 @@ from shoal.errors import ParameterError
 from shoal.model import SeriesLabels, ShardPlan, Strata
 
 MOST_VALUES = 10_000
-"""Different cells that a plan may have."""
+"""Largest number of different cells in a plan."""
 
 LARGEST_VALUE = 8
 """Shards' worth of subjects that a bin may have which is not cut."""
@@ -157,7 +157,7 @@ class Bins:
         return self.numbers[np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)]
 
     def value_of(self, number: int) -> int:
-        """The one cell in a bin; -1 where there are several, or nothing to follow."""
+        """The one cell in a bin; -1 if there are several, or nothing to follow."""
         own = np.flatnonzero(self.numbers == number)
         return int(own[0]) if self.values is not None and len(own) == 1 else -1
 

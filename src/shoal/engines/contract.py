@@ -27,7 +27,7 @@ V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
 MOST_COLLECTED = 256 * 2**20
-"""Bytes that may come to the driver at once: summaries, samples and plans, never a panel."""
+"""Bytes that may reach the driver at once: summaries, samples and plans, never a panel."""
 
 
 class Shared(Protocol, Generic[V_co]):
@@ -96,7 +96,7 @@ class Engine(Protocol):
         ...
 
     def scratch(self) -> Path | None:
-        """A new folder for files that all workers can read, gone at the end; None where they share none."""
+        """A new folder for files that all workers can read, gone at the end; None if they share none."""
         ...
 
     def close(self) -> None:

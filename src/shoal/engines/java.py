@@ -13,7 +13,7 @@ from pathlib import Path
 from shoal.errors import ParameterError
 
 OLDEST, NEWEST = 17, 23
-"""PySpark 4 is made for 17 and 21. Java 24 took the security manager away, which early versions of it still ask for."""
+"""PySpark 4 supports 17 and 21. Java 24 removed the security manager, which early versions of it still need."""
 
 USUAL_PLACES = (
     "/usr/lib/jvm/*",
@@ -53,7 +53,7 @@ class Java:
 def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[str] = USUAL_PLACES) -> Java:
     """The Java to use: that of JAVA_HOME, of the PATH or of a usual place, the first which Spark can run on.
 
-    One that is newer than Spark was made for is taken only where there is no other.
+    One that is newer than Spark was made for is taken only if there is no other.
 
     Parameters
     ----------
@@ -70,9 +70,8 @@ def find_java(environment: Mapping[str, str] | None = None, *, usual: Sequence[s
     old = ", ".join(f"Java {java.version} ({java.place})" for java in found)
     what = f"only {old}" if found else "none in JAVA_HOME, on the PATH or in the usual places"
     raise ParameterError(
-        f"Spark needs Java {OLDEST} or 21 and there is {what}. Install one, on Debian and Ubuntu with: "
-        f"apt-get install openjdk-{OLDEST}-jre-headless (or openjdk-21-jre-headless); or set JAVA_HOME to the folder "
-        "of one."
+        f"Spark needs Java {OLDEST} or 21, but there is {what}. Install one, on Debian and Ubuntu with: apt-get "
+        f"install openjdk-{OLDEST}-jre-headless (or openjdk-21-jre-headless); or set JAVA_HOME to the folder of one."
     )
 
 

@@ -261,7 +261,7 @@ class Local(PanelReader):
                 yield from self._run(task, items[done:], again=again - 1)
                 return
             raise WorkFailedError(
-                "A process of the engine ended in the middle of its work, perhaps for want of memory. Use fewer "
+                "A process of the engine ended in the middle of its work, perhaps for lack of memory. Use fewer "
                 "processes or less memory."
             ) from None
 
@@ -280,7 +280,7 @@ class Local(PanelReader):
             self._found[address] = locate(address)
         files = self._found[address]
         if any(kind_of_bytes(file.head()) != "parquet" or (file.path or file.address) is None for file in files):
-            raise InputError("An engine reads Parquet. Write the table as Parquet first, or leave --engine out.")
+            raise InputError("An engine reads Parquet. Write the table as Parquet first, or omit --engine.")
         places = [file.path or file.address or "" for file in files]
         refuse_other_columns(places, shown(address))
         return places
@@ -381,7 +381,7 @@ def _read_value(path: str) -> Any:
 
 def _mine(table: Table) -> LocalTable:
     if not isinstance(table, LocalTable):
-        raise TypeError("This table is of another engine.")
+        raise TypeError("This table belongs to another engine.")
     return table
 
 

@@ -135,5 +135,5 @@ def _done(blocks: list[pa.RecordBatch], work: Work, schema: pa.Schema) -> pa.Tab
 
 def _mine(table: Table) -> MemoryTable:
     if not isinstance(table, MemoryTable):
-        raise TypeError("This table is of another engine.")
+        raise TypeError("This table belongs to another engine.")
     return table

@@ -37,7 +37,7 @@ def pack(values: NDArray[np.float64]) -> pa.Array:
 
 
 def unpack(column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
-    """The numbers (series, values) of a column of bytes; read-only, a view where there is one block."""
+    """The numbers (series, values) of a column of bytes; read-only, a view if there is one block."""
     if isinstance(column, pa.ChunkedArray):
         pieces = [unpack(chunk) for chunk in column.chunks if len(chunk)]
         if not pieces:

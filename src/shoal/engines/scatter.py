@@ -118,4 +118,4 @@ def refuse_missing_keys(block: pa.RecordBatch, keys: Sequence[str]) -> None:
     """A missing key equals nothing, so that it cannot be said where its row belongs."""
     for name in keys:
         if missing := block.column(name).null_count:
-            raise ParameterError(f"{missing} rows of a block have no {name!r}; rows are brought together by it.")
+            raise ParameterError(f"{missing} rows of a block have no {name!r}, by which rows are grouped.")

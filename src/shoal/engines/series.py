@@ -61,7 +61,7 @@ class SeriesTable:
         return sorted(self.engine.collect(only)[ID].to_pylist())
 
     def sample(self, n_series: int, seed: int) -> Panel:
-        """About so many series in memory, of subjects drawn by a hash of their names, sorted by id."""
+        """About this many series in memory, of subjects drawn by a hash of their names, sorted by id."""
         share = min(1.0, n_series / max(1, self.whole.n_series))
         drawn = self.engine.map(self.table, DrawSubjects(share, seed), self.table.schema)
         return panel_of(self.whole, self.engine.collect(drawn, most=2**31).sort_by(ID))
@@ -76,7 +76,7 @@ def in_shards(panel: Panel, engine: Engine, *, size: int | None = None) -> Panel
         raise ParameterError(f"Column {taken[0]!r} has a name that shards use themselves. Rename it to keep it.")
     if panel.values.nbytes > LARGEST_BLOCK:
         raise ParameterError(
-            f"The panel has {panel.values.nbytes / 2**30:.1f} GiB of readings; shards in memory have 2 GiB at most. "
+            f"The panel has {panel.values.nbytes / 2**30:.1f} GiB of readings; shards in memory hold at most 2 GiB. "
             "Write the table as Parquet and read it with --engine local, in Python engine=shoal.engines.Local()."
         )
     columns = {name: pa.array(column.tolist()) for name, column in extra.items()}

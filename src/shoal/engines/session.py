@@ -64,8 +64,8 @@ def session(master: str | None = None, conf: Mapping[str, str] | None = None) ->
         raise ParameterError("Spark needs PySpark, which is not installed. Install it with: pip install 'shoal[spark]'")
     if (running := _running()) is not None:
         raise ParameterError(
-            f"A Spark session with master {running.sparkContext.master} runs in this process already. Use that one, or "
-            "stop it first."
+            f"A Spark session with master {running.sparkContext.master} already runs in this process. Use that one, "
+            "or stop it first."
         )
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # so spark-submit tells a program where its Java is
         return _submitted(master, conf or {})
@@ -115,14 +115,14 @@ def opened(master: str | None = None, conf: Mapping[str, str] | None = None) -> 
     context = running.sparkContext
     if master is not None and context.master != master:
         raise ParameterError(
-            f"A Spark session with master {context.master} runs in this process already, {master} was asked for. "
-            "Stop it, or leave out the master."
+            f"A Spark session with master {context.master} already runs in this process, but {master} was requested. "
+            "Stop it, or omit the master."
         )
     settings = context.getConf()
     if other := sorted(name for name, value in (conf or {}).items() if settings.get(name) != value):
         raise ParameterError(
-            f"A Spark session runs in this process already, with other settings than asked for: {', '.join(other)}. "
-            "Stop it, or leave them out."
+            f"A Spark session already runs in this process with other settings than requested: {', '.join(other)}. "
+            "Stop it, or omit them."
         )
     yield running
 
@@ -161,7 +161,7 @@ def _submitted(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     given = dict(SparkConf().getAll())
     if master is not None and given.get("spark.master", master) != master:
         raise ParameterError(
-            f"spark-submit was given the master {given['spark.master']}, {master} is asked for here. Leave it out here."
+            f"spark-submit was given the master {given['spark.master']}, but {master} is requested here. Omit it here."
         )
     builder = SparkSession.builder
     for name, value in {**_EVERYWHERE, **given, **conf}.items():
@@ -213,8 +213,8 @@ def _start(master: str, settings: Mapping[str, str], java: Java, log_file: Path)
         told = "" if cause is None else f": {str(cause.getMessage()).splitlines()[0].rstrip('.')}"
         _end_java()
         raise ParameterError(
-            f"Spark did not start with master {master!r} on Java {java.version} ({java.home}){told}. PySpark 4 is made "
-            "for Java 17 and 21; see that the master and the settings are right."
+            f"Spark did not start with master {master!r} on Java {java.version} ({java.home}){told}. PySpark 4 "
+            "supports Java 17 and 21; check the master and the settings."
         ) from None
 
 

@@ -30,10 +30,10 @@ from shoal.model import Panel, ShardPlan, Whole
 SHARD = "shard"
 
 SHARD_BYTES = 64 * 2**20
-"""Bytes of readings in a shard, about, where nobody asks for a size; up to twice as many."""
+"""About how many bytes of readings a shard holds by default; up to twice as many."""
 
 MOST_SUBJECTS = 50_000
-"""Subjects in a shard, about, where nobody asks for a size; up to twice as many. More cost more time than they save."""
+"""About how many subjects a shard has by default; up to twice as many. More cost more time than they save."""
 
 SAMPLE = 65_536
 """Series that a plan is learned from, however many there are."""
@@ -187,7 +187,7 @@ def _refuse_crossing(subjects: Rows, values: Rows, words: str) -> None:
     both = np.unique(np.stack([subjects, values]), axis=1)
     if n := both.shape[1] - len(np.unique(subjects)):
         raise ParameterError(
-            f"At least {n} subject(s) have series with different values of {words}; in shards all series of a "
+            f"At least {n} subject(s) have series with different values of {words}, but in shards all series of a "
             "subject are together. Give each subject one value, or anonymize in memory."
         )
 

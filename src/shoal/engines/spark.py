@@ -135,7 +135,7 @@ class Spark(PanelReader):
 
         if any(sign in path for sign in "*?[]{}\\"):
             # A name is a name, and Spark would take it for a pattern: of m[1].parquet it reads m1.parquet.
-            raise InputError("Spark cannot read a path with *, ?, [ or {: it takes it for a pattern. Rename it.")
+            raise InputError("Spark cannot read a path with *, ?, [ or {: it treats it as a pattern. Rename it.")
         try:
             frame = self.session.read.parquet(path)
         except (PySparkException, Py4JError):
@@ -252,8 +252,8 @@ def unreadable(path: str) -> InputError:
     connector = {"s3": "s3a:// and hadoop-aws", "s3a": "hadoop-aws", "gs": "gcs-connector"}.get(scheme, "hadoop-azure")
     needs = "a file" if scheme in ("http", "https") else f"{connector} among its jars (spark.jars.packages)"
     return InputError(
-        f"Spark cannot read the {scheme}:// address as Parquet. It needs {needs} and credentials of its own; "
-        "--engine local reads s3://, gs://, az:// and https:// without."
+        f"Spark cannot read the {scheme}:// address as Parquet. It needs {needs} and credentials of its own; --engine "
+        "local reads s3://, gs://, az:// and https:// without them."
     )
 
 
@@ -267,5 +267,5 @@ def _no_word_of_pandas() -> Iterator[None]:
 
 def _mine(table: Table) -> SparkTable:
     if not isinstance(table, SparkTable):
-        raise TypeError("This table is of another engine.")
+        raise TypeError("This table belongs to another engine.")
     return table

@@ -159,7 +159,7 @@ def _cut(z: Floats, rows: Counts, share: float, leaf: int, drawn: tuple[float, f
 
 
 def _best_cut(z: Floats) -> tuple[Floats, float, NDArray[np.bool_]] | None:
-    """Direction, threshold and the rows below it; None where nearly all rows are alike."""
+    """Direction, threshold and the rows below it; None if nearly all rows are alike."""
     if len(z) < _FEWEST:
         return None
     centred = z - z.mean(axis=0)
@@ -230,7 +230,7 @@ def _grown(plan: SplitTree) -> _Node | int:
 
 
 def _joined(node: _Node | int, counts: Counts, least: int) -> tuple[_Node | int, int]:
-    """The tree without cuts beside which there are too few, and how many there are in all."""
+    """The tree without cuts next to which there are too few, and how many there are in all."""
     if isinstance(node, int):
         return node, int(counts[node])
     below, n_below = _joined(node.below, counts, least)

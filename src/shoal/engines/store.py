@@ -1,7 +1,7 @@
 """Shards on an engine: each an item that is pickled, cut into pieces and kept where the engine likes.
 
 Pieces of a shard lie one after another in one part of the table, so that a worker puts an item together, does its work
-and forgets it. Numbers of an item travel beside its pickle, without a copy in between. What is small and told of an
+and forgets it. Numbers of an item travel next to its pickle, without a copy in between. What is small and told of an
 item when it is made lies in a column of its own: engines read it without the rest.
 """
 
@@ -136,7 +136,7 @@ def _item(rows: pa.Table) -> Any:
 
 
 def _joined(pieces: list[pa.Buffer]) -> pa.Buffer | bytes:
-    """One buffer of numbers; a copy only where there are several, or where numbers would begin at an odd place."""
+    """One buffer of numbers; a copy only if there are several, or where numbers would begin at an odd place."""
     if len(pieces) > 1:
         return b"".join(pieces)
     return pieces[0].to_pybytes() if pieces[0].address % _ALIGNED else pieces[0]

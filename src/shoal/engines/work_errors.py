@@ -59,4 +59,4 @@ def _place(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames if frame.filename != __file__]
     where = f" at {' > '.join(places[-_PLACES:])}" if places else ""
-    return f"The work failed with {type(error).__name__}{where}. Its message is kept back, it may quote the data."
+    return f"The work failed with {type(error).__name__}{where}. Its message is withheld because it may quote data."

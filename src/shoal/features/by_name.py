@@ -21,7 +21,7 @@ from shoal.model import Panel
 FeatureName = Literal["raw", "standardized", "centred", "haar"]
 
 METRIC_FILE = ".npz"
-"""How a text ends that names a file with a learned metric."""
+"""Suffix of a text that names a file with a learned metric."""
 
 _KNOWN: dict[str, Features] = {features.name: features for features in (Raw(), Standardized(), Centred(), Haar())}
 

@@ -1,4 +1,4 @@
-"""Features somebody brings along."""
+"""Features someone brings along."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ class Custom:
         if n_infinite := int(infinite.sum()):
             raise ParameterError(
                 f"Features {self.name!r} gave infinite numbers for {n_infinite} of {panel.n_series} series, the first "
-                f"at position {int(infinite.argmax())}. Give finite numbers, or NaN where a feature is missing."
+                f"at position {int(infinite.argmax())}. Give finite numbers, or NaN if a feature is missing."
             )
         return features

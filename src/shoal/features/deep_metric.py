@@ -49,7 +49,7 @@ class DeepMetric:
     Parameters
     ----------
     inputs
-        "time": beside the values their running total and the highest value, rise and fall so far and still to come
+        "time": next to the values their running total and the highest value, rise and fall so far and still to come
         (`shoal.features.learned.time_inputs`), from which times of arrival and departure follow by adding up.
         "values": the values alone.
     hidden
@@ -66,7 +66,7 @@ class DeepMetric:
         Which series are held out, where the weights start, the order of the pairs. The same pairs and seed give the
         same bytes on the same machine.
     device
-        "cpu", or "cuda" where there is one: worth it from some hundred thousand pairs.
+        "cpu", or "cuda" if there is one: worth it from some hundred thousand pairs.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class DeepMetric:
         counts = {"n_features": self.n_features, "passes": self.passes, "patience": self.patience}
         for name, count in (*counts.items(), *(("hidden", width) for width in self.hidden)):
             if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-                raise ParameterError(f"{name} must be whole and at least 1.")
+                raise ParameterError(f"{name} must be a whole number, at least 1.")
         if not 0.0 < self.margin < float("inf"):
             raise ParameterError("margin must be above 0.")
         if self.device != "cpu" and not self.device.startswith("cuda"):
@@ -221,7 +221,7 @@ def find_torch(device: str, asked_by: str, instead: str) -> Any:
             f"{instead}."
         ) from None
     if device != "cpu" and not torch.cuda.is_available():
-        raise ParameterError(f"device={device!r} was asked for, but torch finds no such device. Use device='cpu'.")
+        raise ParameterError(f"device={device!r} was requested, but torch finds no such device. Use device='cpu'.")
     return torch
 
 

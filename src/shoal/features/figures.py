@@ -1,4 +1,4 @@
-"""What may stand in the figures of a learned metric: counts, scores and settings, and no text of anybody's.
+"""What may stand in the figures of a learned metric: counts, scores and settings, and no text of anyone's.
 
 They go into certificates and reports, so a file with a metric must not be a way to get anything else in there.
 """

@@ -1,4 +1,4 @@
-"""What somebody wants to know of a series, and pairs labelled by program from it.
+"""What someone wants to know of a series, and pairs labelled by program from it.
 
 An interest takes series to what matters about them; the true distance of two series is the Euclidean distance of that.
 Windows are given as positions of instants, or as times of the day such as "11:00" where a series is one day.
@@ -150,7 +150,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Arrival:
-    """The first instant above `above`, as a position; the number of instants where there is none.
+    """The first instant above `above`, as a position; the number of instants if there is none.
 
     Who has not come by the end of the day has arrived after it: an empty day is unlike all others, and most unlike one
     occupied from the start. (The authors' program puts it at 0, with those.)
@@ -172,7 +172,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Departure:
-    """The position after the last instant above `above`, 0 where there is none.
+    """The position after the last instant above `above`, 0 if there is none.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def label_pairs(
     if by not in get_args(By):
         raise ParameterError(f"by must be one of: {', '.join(get_args(By))}.")
     if threshold is not None and (by != "threshold" or not 0.0 <= threshold < float("inf")):
-        raise ParameterError("threshold is for by='threshold' and must be a number of at least 0.")
+        raise ParameterError("threshold applies to by='threshold' and must be a number of at least 0.")
     if n_pairs is not None and n_pairs < 1:
         raise ParameterError("n_pairs must be at least 1, or None for all pairs.")
     x = as_series(values)
@@ -372,10 +372,10 @@ def minutes_of(instant: Instant) -> float:
         return float(instant)
     hours, colon, minutes = instant.partition(":")
     if not (colon and hours.isdecimal() and len(minutes) == 2 and minutes.isdecimal()) or int(minutes) > 59:
-        raise ParameterError("A time of the day is written as in '11:00', up to '24:00'.")
+        raise ParameterError("A time of the day has the form '11:00', up to '24:00'.")
     found = 60 * int(hours) + int(minutes)
     if found > 1440:
-        raise ParameterError("A time of the day is written as in '11:00', up to '24:00'.")
+        raise ParameterError("A time of the day has the form '11:00', up to '24:00'.")
     return float(found)
 
 
@@ -386,7 +386,7 @@ def _window(start: Instant, end: Instant, n_instants: int) -> slice:
             position = minutes_of(instant) * n_instants / 1440
             if position != int(position):
                 raise ParameterError(
-                    f"A day of {n_instants} instants has none at a time asked for. Give a time on its grid."
+                    f"A day of {n_instants} instants has none at a requested time. Give a time on its grid."
                 )
             ends.append(int(position))
         else:

@@ -52,7 +52,7 @@ PREFIX = "keep:"
 """How the name of such features begins."""
 
 ABOVE = 0.5
-"""From what reading on somebody is there, where nobody says: right for presence of 0 and 1."""
+"""The reading from which on someone counts as present by default: right for presence of 0 and 1."""
 
 VALUES = 0.3
 """The weight of the readings where nobody gives one, chosen among six on a few samples. Of 300 real meters over one day
@@ -81,7 +81,7 @@ class KeptInterest:
 
     def __post_init__(self) -> None:
         if self.word not in WORDS:
-            raise ParameterError(f"keep: {self.word!r} is none of the interests. They are: {_EXAMPLES}.")
+            raise ParameterError(f"keep: {self.word!r} is not an interest. Interests are: {_EXAMPLES}.")
         if not 0.0 <= self.weight < float("inf") or (self.weight == 0.0 and self.word != "values"):
             raise ParameterError(f"keep: the weight of {self.word} must be a number above 0, as in {self.word}=2.")
         if self.word in _THRESHOLDS:
@@ -152,7 +152,7 @@ class KeptInterest:
             return np.arange(start, end)
         if panel.times.dtype.kind != "M":
             raise ParameterError(
-                f"keep: {self.text} is by the clock, and the times of this panel are numbers. Give positions, as in "
+                f"keep: {self.text} uses clock times, but the times of this panel are numbers. Give positions, as in "
                 f"{self.word}:34-40, or read the table with its timestamps."
             )
         minutes = local_clock(panel) % _DAY / 60e6
@@ -300,7 +300,7 @@ def _threshold(word: str, detail: str) -> float:
     except ValueError:
         above = float("nan")
     if not np.isfinite(above):
-        raise ParameterError(f"keep: {word} is written {word}:0.5, with the reading above which somebody is there.")
+        raise ParameterError(f"keep: {word} is written {word}:0.5, with the reading above which someone is present.")
     return above
 
 

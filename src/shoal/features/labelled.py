@@ -98,7 +98,7 @@ class Pairs:
         return self._cut(single, single)
 
     def _cut(self, first: Positions, second: Positions) -> tuple[Fold, ...]:
-        """The folds, from the fold of either end of each pair; none where a label is too rare in one."""
+        """The folds, from the fold of either end of each pair; none if a label is too rare in one."""
         found = []
         for fold in range(FOLDS):
             kept = (first != fold) & (second != fold)
@@ -150,7 +150,7 @@ def _evenly(random: np.random.Generator, n: int) -> Positions:
 
 
 def as_pairs(left: Any, right: Any, similar: Any) -> Pairs:
-    """Check what somebody labelled."""
+    """Check what someone labelled."""
     a, b = as_series(left, "left"), as_series(right, "right")
     if a.shape != b.shape:
         raise InputError(f"left and right must have the same shape, found {a.shape} and {b.shape}.")
@@ -159,7 +159,7 @@ def as_pairs(left: Any, right: Any, similar: Any) -> Pairs:
         raise InputError(f"similar needs one label for each of {len(a)} pairs, found an array of shape {labels.shape}.")
     if labels.dtype.kind != "b":
         if labels.dtype.kind not in "iuf" or not np.isin(labels, (0, 1)).all():
-            raise InputError("similar must be booleans: True where the two series of a pair are alike.")
+            raise InputError("similar must be booleans: True if the two series of a pair are alike.")
         labels = labels.astype(bool)
     n_similar = int(labels.sum())
     if min(n_similar, len(labels) - n_similar) < FEWEST_OF_EACH:

@@ -69,7 +69,7 @@ class Learned:
     pair is farther apart than a similar one."""
     shown: ShownGroups | None = None
     """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
-    None where it was learned from public or released series."""
+    None if it was learned from public or released series."""
 
     def __post_init__(self) -> None:
         finite = True
@@ -88,8 +88,8 @@ class Learned:
         widths = [len(weights) for weights, _ in self.layers[:-1]]
         if not are_figures(self.figures) or self.figures.get("hidden", widths) != widths:
             raise ParameterError(
-                "This is no learned metric: its figures are not the counts, scores and settings that learning writes. "
-                "Give what LinearMetric or DeepMetric learned."
+                "This is not a learned metric: its figures are not the counts, scores and settings that learning "
+                "writes. Give what LinearMetric or DeepMetric learned."
             )
 
     @property
@@ -118,9 +118,9 @@ class Learned:
             f"it was learned from {f.get('n_curves')} curves, and below {FEWEST_CURVES} what held-out pairs say is not "
             f"to be relied on ({found})"
             if few
-            else f"{found}, which is no better"
+            else f"{found}, which is not better"
         )
-        return f"The learned metric is not used, series are compared by Euclidean distance: {why}."
+        return f"The learned metric is not used; series are compared by Euclidean distance: {why}."
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Learned:
     def load(cls, path: str | Path) -> Learned:
         """Read what `save` wrote; refused where it is something else or was changed.
 
-        The hash in the file finds accidents: whoever can write a metric can write the hash that fits it.
+        The hash in the file finds accidents: anyone who can write a metric can write the hash that fits it.
         """
         source = Path(path)
         try:
@@ -197,11 +197,9 @@ class Learned:
         except OSError as error:
             raise InputError(f"{source} cannot be read: {error.strerror}.") from None
         except (ParameterError, *BROKEN):
-            raise InputError(f"{source} is no learned metric. Give a file written by Learned.save.") from None
+            raise InputError(f"{source} is not a learned metric. Give a file written by Learned.save.") from None
         if not whole:
-            raise InputError(
-                f"{source} was changed after it was saved: its SHA-256 is another. Learn the metric again."
-            )
+            raise InputError(f"{source} was changed after it was saved: its SHA-256 differs. Learn the metric again.")
         return learned
 
     @classmethod

@@ -39,7 +39,7 @@ class LinearMetric:
     Parameters
     ----------
     inputs
-        "values": for sums over the series, such as a stretch of the day or use in a window. "time": beside the values
+        "values": for sums over the series, such as a stretch of the day or use in a window. "time": next to the values
         their running total and the highest value, rise and fall so far and still to come, from which times of arrival
         and departure follow by adding up. "auto": whichever scores better on the held-out pairs.
     form

@@ -43,8 +43,8 @@ def write_arrays(target: Path, arrays: dict[str, NDArray[Any]]) -> Path:
     """Write arrays of numbers as .npz."""
     if sum(array.nbytes for array in arrays.values()) > LARGEST:
         raise ParameterError(
-            f"A learned metric may have {LARGEST} bytes, this one has more. Learn from series with fewer instants, or "
-            "form='diagonal'."
+            f"A learned metric may have at most {LARGEST} bytes, but this one has more. Learn from series with fewer "
+            "instants, or form='diagonal'."
         )
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
@@ -88,4 +88,4 @@ def _array(content: bytes) -> NDArray[Any]:
 
 
 def _too_large(source: Path) -> InputError:
-    return InputError(f"{source} holds more than {LARGEST} bytes, the most of a learned metric. Give another file.")
+    return InputError(f"{source} holds more than {LARGEST} bytes, the limit for a learned metric. Give another file.")

@@ -29,7 +29,7 @@ Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 
 FILE_NAME = "shown.json"
-"""What it is called in the folder of a label task."""
+"""Its file name in the folder of a label task."""
 
 NOT_SHOWN = -1
 _UNKNOWN = -2
@@ -69,7 +69,7 @@ class Present:
 class ShownGroups:
     """The group in which each series of a label task was shown, under keyed hashes of its id and its subject.
 
-    For the publisher alone: with a list of names, whoever has it can tell who was shown with whom.
+    For the publisher alone: with a list of names, anyone who has it can tell who was shown with whom.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class ShownGroups:
         return len(np.unique(self.subjects))
 
     def concern(self, panel: Panel) -> bool:
-        """Whether anybody in a panel was shown, known by id or subject."""
+        """Whether anyone in a panel was shown, known by id or subject."""
         return self.present(panel).anybody
 
     def within(self, panel: Panel) -> Numbers:
@@ -168,7 +168,7 @@ class ShownGroups:
         if split := sum(len(several) > 1 for several in found.values()):
             raise GuaranteeNotMetError(
                 f"{split} subject(s) whose series analysts were shown are several subjects here. Read the table with "
-                "the same columns for id and subject as the task."
+                "the same id and subject columns as the task."
             )
 
     def _refuse_absent(self, present: Present) -> None:
@@ -180,9 +180,9 @@ class ShownGroups:
         few = [n for n in absent if 0 < n < self.k]
         if few and here.any():
             raise GuaranteeNotMetError(
-                f"Of {len(few)} group(s) that analysts were shown, series of at least {min(few)} subject(s) are not in "
-                f"the panel, but of fewer than {self.k}: they would be known by their absence. Release all series that "
-                "were shown, or leave out whole groups."
+                f"Of {len(few)} group(s) that analysts were shown, series of at least {min(few)} subject(s) are not "
+                f"in the panel, but of fewer than {self.k}: their absence would identify them. Release all series "
+                "that were shown, or drop whole groups."
             )
 
     def as_bytes(self) -> bytes:
@@ -221,8 +221,8 @@ class ShownGroups:
             raise InputError(f"{path} cannot be read: {error.strerror}.") from None
         except ValueError:
             raise InputError(
-                f"{path} is not the {FILE_NAME} of a label task, or was changed since the task wrote it. Give that "
-                "file as it was, or build the task again."
+                f"{path} is not the {FILE_NAME} of a label task, or was changed since the task wrote it. Give the "
+                "original file, or build the task again."
             ) from None
 
     def __repr__(self) -> str:
@@ -230,7 +230,7 @@ class ShownGroups:
 
 
 def _group_of_each(subjects: Hashes, groups: Numbers) -> dict[int, int | None]:
-    """The one group of each subject; None where there are several."""
+    """The one group of each subject; None if there are several."""
     found: dict[int, int | None] = {}
     for subject, group in zip(subjects.tolist(), groups.tolist(), strict=True):
         found[subject] = group if found.get(subject, group) == group else None  # None stays None

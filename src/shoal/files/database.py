@@ -56,7 +56,7 @@ class Database:
         except sqlite3.OperationalError as error:
             raise InputError(_unusable(path, str(error))) from None
         except sqlite3.DatabaseError:
-            raise InputError(f"{path.name} is no database of {what}. Remove it or choose another folder.") from None
+            raise InputError(f"{path.name} is not a database of {what}. Remove it or choose another folder.") from None
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)

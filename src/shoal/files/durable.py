@@ -26,7 +26,7 @@ class Aside:
 
 
 def write_aside(place: Path, content: bytes, *, mode: int = 0o644, mark: str = "") -> Aside:
-    """Write a hidden file beside its place; `mark` is part of its name."""
+    """Write a hidden file next to its place; `mark` is part of its name."""
     path = place.with_name(f".{place.name}{mark}.partial")
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:

@@ -15,7 +15,7 @@ from typing import Any
 from shoal.files.durable import sync
 
 PATIENCE = 1.0
-"""Seconds for which a writer waits: who only asks whether somebody writes is gone long before."""
+"""Seconds for which a writer waits: a process that only asks whether someone writes is gone long before."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Journal:
     path: Path
 
     def lines(self) -> list[dict[str, Any]]:
-        """Every whole line; none where there is no file yet."""
+        """Every whole line; none if there is no file yet."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:

@@ -17,7 +17,7 @@ from shoal.files.leftovers import abandoned, alone_in, hold, remove
 
 @contextmanager
 def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield a temporary folder beside `target`; on success sync it to disk and rename it, on failure remove it.
+    """Yield a temporary folder next to `target`; on success sync it to disk and rename it, on failure remove it.
 
     A folder that is there, and not empty, is replaced only on request; the caller knows whether it may be. Replacing
     takes two renames: whoever looks between them finds no folder, never half a one. The next to write there puts back
@@ -38,7 +38,7 @@ def whole_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden folder beside `target`, locked while it is in use and gone in the end.
+    """Yield a hidden folder next to `target`, locked while it is in use and gone in the end.
 
     What killed processes left of such folders is removed first.
     """
@@ -58,7 +58,7 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 
 def _begin(target: Path, what: str) -> tuple[Path, int]:
-    """A hidden folder beside a target, and the descriptor that locks it."""
+    """A hidden folder next to a target, and the descriptor that locks it."""
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{what}-", dir=target.parent))
     return folder, hold(folder)
 
@@ -92,6 +92,8 @@ def _put_in_place(partial: Path, target: Path, *, overwrite: bool) -> None:
             partial.rename(target)  # refused by the system where somebody else's release has appeared meanwhile
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise ReleaseError(f"{str(target)!r} exists. Another release was written there meanwhile.") from None
+                raise ReleaseError(
+                    f"{str(target)!r} exists. Another release was written there in the meantime."
+                ) from None
             raise
     sync(target.parent)

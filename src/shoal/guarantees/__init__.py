@@ -1,7 +1,7 @@
 """Definitions with their checks. A check reads published data only and errs towards "does not hold".
 
-To add one: a frozen dataclass on `shoal.model.Guarantee` with `name`, `statement` and `check`, exported here. Its
-docstring says why a disjoint union of subjects keeps it; where a larger figure is worse, `_weakness` says so.
+To add one, write a frozen dataclass on `shoal.model.Guarantee` with `name`, `statement` and `check`, exported here. Its
+docstring says why a disjoint union of subjects keeps it; if a larger figure is worse, `_weakness` says so.
 """
 
 from collections.abc import Callable

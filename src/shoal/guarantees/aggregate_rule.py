@@ -33,7 +33,7 @@ LARGEST = "largest share of one subject, at most"
 RULES: Mapping[str, tuple[int, float]] = MappingProxyType(
     {"15/15": (15, 0.15), "6/40": (6, 0.40), "10": (10, 1.0), "4/80": (4, 0.80), "100": (100, 1.0)}
 )
-"""Rules by the names regulators use: the fewest subjects, and the largest share of one. docs/guarantees.md has where
+"""Rules by the names regulators use: the fewest subjects, and the largest share of one. docs/guarantees.md says where
 each comes from."""
 
 
@@ -44,16 +44,16 @@ class AggregateRule(Guarantee):
     Series published exactly alike, and kept together by the method, form one aggregate; so does a group profile. Every
     published value of it must be the mean of its members' readings at that instant, or that mean rounded: only then are
     these the readings inside. A median or a trimmed mean may be one member's reading, a band is a mean over a part of
-    the group, and readings that were exchanged before belong to others; there the rule cannot be judged, and does not
-    hold. Where earlier steps changed each series by itself, such as time-aggregation or noise, readings are what they
-    gave.
+    the group, and readings that were exchanged before belong to others; in these cases the rule cannot be judged, and
+    does not hold. If earlier steps changed each series by itself, such as time-aggregation or noise, their output
+    counts as the readings.
 
     At least `size` subjects must have a reading in every published value. For each channel, a subject's part is the sum
-    of the absolute readings of its series in the aggregate; missing counts as nothing, and where the total is zero
-    nobody has a share.
+    of the absolute readings of its series in the aggregate; missing counts as nothing, and if the total is zero nobody
+    has a share.
 
     A disjoint union of subjects keeps it: every aggregate is judged by its own members alone, and those of two parts
-    stay two, by the method's labels, even where their means are the same by chance. An aggregate whose members are in
+    stay two, by the method's labels, even if their means are the same by chance. An aggregate whose members are in
     several shards is judged from what all of these add to it.
 
     Only the publisher can check it, because it needs the originals; given a bare panel it does not hold, and says why.
@@ -98,7 +98,7 @@ class AggregateRule(Guarantee):
         AggregateRule(size=6, share=0.4, per='period')
         """
         if rule not in RULES:
-            raise ParameterError(f"rule must be one of {', '.join(RULES)}; for another give size and share.")
+            raise ParameterError(f"rule must be one of {', '.join(RULES)}; for another rule, give size and share.")
         size, share = RULES[rule]
         return cls(size=size, share=share)
 
@@ -111,7 +111,7 @@ class AggregateRule(Guarantee):
 
     @property
     def crowds(self) -> tuple[int, int]:
-        """The least subjects in a group, and for what is alike inside one."""
+        """The smallest number of subjects in a group, and for what is alike inside one."""
         return int(self.size), int(self.size)
 
     @property
@@ -200,7 +200,7 @@ class AggregateRule(Guarantee):
         return Verdict("holds", share, float(self.share), note=LARGEST)
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
-        """Numbers of subjects come first, and few are worse; of shares the larger is."""
+        """Numbers of subjects come first, and fewer is worse; for shares, larger is worse."""
         if verdict.measured is None:
             return ()
         return (0, verdict.measured) if verdict.required == self.size else (1, -verdict.measured)
@@ -209,7 +209,7 @@ class AggregateRule(Guarantee):
         return Verdict("not judged", measured=None, required=int(self.size), witness=witness, note=why)
 
     def largest_share(self, amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> float:
-        """The largest share, by exact arithmetic where it is too close to the limit for floating point."""
+        """The largest share, by exact arithmetic if it is too close to the limit for floating point."""
         parts = np.nansum(amounts, axis=1)
         shares = shares_of(parts, numbers, n_subjects)
         largest = float(shares.max())
@@ -240,8 +240,8 @@ def _row_by_row(candidate: Candidate) -> bool:
 def _aggregates(candidate: Candidate) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """The rows behind each published aggregate, and its values: (instants) or (instants, channels).
 
-    Of series those published exactly alike, and not told apart by the method itself: two groups may have the same mean
-    by chance; taken as one they would look larger than they are.
+    For series, those published exactly alike and not separated by the method itself: two groups may have the same mean
+    by chance, and would look larger if merged.
     """
     published, groups = candidate.published, candidate.private.groups
     if isinstance(published, Profiles):
@@ -276,7 +276,7 @@ def _are_means(own: NDArray[np.float64], values: NDArray[np.float64], within: fl
 
 
 def _amounts(original: Panel, values: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What each member adds at each instant and in each channel; NaN where nothing was observed, or is published."""
+    """What each member adds at each instant and in each channel; NaN if nothing was observed or is published."""
     shape = (len(members), original.n_instants, -1)
     amounts = np.abs(original.values[members].reshape(shape))
     amounts[:, np.isnan(values.reshape(shape[1:]))] = np.nan
@@ -284,7 +284,7 @@ def _amounts(original: Panel, values: NDArray[np.float64], members: NDArray[np.i
 
 
 def fewest_subjects(amounts: NDArray[np.float64], numbers: NDArray[np.int64], n_subjects: int) -> int | None:
-    """The least number of subjects observed in a total; None where nothing is published."""
+    """The smallest number of subjects observed in a total; None if nothing is published."""
     observed = (~np.isnan(amounts)).any(axis=1)
     seen = np.zeros((n_subjects, observed.shape[1]), dtype=bool)
     np.logical_or.at(seen, numbers, observed)

@@ -1,4 +1,4 @@
-"""How many look alike in what is published: shared by the guarantees that ask for a crowd."""
+"""How many look alike in what is published: shared by the guarantees that require a crowd."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from shoal.kernels.equal_rows import row_classes
 from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Judged, Panel, Profiles, Published
 
 MOST_REPEATED = 1000
-"""Rows a profile is taken for at most where a check needs rows."""
+"""Largest number of rows a profile stands for when a check needs rows."""
 
 
 def what_is_published(published: Judged) -> Published:
-    """What a check must judge: series. Events have no crowd of series to be counted."""
+    """What a check must judge: series. Events have no crowd of series to count."""
     if isinstance(published, EventTables | EventsCandidate):
-        raise ParameterError("This guarantee is about series. Events are judged by l-diversity.")
+        raise ParameterError("This guarantee applies to series. Events are judged by l-diversity.")
     return published.published if isinstance(published, Candidate) else published
 
 
 def published_panel(published: Judged) -> Panel:
-    """What a check must judge, one row per series: a profile says of each of its subjects the same."""
+    """What a check must judge, one row per series: a profile says the same about each of its subjects."""
     found = what_is_published(published)
     if isinstance(found, Profiles):
         flat = found.values.reshape(found.n_groups, found.n_instants, -1)
@@ -54,7 +54,7 @@ def published_classes(panel: Panel) -> NDArray[np.int64]:
 
 
 def _codes(entries: list[Any]) -> NDArray[np.uint64]:
-    """A number for each entry, the same for those that are written alike."""
+    """A number for each entry, equal for entries that are written alike."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(repr(entry), len(numbers)) for entry in entries], dtype=np.uint64)
 

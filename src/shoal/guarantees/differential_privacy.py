@@ -31,7 +31,7 @@ class Spent:
     scale
         The scale of the noise, in the same measure.
     epsilon
-        What it cost: at least sensitivity / scale.
+        Its cost: at least sensitivity / scale.
     lower, upper
         The clipping bounds the sensitivity follows from; None for counts.
     fresh
@@ -57,8 +57,8 @@ class DifferentialPrivacy(Guarantee):
     and series, over the same instants and channels.
 
     It is true by the mechanism and cannot be seen in its output. The accounting says what each query cost; the check
-    adds it up, and does not hold without one, where the sum is above epsilon, where a query cost more than it says, or
-    where the noise can be drawn again.
+    adds it up. It does not hold without an accounting, if the sum is above epsilon, if a query cost more than it says,
+    or if the noise can be drawn again.
 
     It says nothing about a disjoint union of subjects: who is in which shard may itself follow from readings, and no
     budget was spent on that. Noise is drawn and accounted for once, over all shards, and all of them carry that one
@@ -155,7 +155,7 @@ class DifferentialPrivacy(Guarantee):
 
 
 def check_epsilon(name: str, epsilon: Any) -> None:
-    """Refuse a budget that is none."""
+    """Refuse an invalid budget."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 1e-9 <= epsilon <= 100:
         raise ParameterError(f"{name} must be a number from 1e-9 to 100; 1 is usual.")
 
@@ -164,11 +164,11 @@ def _spent(entry: Any) -> Spent:
     if isinstance(entry, Spent):
         return entry
     if not isinstance(entry, Mapping) or not {"query", "mechanism", "sensitivity", "scale", "epsilon"} <= set(entry):
-        raise ParameterError("accounting needs query, mechanism, sensitivity, scale and epsilon of each query.")
+        raise ParameterError("accounting needs query, mechanism, sensitivity, scale and epsilon for each query.")
     if not set(entry) <= {f.name for f in fields(Spent)}:
-        raise ParameterError(f"accounting takes of each query only: {', '.join(f.name for f in fields(Spent))}.")
+        raise ParameterError(f"accounting takes for each query only: {', '.join(f.name for f in fields(Spent))}.")
     found = Spent(**entry)
     numbers = (found.sensitivity, found.scale, found.epsilon)
     if not all(isinstance(n, int | float) and not isinstance(n, bool) and 0 < n < math.inf for n in numbers):
-        raise ParameterError("accounting needs a sensitivity, scale and epsilon above 0 of each query.")
+        raise ParameterError("accounting needs a sensitivity, scale and epsilon above 0 for each query.")
     return found

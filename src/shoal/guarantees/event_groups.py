@@ -30,15 +30,15 @@ class EventGroups(NamedTuple):
     rows: NDArray[np.int64]
     """Its first row among the records; -1 for a group that only the table of counts has."""
     note: str
-    """Why some groups cannot be counted; empty where all can."""
+    """Why some groups cannot be counted; empty if all can."""
 
 
 def event_groups(tables: EventTables) -> EventGroups:
     """Count the groups that a reader of the published tables sees.
 
-    Bucketised: the records of one time and group number are a group, and its values are as often as the table of counts
-    says in all; where that is not as often as there are records, or a count is no whole number above 0, or a value is
-    missing, the group cannot be counted. Generalised: a group are the records that are equal, bit for bit, in all
+    Bucketised: the records of one time and group number are a group, and its values occur as often as the table of
+    counts says; if that differs from the number of records, or a count is not a whole number above 0, or a value is
+    missing, the group cannot be counted. Generalised: a group is the set of records that are equal,bit for bit, in all
     columns but the sensitive one; a missing sensitive value may be any, and the group cannot be counted.
     """
     if tables.records.is_empty():
@@ -83,7 +83,7 @@ def _codes(records: pl.Series, counts: pl.Series) -> NDArray[np.int64]:
 
 
 def _counts(table: pl.DataFrame, sensitive: str, n_records: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The counts, 0 where one is no sound count, and which are: whole, above 0, of a value that is not missing."""
+    """The counts, 0 for an invalid count, and which are valid: whole, above 0, of a value that is not missing."""
     if not table[COUNT].dtype.is_integer():
         return np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.bool_)
     # More than there are records is wrong in any case, and could not be summed up.
@@ -139,7 +139,8 @@ def _judged(
 
 
 def counted_as(column: pl.Series) -> pl.Series:
-    """Sensitive values, both zeros and all spellings of a text as one: telling them apart would err towards "holds"."""
+    """Sensitive values, with both zeros and all spellings of a text as one: distinguishing them would err towards
+    "holds"."""
     if column.dtype.is_float():
         return column + 0.0
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
@@ -150,7 +151,7 @@ def counted_as(column: pl.Series) -> pl.Series:
 
 
 def counted_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
-    """Where each value stands among the different ones, as `counted_as` has them, missing first; how many they are."""
+    """The rank of each value among the different ones, by `counted_as`, missing first; and their number."""
     if column.dtype != pl.String:
         ranks = counted_as(column).rank("dense")
         n_missing = ranks.null_count()

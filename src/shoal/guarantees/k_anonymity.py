@@ -29,8 +29,8 @@ class KAnonymity(Guarantee):
     k
         Smallest crowd. Larger hides better.
     per
-        "subject" counts different subjects. "series" is the weaker form: it counts rows, so that one subject's many
-        days may be each other's crowd. Without known subjects the two are the same.
+        "subject" counts different subjects. "series" is the weaker form: it counts rows, so one subject's many days may
+        be each other's crowd.Without known subjects the two are the same.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class KAnonymity(Guarantee):
 
     @property
     def crowds(self) -> tuple[int, int]:
-        """The least subjects in a group, and for what is alike inside one."""
+        """The smallest number of subjects in a group, and for what is alike inside one."""
         return int(self.k), int(self.k)
 
     @property

@@ -23,19 +23,19 @@ class KPAnonymity(Guarantee):
 
     Series are in one group when both ends of their envelopes are equal, bit for bit, at all instants. Each group must
     have series of at least k different subjects; and in each group, those with the same word at the same level must be
-    of at least P. Where values are published instead of envelopes, a series is its own envelope and pattern, and the
-    series equal to it must be of max(k, P) subjects.
+    of at least P. If values are published instead of envelopes, a series is its own envelope and pattern, and the
+    series equal to it must belong to max(k, P) subjects.
 
     A disjoint union of subjects keeps it: groups of an envelope, and those of a pattern inside it, can only grow.
 
     Parameters
     ----------
     k
-        Smallest group of one envelope. Larger hides better from somebody who knows values.
+        Smallest group of one envelope. Larger hides better from someone who knows values.
     p
-        Smallest group of one pattern inside an envelope. Larger hides better from somebody who knows the shape as well;
-        nobody finds a series with a chance above 1/P. With 1, whoever knows the shape may find it: k-anonymity
-        of envelopes alone.
+        Smallest group of one pattern inside an envelope. Larger hides better from someone who also knows the shape;
+        nobody finds a series with a chance above 1/P. With 1, anyone who knows the shape may find it:k-anonymity of
+        envelopes alone.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class KPAnonymity(Guarantee):
 
     @property
     def crowds(self) -> tuple[int, int]:
-        """The least subjects in a group, and for what is alike inside one."""
+        """The smallest number of subjects in a group, and for what is alike inside one."""
         return int(self.k), int(self.p)
 
     @property
@@ -106,7 +106,7 @@ class KPAnonymity(Guarantee):
         return Verdict.of(holds, int(by_pattern[row]), int(self.p), None if holds else row, note)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """The weakest verdict; where all hold, the smallest envelope of one shard is not that of the union."""
+        """The weakest verdict; if all hold, the smallest envelope of one shard is not that of the union."""
         found = super().merge(verdicts)
         if not found.holds or len(verdicts) == 1:
             return found

@@ -23,22 +23,22 @@ _DIGITS = 10_000  # the measured figure is cut to four decimals, never rounded u
 class LDiversity(Guarantee):
     """In every published group each sensitive value belongs to at most one in l members.
 
-    A group are the series that nobody can tell apart: those with the same envelope, level and word, or the same values,
-    bit for bit; of events, those of one bucket of a snapshot, or those with the same coarse quasi-identifiers in it.
-    For every group G, every published sensitive column and every value v
+    A group is a set of series that nobody can distinguish: those with the same envelope, level and word, or the same
+    values, bit for bit; for events,those of one bucket of a snapshot, or those with the same coarse quasi-identifiers
+    in it. For every group G, every published sensitive column and every value v
 
         l * #{ i in G : v is published with i }  <=  #G
 
-    in series, and where subjects have several series in different subjects as well. Missing is a value like any other;
-    and because it may stand for any, it counts towards all of them too. Columns are judged each on its own.
+    counted in series, and if subjects have several series also in different subjects. Missing is a value like any
+    other; because it may stand for any value, it also counts towards all of them.Columns are judged each on its own.
 
-    A disjoint union of subjects keeps it: where groups join, both sides add up, and the sums keep the order. For the
-    same reason the share is at most 1/l in every possible set, the groups as a whole with which somebody is left who
-    knows values or shapes of a target.
+    A disjoint union of subjects keeps it: if groups merge, both sides add up, and the sums keep the order. For the same
+    reason the share is at most 1/l in every candidate set, the union of groups left to an adversary who knows values or
+    shapes of a target.
 
-    Numbers are the same when they are equal; those that differ in the last digit are two values. Texts are one value
-    also where they differ only in capitals, in spaces at the ends or in characters that nobody sees. Where no sensitive
-    column is published there is nothing to judge.
+    Numbers are the same when they are equal; those that differ in the last digit are two values. Texts also count as
+    one value if they differ only in capitals, in spaces at the ends or in invisible characters. If no sensitive column
+    is published, there is nothing to judge.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class LDiversity(Guarantee):
         return f"In every published group each sensitive value belongs to at most one in {self.l} members."
 
     def check(self, published: Judged) -> Verdict:
-        """Count values in every group; measured is the size of a group over its most frequent value, at the least."""
+        """Count values in every group; measured is the smallest ratio of a group's size to its most frequent value."""
         if isinstance(published, EventsCandidate | EventTables):
             return self._judge_events(published if isinstance(published, EventTables) else published.published)
         found = what_is_published(published)
@@ -123,9 +123,9 @@ class LDiversity(Guarantee):
 def largest_counts(
     groups: NDArray[np.int64], values: NDArray[np.int64], members: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each group its number of different members, and of those that carry its most frequent value.
+    """For each group its number of different members, and the number who have its most frequent value.
 
-    Groups and members are numbers from 0, values too, or -1 where missing, which is a value and may be any other.
+    Groups and members are numbers from 0; so are values, or -1 if missing, which is a value and may be any other.
     """
     n_groups = int(groups.max()) + 1
     pairs, pair = np.unique(groups * (int(members.max()) + 1) + members, return_inverse=True)
@@ -146,7 +146,7 @@ def largest_counts(
 
 
 def value_codes(column: NDArray[Any]) -> NDArray[np.int64]:
-    """The value of each row as a number from 0; -1 where it is missing."""
+    """The value of each row as a number from 0; -1 if it is missing."""
     plain = plain_column(column)
     missing = missing_entries(plain)
     codes = np.full(len(plain), -1, dtype=np.int64)

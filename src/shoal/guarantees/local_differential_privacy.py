@@ -43,9 +43,9 @@ class DeviceAccount:
 class LocalDifferentialPrivacy(Guarantee):
     """Whatever a device sends about any w successive readings, these readings change its odds by at most e^epsilon.
 
-    A randomised device M keeps it when for all streams x, x' of readings that are equal outside of w successive
-    instants, and every set S of transcripts, P(M(x) in S) <= e^epsilon P(M(x') in S). A transcript is all that the
-    device ever sends, and the collector may choose what to ask next from what it received before. Nobody is trusted:
+    A randomised device M keeps it if for all streams x, x' of readings that are equal outside of w successive
+    instants, and every set S of transcripts, P(M(x) in S) <= e^epsilon P(M(x') in S). A transcript is everything that
+    the device ever sends,and the collector may choose what to ask next from what it received before. Nobody is trusted:
     not the network, not the collector, not the publisher. What is published is computed from transcripts, so it keeps
     the same promise.
 
@@ -88,7 +88,7 @@ class LocalDifferentialPrivacy(Guarantee):
     def __post_init__(self) -> None:
         check_epsilon("epsilon", self.epsilon)
         if isinstance(self.w, bool) or not isinstance(self.w, int) or self.w < 1:
-            raise ParameterError("w must be a whole number from 1: how many successive readings share the budget.")
+            raise ParameterError("w must be a whole number, at least 1: how many successive readings share the budget.")
         object.__setattr__(self, "accounting", tuple(_account(entry) for entry in self.accounting))
 
     @property
@@ -142,7 +142,7 @@ class LocalDifferentialPrivacy(Guarantee):
 def _account(entry: Any) -> DeviceAccount:
     names = {f.name for f in fields(DeviceAccount)}
     if not isinstance(entry, DeviceAccount) and (not isinstance(entry, Mapping) or set(entry) != names):
-        raise ParameterError("accounting needs scheme, mechanism, instants, reports and window of each account.")
+        raise ParameterError("accounting needs scheme, mechanism, instants, reports and window for each account.")
     found = entry if isinstance(entry, DeviceAccount) else DeviceAccount(**entry)
     try:
         window = Fraction(found.window)

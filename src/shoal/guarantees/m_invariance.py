@@ -1,4 +1,4 @@
-"""m-invariance of events whose subjects come back."""
+"""m-invariance of events whose subjects recur."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class MInvariance(Guarantee):
 
         V(G1) = V(G2) = …   and   #V(G1) >= m
 
-    So whoever intersects the groups of a subject over time is left with as many values as one of them shows. A subject
-    has one event in a snapshot at most: of two in one group both values would be its own. Values are the same as in
-    l-diversity; each event without a subject is a subject of its own.
+    So someone who intersects the groups of a subject over time is left with as many values as one of them shows. A
+    subject has at most one event in a snapshot: with two in one group, both values would be its own.Values are the same
+    as in l-diversity; each event without a subject is a subject of its own.
 
     A disjoint union of subjects keeps it: each subject is judged by its own groups alone, and groups of two parts stay
     two. Only the publisher can check it, because who is in which group is not published. Which values a group shows is
@@ -36,7 +36,7 @@ class MInvariance(Guarantee):
     Parameters
     ----------
     m
-        The least number of values in every published group of a subject. Larger hides better and suppresses more.
+        The smallest number of values in every published group of a subject. Larger hides better and suppresses more.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class MInvariance(Guarantee):
         )
 
     def check(self, published: Judged) -> Verdict:
-        """Compare the groups of every subject; measured is the smallest set, 0 where one subject has two.
+        """Compare the groups of every subject; measured is the smallest set, 0 if one subject has two.
 
         The witness is the position of an original event, in the order of time.
         """

@@ -25,7 +25,7 @@ _GREEDY_LIMIT = 50
 
 @dataclass(frozen=True)
 class InferenceSample:
-    """What a sampled adversary inferred: a lower bound on what can be inferred, and never a proof that it is little.
+    """What a sampled adversary inferred: a lower bound on what can be inferred, never a proof that it is little.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class InferenceSample:
 
 @dataclass(frozen=True)
 class NLKAnonymity(Guarantee):
-    """Whoever knows n values of a series infers fewer than l - n others.
+    """Someone who knows n values of a series infers fewer than l - n others.
 
     For a series f and a set K of n instants, the candidates are all series equal to f at every instant of K. An instant
     outside K is inferred when the series that share a value there with some candidate belong to fewer than k subjects.
@@ -69,12 +69,12 @@ class NLKAnonymity(Guarantee):
     n
         Instants that are known about a series. Larger is a stronger adversary.
     l
-        Instants that must not become known altogether, known ones included; above n. Smaller hides more.
+        Total number of instants that must not become known, including known ones; above n. Smaller hides more.
     k
-        Subjects among whom a value must stay. Larger hides better.
+        Smallest number of subjects a value can be narrowed down to. Larger hides better.
     per
-        "subject" counts different subjects. "series" is the weaker form: it counts rows, so that one subject's many
-        days may be each other's crowd. Without known subjects the two are the same.
+        "subject" counts different subjects. "series" is the weaker form: it counts rows, so one subject's many days may
+        be each other's crowd.Without known subjects the two are the same.
     within
         How far what is known may be from the published value, either way, in the unit of the data: candidates are then
         all series within that of f at every instant of K. 0 is exact knowledge. Larger is a weaker adversary, so less
@@ -105,7 +105,7 @@ class NLKAnonymity(Guarantee):
 
     def __post_init__(self) -> None:
         for name, least, why in (
-            ("n", 1, "somebody who knows nothing is no adversary."),
+            ("n", 1, "an adversary must know something."),
             ("l", 2, "it counts the known instants and at least one more."),
             ("k", 2, "a crowd of one hides nobody."),
         ):
@@ -118,7 +118,7 @@ class NLKAnonymity(Guarantee):
         if self.per not in ("subject", "series"):
             raise ParameterError("per must be 'subject' or 'series'.")
         if isinstance(self.within, bool) or not 0.0 <= self.within < float("inf"):
-            raise ParameterError("within must be a number of at least 0.")
+            raise ParameterError("within must be a number, at least 0.")
 
     @property
     def statement(self) -> str:
@@ -136,8 +136,8 @@ class NLKAnonymity(Guarantee):
     def check(self, published: Judged, limit: int = WORK_LIMIT) -> Verdict:
         """Search all series and all sets of n instants, exactly; at most `limit` sets are looked at one by one.
 
-        `measured` is the number of inferred instants of the witness where there is a breach; otherwise a number that
-        is proven to be never exceeded: if it holds, at most l - n - 1, and if the limit ran out, more than that.
+        `measured` is the number of inferred instants of the witness if there is a breach; otherwise a number proven
+        never to be exceeded: if it holds, at most l - n - 1, and if the limit ran out, more than that.
         """
         panel = published_panel(published)
         labels, subjects = self._labels(panel)
@@ -165,15 +165,15 @@ class NLKAnonymity(Guarantee):
         return () if verdict.measured is None else (verdict.witness is None, -float(verdict.measured))
 
     def sample(self, published: Judged, draws: int = 20, seed: int = 0) -> InferenceSample:
-        """What an adversary infers who knows n instants at random (`draws` times per series) or chosen greedily.
+        """What an adversary infers from n instants known at random (`draws` times per series) or chosen greedily.
 
-        For panels where the check does not come to an end. It is a lower bound on what can be inferred and no proof:
+        For panels on which the check does not finish. It is a lower bound on what can be inferred and not a proof:
         knowledge that was not drawn may infer more.
         """
         if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 0:
-            raise ParameterError("draws must be a whole number of at least 0.")
+            raise ParameterError("draws must be a whole number, at least 0.")
         if self.within:
-            raise ParameterError("A sample is drawn for exact knowledge. Leave within out, or use check.")
+            raise ParameterError("A sample is drawn for exact knowledge. Omit within, or use check.")
         labels, subjects = self._labels(published_panel(published))
         n, k = int(self.n), int(self.k)
         rng = np.random.default_rng(seed)

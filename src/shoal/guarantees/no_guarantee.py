@@ -14,13 +14,14 @@ from shoal.model import Guarantee, Judged, Risk, Verdict
 class NoGuarantee(Guarantee):
     """Nothing is promised: the release is judged by what attacks on it achieved.
 
-    Methods such as noise, permutation or slicing make an attack harder, and no definition says by how much. They aim at
+    Methods such as noise, permutation or slicing make an attack harder, but no definition says by how much. They aim at
     this. Its check never holds, because published values cannot show it; `judge` holds when at least one attack was
     run, a limit was given, and the upper end of the confidence interval of no attack's success is above it. What was
     not tried is not covered: another attack, or the same with more knowledge, may achieve more.
 
     A disjoint union of subjects keeps nothing, as nothing is promised: risks below a limit in every shard do not bound
-    the risk in all of them, so attacks are concluded once, over everybody, and verdicts of shards never hold together.
+    the risk in all of them, so attacks are concluded once, over all subjects, and verdicts of shards never hold
+    together.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class NoGuarantee(Guarantee):
 
 
 def check_limit(limit: Any) -> None:
-    """Refuse a limit that is no share."""
+    """Refuse a limit that is not a share."""
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 < limit <= 1.0:
         raise ParameterError("risk_limit is a share of the targets: give a number above 0 and at most 1.")
 

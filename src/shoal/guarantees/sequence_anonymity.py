@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Alike:
-    """Which series were published alike in all releases so far: all that a check must remember of them.
+    """Which series were published alike in all releases so far: all that a check must remember about them.
 
     Parameters
     ----------
@@ -95,10 +95,10 @@ class SequenceAnonymity(Guarantee):
     The series of a sequence have one name each in all of its releases. Two series are alike when in every release
     both have the same values, bit for bit, at all instants and in all channels, or both are absent; missing equals only
     missing, absent only absent. For every series there are series of at least k different subjects, itself included,
-    that are alike. So no comparison of releases, who is in a group then and in another one now, who came and who
-    left, leads to fewer than k. Where subjects are not known, each series is its own.
+    that are alike. So no comparison of releases (who is in one group then and another now, who came and who left) leads
+    to fewer than k. If subjects are not known, each series counts as its own subject.
 
-    It then holds for every choice of releases as well, for somebody who has seen only some: series that are alike in
+    It then also holds for any choice of releases, for someone who has seen only some: series that are alike in
     all of them are alike in some of them, so that crowds only grow. A single release is a sequence of one.
 
     A disjoint union of subjects keeps it, where no name is in two parts: series that were alike still are, so crowds
@@ -111,7 +111,7 @@ class SequenceAnonymity(Guarantee):
 
     Examples
     --------
-    Two releases, each in groups of two, that together leave everybody alone:
+    Two releases, each in groups of two, that together leave everyone alone:
 
     >>> from shoal import Panel
     >>> monday, tuesday = Panel([[1.0], [1.0], [5.0], [5.0]]), Panel([[2.0], [6.0], [2.0], [6.0]])
@@ -154,6 +154,6 @@ def _named(published: Judged) -> Panel:
     found = what_is_published(published)
     if not isinstance(found, Panel):
         raise ParameterError(
-            "A sequence is judged by the names of its series, which profiles and envelopes do not have. Publish values."
+            "A sequence is judged by the names of its series, which profiles and envelopes lack. Publish values."
         )
     return found

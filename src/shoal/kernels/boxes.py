@@ -1,7 +1,7 @@
 """Which coarse record of its snapshot each row lies in.
 
     row i lies in box b   iff   low[b, a] <= ranks[i, a] <= high[b, a]   for every attribute a, and
-                                ranks[i, a] is in the list of b and a where there is one
+                                ranks[i, a] is in the list of b and a if there is one
 
 Everything is a rank among the different values, missing lowest, so that equality is equality of whole numbers.
 """

@@ -6,7 +6,7 @@ For complete rows, one per subject. Four things are exact although they are chea
 - the mean of what is left is a running sum, off by a known error; where that could decide which row is farthest, the
   mean is summed again in row order, as the definition does it;
 - the row farthest from it is taken from the `outskirts` as long as these must contain it;
-- when three tenths of a large index are gone, or the rows left lie much closer together, it is built anew around
+- when three tenths of a large index are gone, or the rows left lie much closer together, it is built again around
   the rest, and the last rows go through `mdav_groups` itself, as do rows whose squares would leave the range of
   float64.
 """

@@ -10,7 +10,7 @@ With a, b the sizes of A and B:
     cycle i: A -> B, j: B -> C, l: C -> A    r(B, j, i) + r(C, l, j) + r(A, i, l)
     dissolve A                     the moves of its members one after another, each to the group where it costs least
 
-Means are summed anew from the members, in row order, after every change: no drift. Of gains equal up to rounding the
+Means are summed again from the members, in row order, after every change: no drift. Of gains equal up to rounding the
 first by position is taken.
 """
 

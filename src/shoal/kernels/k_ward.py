@@ -298,7 +298,7 @@ def _enlist(groups: Groups, a: int, b: int, distance: float) -> None:
 
 @njit(cache=True)
 def _look_around(groups: Groups, a: int, k: int, offer: bool) -> None:
-    """Make the list of a anew if a is small; put a on the lists of others if it is on offer."""
+    """Make the list of a again if a is small; put a on the lists of others if it is on offer."""
     means, sizes, sketches, beyond = groups.means, groups.sizes, groups.sketches, groups.beyond
     n_columns = means.shape[1]
     margin = _margin(groups)

@@ -164,7 +164,7 @@ def split_sets(x: NDArray[np.float64], sets: NDArray[np.int64], least: int, larg
 
 
 def by_first_row(order: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The labels of `order`'s rows in row order, numbered anew by the first row that has them."""
+    """The labels of `order`'s rows in row order, numbered again by the first row that has them."""
     found = np.empty(len(order), dtype=np.int64)
     found[order] = labels
     _, first, numbers = np.unique(found, return_index=True, return_inverse=True)

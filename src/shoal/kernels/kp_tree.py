@@ -13,7 +13,7 @@ where all words are equal. Algorithm 1, for a node of level L:
         small ones below p    all children at L + 1, so the small ones are bad leaves
 
 The child of the small ones is a good leaf again: its rows differ at L + 1 and no p of them agree. "One child" is ours:
-the listing makes the node a good leaf at L, so a hundred equal series would be published at level 1 for want of a
+the listing makes the node a good leaf at L, so a hundred equal series would be published at level 1 for lack of a
 split, while the text wants the level as high as P allows.
 
 All nodes of a level are worked on at once, so a thousand trees cost what one does. Leaves are numbered by their first

@@ -13,7 +13,7 @@ while |D| >= 3k, then one while |D| >= 2k, then the rest. A subject with many ro
 its nearest row, except in the last group, which takes all that is left.
 
 Distance, squared, with gaps: the sum over the columns where both are observed, scaled by columns / observed columns;
-infinite where nothing is observed in common. Ties break by row position. Sums run from left to right and means over
+infinite if nothing is observed in common. Ties break by row position. Sums run from left to right and means over
 rows in row order, so that the result equals the naive one bit for bit: no fastmath. One thread: a step is too short
 to be shared, and on a busy machine threads that wait for each other at every step made it thirty times slower.
 """

@@ -1,8 +1,8 @@
 """The rows nearest to each of some others, all of them where several are equally near.
 
-    d(i, j) = mean of (x[i, c] - y[j, c])^2 over the columns c that both have;  infinite where there is none
+    d(i, j) = mean of (x[i, c] - y[j, c])^2 over the columns c that both have;  infinite if there is none
 
-Beside it the distance of the next row that is further away, infinite where there is none. Sums run in the same order
+Next to it the distance of the next row that is further away, infinite if there is none. Sums run in the same order
 for every j, so equal rows are equally near to the last bit. Ties come by row position.
 """
 

@@ -8,7 +8,7 @@ the moves and swaps of `refine_groups`, both for squared loss.
 
     1  all series of an instant are grouped, instant by instant
     2  each series is alone at the `budget` instants where it lost most, unless fewer than k others are left there, and
-       the others are grouped anew; at an instant where that does not lower the loss, the groups of 1 stay
+       the others are grouped again; at an instant where that does not lower the loss, the groups of 1 stay
     3  repeat    the largest loss(G) - loss(G without f) of all instants, groups G of more than k and members f that are
                  alone at fewer than `budget` instants;   f leaves G and is alone;   until none is above 0
 

@@ -45,7 +45,7 @@ def find_breach(
     """Search a panel of labels (series, instants) for a breach, opening at most `limit` nodes; n < l <= instants.
 
     Where the labels are those of a part of the panel, `crowds` are the sizes that their groups have in all of it. Each
-    subject has one series then, and with a series in question everybody is there who shares a value with it.
+    subject has one series then, and with a series in question everyone is there who shares a value with it.
     """
     groups = make_groups(labels, subjects)
     if crowds is not None:
@@ -146,7 +146,7 @@ def candidates(groups: Groups, f: int, known: NDArray[np.int64], most: int, out:
 def inferred_by(
     groups: Groups, small: NDArray[np.bool_], f: int, known: NDArray[np.int64], k: int, work: Work
 ) -> NDArray[np.bool_]:
-    """Which instants somebody infers about series f who knows exactly these instants."""
+    """Which instants someone infers about series f who knows exactly these instants."""
     inferred = np.zeros(small.shape[0], dtype=np.bool_)
     out = np.empty(groups.order.shape[1], dtype=np.int64)
     most = (k - 1) * groups.most  # with more candidates nothing is inferred

@@ -1,4 +1,4 @@
-"""The exact check of (n, l, k)-anonymity against somebody who knows values only to within some error.
+"""The exact check of (n, l, k)-anonymity against someone who knows values only to within some error.
 
     candidates of f and K   the series whose values differ from f's by at most `within` at every instant of K
     holds  <=>              no series f and no set K of n instants let l - n or more instants be inferred

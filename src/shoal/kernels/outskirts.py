@@ -2,7 +2,7 @@
 
 Rows only ever leave, and the mean of many moves little when a few leave. So the rows farthest from it are kept for a
 while. Where the mean has moved by m since, a row that was no farther than d is now no farther than d + m: as long as
-one of the rows kept is farther than that, the farthest is among them. Where that is no longer so, they are found anew.
+one of the rows kept is farther than that, the farthest is among them. Where that is no longer so, they are found again.
 """
 
 from typing import NamedTuple

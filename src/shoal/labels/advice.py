@@ -10,13 +10,13 @@ from shoal.labels.labels import Labels
 from shoal.labels.metric import CurvePoint
 
 FEWEST = 50
-"""Decided answers before which nothing is said."""
+"""Number of decided answers before any advice."""
 
 FLAT = 0.01
-"""Gain of the score over the last doubling of labels below which more of them are not worth the work."""
+"""Gain of the score over the last doubling of labels below which more of them are not worth the effort."""
 
 PATIENCE = 400
-"""Labels after which a metric that is still not surely better than the Euclidean one is not expected to become so."""
+"""Number of labels after which a metric not clearly better than the Euclidean one is not expected to become so."""
 
 SURE = 2.0
 """Standard errors by which a learned distance must do better than the Euclidean one before labelling may stop."""
@@ -56,8 +56,8 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
     if repeated is not None and repeated.n >= FEWEST_REPEATED and repeated.high < STEADY:
         return StopAdvice(
             True,
-            f"Answers are inconsistent: of {repeated.n} questions asked twice {repeated.value:.0%} were answered "
-            "alike; say more clearly what matters before anyone labels on.",
+            f"Answers are inconsistent: of {repeated.n} questions asked twice, {repeated.value:.0%} were answered "
+            "alike; explain more clearly what matters before anyone continues.",
         )
     last = points[-1] if points else None
     half = next((point for point in reversed(points) if last and point.n_labels <= last.n_labels // 2), None)
@@ -74,9 +74,9 @@ def advice(points: Sequence[CurvePoint], labels: Labels) -> StopAdvice:
     if last.learned - half.learned >= FLAT:
         return StopAdvice(False, f"Labels still help: {change}.")
     if last.learned - last.euclidean > SURE * last.error:
-        return StopAdvice(True, f"The last doubling of labels brought nothing: {change}.")
+        return StopAdvice(True, f"The last doubling of labels gained nothing: {change}.")
     if last.n_labels >= PATIENCE:
         return StopAdvice(
             True, f"Labels do not teach this metric anything: {change}; try the other metric or another question."
         )
-    return StopAdvice(False, f"Not surely better than Euclidean distance yet: {change}.")
+    return StopAdvice(False, f"Not clearly better than Euclidean distance yet: {change}.")

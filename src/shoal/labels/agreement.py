@@ -51,7 +51,7 @@ def wilson(alike: int, n: int) -> Share:
 
 
 def consistency(labels: Labels) -> Share | None:
-    """The share of repeated questions that were answered alike both times; None where none was decided twice.
+    """The share of repeated questions that were answered alike both times; None if none was decided twice.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def consistency(labels: Labels) -> Share | None:
 
 
 def agreement(labels: Labels) -> LabelAgreement | None:
-    """How far analysts agree; None where no pair was decided by two of them.
+    """How far analysts agree; None if no pair was decided by two of them.
 
     Undecided answers count as missing, and of a question that was repeated the first answer counts.
 

@@ -28,7 +28,7 @@ class MetricLoss:
     loss
         Mean over series of ‖f(x) - f(published x)‖₂ for the interest f, in the interest's own unit.
     relative
-        The loss over the generic one: below 1 the metric keeps more of what matters. None where the generic one loses
+        The loss over the generic one: below 1 the metric keeps more of what matters. None if the generic one loses
         nothing.
     """
 

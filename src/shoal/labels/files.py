@@ -64,7 +64,7 @@ def export_pairs(
     """Write what an analyst is handed: `pairs.parquet`, `labels.csv` to be filled in, and `README.txt`.
 
     Every line of `labels.csv` carries a word that stands for the task, the analyst and the questions, so that answers
-    are not taken for those of somebody else or to something else.
+    are not taken for those of someone else or to something else.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def export_pairs(
     analyst
         Whose questions.
     questions
-        Which of them; by default those that are fixed before anybody answers (`LabelTask.plan`).
+        Which of them; by default those that are fixed before anyone answers (`LabelTask.plan`).
     before
         Questions he was handed in earlier rounds, where `read_labels` is to be given those of all rounds.
     """
@@ -142,19 +142,19 @@ def read_labels(path: str | Path, task: LabelTask, analyst: str, questions: Sequ
         only = only or check
         if check not in last or check != only:
             raise InputError(
-                f"{path} line {line}: these questions were not handed out so to analyst {analyst!r} from this task. "
-                "Give the task and the analyst in whose folder it was (--analyst), with the column for as it was."
+                f"{path} line {line}: these questions were not handed out to analyst {analyst!r} from this task. Give "
+                "the task and the analyst whose folder held it (--analyst), with the column for unchanged."
             )
         position = _number(number)
         at, question = asked.get(position, (len(handed), None))
         if question is None or at > last[check]:
-            raise InputError(f"{path} line {line}: there is no such pair among those of analyst {analyst!r}.")
+            raise InputError(f"{path} line {line}: analyst {analyst!r} has no such pair.")
         if not word:
             continue
         if word.lower() not in _WORDS:
-            raise InputError(f"{path} line {line}: the label is none of {', '.join(ANSWERS)} (or s, d, u).")
+            raise InputError(f"{path} line {line}: the label must be one of {', '.join(ANSWERS)} (or s, d, u).")
         if position in found:
-            raise InputError(f"{path} line {line}: pair {position} has a label already. Keep one line for each pair.")
+            raise InputError(f"{path} line {line}: pair {position} already has a label. Keep one line for each pair.")
         answer = _WORDS[word.lower()]
         found[position] = Label(analyst, position, question.left, question.right, answer, question.repeat_of)
     return Labels(tuple(found[position] for position in sorted(found)))
@@ -179,7 +179,7 @@ def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no text. Give labels.csv, with the columns pair, label and for.") from None
+        raise InputError(f"{path} is not a text file. Give labels.csv, with the columns pair, label and for.") from None
     header, _, _ = text.partition("\n")
     rows = csv.reader(io.StringIO(text), delimiter=";" if ";" in header else ",")
     try:
@@ -200,7 +200,7 @@ def _filled_in(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
                 yield rows.line_num, (pair, label, check.lower())
     except csv.Error:  # it may quote what it found; ours must not
         raise InputError(
-            f"{path} line {rows.line_num}: this is no line of a table. Write the labels into the labels.csv that "
+            f"{path} line {rows.line_num}: this is not a line of a table. Write the labels into the labels.csv that "
             "was handed out."
         ) from None
 
@@ -311,4 +311,4 @@ def _answer(path: Path, text: str) -> Answer:
 
 
 def _broken(path: Path) -> InputError:
-    return InputError(f"{str(path)!r} is not as it was written. Import the labels of this analyst again.")
+    return InputError(f"{str(path)!r} has changed since it was written. Import the labels of this analyst again.")

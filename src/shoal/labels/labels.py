@@ -51,7 +51,7 @@ class Label:
         if not isinstance(self.analyst, str) or not self.analyst:
             raise ParameterError("A label needs the name of the analyst who gave it.")
         if min(self.position, self.left, self.right) < 0 or self.left == self.right:
-            raise ParameterError("A label is about two different curves, and its positions count from 0.")
+            raise ParameterError("A label concerns two different curves, and its positions count from 0.")
 
     @property
     def pair(self) -> tuple[int, int]:

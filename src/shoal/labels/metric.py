@@ -64,8 +64,8 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int 
     method, pairs = _method(metric, seed), labelled_pairs(task, labels)
     if not len(pairs.similar):
         raise ParameterError(
-            f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, none is decided. "
-            "Label pairs first."
+            f"Learning needs at least {FEWEST_OF_EACH} similar and {FEWEST_OF_EACH} dissimilar pairs, but none is "
+            "decided. Label pairs first."
         )
     return replace(method.learn(*pairs), shown=task.shown_groups)
 
@@ -134,7 +134,7 @@ def _first_given(labels: Labels, found: Decided) -> NDArray[np.int64]:
 
 
 def _drawn_uniformly(task: LabelTask, labels: Labels, found: Decided) -> NDArray[np.bool_]:
-    """Which pairs were drawn before anybody answered; all where none was, since there is nothing else to judge on."""
+    """Which pairs were drawn before anyone answered; all where none was, since there is nothing else to judge on."""
     planned = {question.pair for analyst in labels.analysts for question in task.plan(analyst)}
     drawn = np.array([pair in planned for pair in _ends(found)], dtype=np.bool_)
     return drawn if drawn.any() else ~drawn

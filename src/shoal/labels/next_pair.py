@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shoal.labels.task import LabelTask
 
 POOL = 1000
-"""Pairs looked at for the next question: the most uncertain of all would be outliers as often as not."""
+"""Number of pairs examined for the next question: the most uncertain of all would often be outliers."""
 
 FEWEST_OF_EACH = 3
 """Similar and dissimilar pairs below which the next pair is drawn uniformly."""

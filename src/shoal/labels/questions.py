@@ -1,4 +1,4 @@
-"""Which pairs an analyst is asked about, drawn before anybody has answered.
+"""Which pairs an analyst is asked about, drawn before anyone has answered.
 
 Every draw has a child of the task's seed: one for what all analysts are asked, one for each analyst.
 """
@@ -129,7 +129,7 @@ def plan_common(asking: Asking, n_curves: int, analyst: str) -> tuple[Question, 
 
 
 def repeat_slots(asking: Asking, n_curves: int, analyst: str) -> frozenset[int]:
-    """Positions after the common part at which an earlier question is asked again, where there is one far enough."""
+    """Positions after the common part at which an earlier question is asked again, if there is one far enough."""
     n_fresh, n_common, n_repeats = asking.counts(n_curves)
     slots = np.arange(n_common, n_fresh + n_repeats)
     far = slots[slots > APART]
@@ -142,7 +142,7 @@ def repeat_slots(asking: Asking, n_curves: int, analyst: str) -> frozenset[int]:
 def draw_further(
     asking: Asking, n_curves: int, analyst: str, position: int, asked: Iterable[Question]
 ) -> Question | None:
-    """A pair that the analyst was not asked about, beyond those of the task; None where there is none left."""
+    """A pair that the analyst was not asked about, beyond those of the task; None if there is none left."""
     known = np.array([question.pair for question in asked], dtype=np.int64).reshape(-1, 2)
     random = generator(asking.seed, _FURTHER, analyst, position)
     drawn = draw_pairs(random, n_curves, 1, without=np.unique(number_of(known[:, 0], known[:, 1], n_curves)))

@@ -88,11 +88,11 @@ def build_task(
     if (k is None) + (public is None) != (2 if released else 1):
         raise ParameterError(
             "Give k, the smallest crowd behind a curve that is shown, or public with the reason why the series are "
-            "public already; one of the two, and neither for a release."
+            "already public; one of the two, and neither for a release."
         )
     if k is None and (multiple is not None or ledger is not None):
         raise ParameterError(
-            "multiple and ledger are for means of groups, with k. Series that are public or released already are not "
+            "multiple and ledger apply to means of groups, with k. Series that are already public or released are not "
             "recorded again."
         )
     if k is not None and private:
@@ -121,7 +121,7 @@ def hand_out(folder: str | Path, analyst: str, n: int | None = None) -> HandedOu
     analyst
         For whom.
     n
-        At most so many; by default all that are fixed before anybody answers.
+        At most so many; by default all that are fixed before anyone answers.
     """
     refuse_name(analyst)
     if n is not None and n < 1:
@@ -137,14 +137,14 @@ def _hand_out(folder: str | Path, analyst: str, n: int | None) -> HandedOut:
     if open_:
         raise InputError(
             f"Analyst {analyst!r} has not answered {len(open_)} of {len(asked)} questions handed out. Import the "
-            "labels first, undecided where nothing else can be said."
+            "labels first, undecided if nothing else can be said."
         )
     questions = task.questions(labels, analyst, len(task.plan(analyst)) if n is None else n)
     if n is None:
         questions = [question for question in questions if question.position < len(task.plan(analyst))]
         if not questions and task.choice == "active":
             raise ParameterError(
-                "With choice='active' further questions follow from the labels. Say how many to hand out: n, or --next "
+                "With choice='active' further questions depend on the labels. Say how many to hand out: n, or --next "
                 "on the command line."
             )
     rounds = 1 + sum(path.name.startswith(f"for-{analyst}.") for path in Path(folder).iterdir())
@@ -209,14 +209,14 @@ def _alone(folder: str | Path) -> Iterator[None]:
 def _nothing_handed_out(folder: str | Path, analyst: str) -> str:
     others = ", ".join(handed_out_to(folder))
     return f"Nothing was handed out to analyst {analyst!r} from this task, so there is nothing to answer. " + (
-        f"Name the analyst in whose folder the file was (--analyst): {others}." if others else "Export pairs first."
+        f"Name the analyst whose folder held the file (--analyst): {others}." if others else "Export pairs first."
     )
 
 
 def learn_from(folder: str | Path, out: Path, *, metric: Metric = "linear", seed: int = 0) -> Learned:
     """Learn from all labels kept in the folder of a task, and save the metric for `Microaggregation(features=...)`."""
     if out.suffix != ".npz":
-        raise ParameterError("The metric must be called something.npz.")
+        raise ParameterError("The metric's file name must end in .npz.")
     if out.exists():
         raise InputError(f"{str(out)!r} exists. Choose another name or remove it.")
     learned = learn(LabelTask.load(folder), load_labels(folder), metric, seed)

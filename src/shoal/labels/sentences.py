@@ -1,4 +1,4 @@
-"""Every sentence about what a label task shows and asks, beside the condition under which it is true."""
+"""Every sentence about what a label task shows and asks, next to the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ PAIRS = (
         "fewer",
         lambda t: t.n_pairs < t.n_pairs_wanted,
         lambda t: (
-            f"{t.n_pairs_wanted} pairs were asked for, and {t.n_curves} curves make only "
-            f"{t.n_curves * (t.n_curves - 1) // 2} different ones"
-            + (f", some of which are asked about twice: {t.n_pairs} in all." if t.repeats else ".")
+            (
+                f"{t.n_pairs_wanted} pairs were requested, but {t.n_curves} curves make only "
+                f"{t.n_curves * (t.n_curves - 1) // 2} different ones"
+            )
+            + (f"; some are asked about twice: {t.n_pairs} in all." if t.repeats else ".")
         ),
     ),
 )
@@ -50,15 +52,15 @@ NEXT_RELEASE = (
         lambda t: t.source == "presanitised",
         lambda t: (
             "these curves are a release: later ones of the same subjects must stay within the groups shown, as those "
-            "by a metric learned from this task do"
+            "made with a metric learned from this task do"
         ),
     ),
     Said(
         "two releases",
         lambda t: t.source == "released",
         lambda t: (
-            "a later release of the same subjects and the one shown here are two; with --ledger at both, one that "
-            "breaks the promise is refused"
+            "a later release of the same subjects is a second one next to the one shown here; with --ledger at both, "
+            "one that breaks the promise is refused"
         ),
     ),
 )

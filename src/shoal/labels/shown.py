@@ -79,8 +79,8 @@ class Shown:
         """Check the guarantee on the values again; of public series there is none to check."""
         if len(self.values) < 2:
             raise ParameterError(
-                f"A pair needs two different curves, {len(self.values)} is there. "
-                "Lower k, or give more and more varied series."
+                f"A pair needs two different curves, but there is only {len(self.values)}. Lower k, or give more and "
+                "more varied series."
             )
         if self.source == PUBLIC:
             return
@@ -100,8 +100,8 @@ class Shown:
         behind = [len(np.unique(groups.subjects[groups.groups == curve])) for curve in range(len(self.values))]
         if behind != self.crowds.tolist() or groups.k != self.guarantee["parameters"]["k"]:
             raise GuaranteeNotMetError(
-                "What the task says about who was shown together does not fit its curves. Nothing is shown; build the "
-                "task again."
+                "What the task says about who was shown together does not match its curves. Nothing is shown; build "
+                "the task again."
             )
 
     def _extras_are_possible(self, guarantee: Guarantee) -> bool:
@@ -135,7 +135,7 @@ def presanitise(
     candidate = Microaggregation(k=size).anonymize(panel)
     published = candidate.values
     if published.shape != panel.values.shape:
-        raise GuaranteeNotMetError("The pre-sanitised series are not those of the panel, row by row. Nothing is shown.")
+        raise GuaranteeNotMetError("The pre-sanitised series do not match the panel, row by row. Nothing is shown.")
     published = published.reshape(panel.n_series, -1)
     # The subjects are the panel's own: a method that lost track of them would make its own crowd. Where none are named
     # every series counts, and nothing is said of subjects.
@@ -188,9 +188,9 @@ def _largest_share(curve: NDArray[np.int64], n_rows: NDArray[np.int64], k: int) 
     if largest > 2 / k:
         n_curves = len(np.unique(curve[shares > 2 / k]))
         raise GuaranteeNotMetError(
-            f"In {n_curves} of {int(curve.max()) + 1} curves to be shown one subject has more than 2/{k} of the "
-            f"series behind it, up to {largest:.0%}: a mean that is almost one subject's own. Read fewer series of the "
-            "subjects that have many: one day of each, for example."
+            f"In {n_curves} of {int(curve.max()) + 1} curves to be shown, one subject has more than 2/{k} of the "
+            f"series behind it, up to {largest:.0%}: a mean that is almost one subject's own. Read fewer series of "
+            "the subjects that have many: one day of each, for example."
         )
     return largest
 
@@ -217,7 +217,7 @@ def admit_release(folder: str | Path, private: Sequence[Panel]) -> Shown:
     release = load_release(folder)
     if not isinstance(release.published, Panel):
         raise ParameterError(
-            f"The release is of {release.certificate['form']}; a label task shows curves. Give a release of values."
+            f"The release holds {release.certificate['form']}, but a label task shows curves. Give a release of values."
         )
     panel = release.published
     _refuse_odd(panel)
@@ -276,13 +276,13 @@ def _refusal(guarantee: Guarantee, verdict: Verdict) -> str:
 def _refuse_odd(panel: Panel) -> None:
     if panel.n_channels > 1:
         raise ParameterError(
-            f"A label task shows one curve for each series, the panel has {panel.n_channels} channels. "
-            "Read one value column."
+            f"A label task shows one curve for each series, but the panel has {panel.n_channels} channels. Read one "
+            "value column."
         )
     if panel.n_missing:
         raise ParameterError(
-            f"Metrics are learned from complete series, the panel has {panel.n_missing} missing values. Read it with "
-            "`missing` set to 'drop-series', 'drop-instants' or 'interpolate:2h'."
+            f"Metrics are learned from complete series, but the panel has {panel.n_missing} missing values. Read it "
+            "with `missing` set to 'drop-series', 'drop-instants' or 'interpolate:2h'."
         )
 
 
@@ -296,7 +296,7 @@ def _refuse_private(panel: Panel, private: Sequence[Panel]) -> None:
     if found:
         raise GuaranteeNotMetError(
             f"{len(found)} of {panel.n_series} series are the same as a series of a private panel, at all instants up "
-            f"to rounding, first at series position {found[0]}. Leave them out, or use LabelTask.presanitised."
+            f"to rounding, first at series position {found[0]}. Drop them, or use LabelTask.presanitised."
         )
 
 

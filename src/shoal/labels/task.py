@@ -42,7 +42,7 @@ class LabelTask:
     n_pairs
         How many questions an analyst is asked, repetitions included; fewer where there are not so many pairs.
     choice
-        "uniform": all pairs are equally likely, and the list is fixed before anybody answers. "active": after the
+        "uniform": all pairs are equally likely, and the list is fixed before anyone answers. "active": after the
         common part each next pair is the one that labels so far leave most uncertain.
     repeats
         Share of the questions that are asked a second time, sides exchanged, to see how consistent an analyst is.
@@ -113,7 +113,7 @@ class LabelTask:
             fewer and smoother curves to learn it from; with 1 the release has the groups shown, whatever was learned.
         ledger
             The file of earlier releases: a task that breaks a promise together with them is refused, others are
-            recorded, and later releases are judged beside them.
+            recorded, and later releases are judged together with them.
         n_pairs, choice, repeats, common, question, seed
             As in the class.
         """
@@ -289,7 +289,7 @@ class LabelTask:
         return certify(self._shown, self._asking)
 
     def plan(self, analyst: str) -> tuple[Question, ...]:
-        """The questions that are fixed before anybody answers: all, or with choice="active" the common part."""
+        """The questions that are fixed before anyone answers: all, or with choice="active" the common part."""
         planned = plan_uniform if self.choice == "uniform" else plan_common
         return planned(self._asking, self.n_curves, analyst)
 

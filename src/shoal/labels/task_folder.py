@@ -180,13 +180,11 @@ def _groups(folder: Path, shown: Shown) -> ShownGroups | None:
         return None
     if not (folder / GROUPS).is_file():
         raise InputError(
-            f"{str(folder)!r} has no {GROUPS}, which says whom analysts were shown together, so that a release can "
-            "stay within those groups. Put it back, or build the task again."
+            f"{str(folder)!r} has no {GROUPS}, which records whom analysts were shown together, so that a release can "
+            "stay within those groups. Restore it, or build the task again."
         )
     return ShownGroups.load(folder / GROUPS)
 
 
 def _changed(name: str) -> str:
-    return (
-        f"{name} was changed after the task was saved: its SHA-256 is another. Nothing is shown; build the task again."
-    )
+    return f"{name} was changed after the task was saved: its SHA-256 differs. Nothing is shown; build the task again."

@@ -14,7 +14,7 @@ from shoal.ledger.intersection import MOST_TRAILS, Hashes, TooManyTrailsError, c
 from shoal.model.verdict import Outcome
 
 _SHOWN = 5
-"""Positions that a refusal names at most."""
+"""Largest number of positions that a refusal names."""
 _WORDS = ("crowds", "subgroups of one pattern")
 _GROWING = "as a growing panel from the first period on (shoal grow)"
 _TOO_MANY = f"subjects have several series in several groups, more than {MOST_TRAILS} combinations over all releases"
@@ -24,8 +24,8 @@ def refuse_together(earlier: Sequence[GroupMembership], added: GroupMembership) 
     """Raise where a release breaks, together with earlier ones, what was promised; see `intersection`.
 
     The crowds of groups are judged, and those of everything that is published, which are smaller for (k, P). What has
-    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused beside any other release of the
-    same subjects.
+    no groups that last, such as (n, l, k) and events, cannot be judged: it is refused if there is any other release of
+    the same subjects.
     """
     related = [n for n, other in enumerate(earlier, start=1) if _share(other, added)]
     why_not = [f"this one: {added.why_not}"] if added.why_not else []
@@ -56,22 +56,22 @@ def _share(one: GroupMembership, other: GroupMembership) -> bool:
 
 
 def _exchanged(one: GroupMembership, other: GroupMembership) -> str:
-    """Why two releases cannot be judged by who is in them; empty where they can.
+    """Why two releases cannot be judged by who is in them; empty if they can.
 
     Whoever forgets the column of subjects the second time would otherwise publish the same people as others.
     """
     _, here, there = np.intersect1d(one.names, other.names, return_indices=True)
     if (one.subjects[here] == other.subjects[there]).all():
         return ""
-    return "a series that is in both has another subject in each; read both with the same columns for id and subject"
+    return "a series that is in both has another subject in each; read both with the same id and subject columns"
 
 
 def _not_judged(related: Sequence[int], why: str) -> GuaranteeNotMetError:
     first = f", the first is release {related[0]}" if related else ""
     return GuaranteeNotMetError(
         f"The ledger has {len(related)} earlier release(s) of the same subjects{first}, and cannot judge what they "
-        f"tell together ({why}). Publish everything about these subjects in one release, or their series {_GROWING}, "
-        "or leave out those published before. Nothing was written."
+        f"reveal together ({why}). Publish everything about these subjects in one release, or their series "
+        f"{_GROWING}, or drop those published before. Nothing was written."
     )
 
 
@@ -95,7 +95,7 @@ class LedgerVerdict:
         "holds": no promise is broken by any combination of them. "does not hold": one is. "not judged": nothing is
         known to be broken, and something cannot be judged.
     smallest, promised
-        The smallest crowd, and what its subjects were promised; None where nothing can be judged.
+        The smallest crowd, and what its subjects were promised; None if nothing can be judged.
     findings
         What is broken.
     not_judged
@@ -125,7 +125,7 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
         try:
             cells = cells_of([layer for _, layer in layers])
         except TooManyTrailsError:
-            not_judged.append(f"{_TOO_MANY}. Publish nothing further about them")
+            not_judged.append(f"{_TOO_MANY}. Publish nothing more about them")
             break
         if not len(cells.sizes):
             continue
@@ -140,8 +140,8 @@ def judge_entries(entries: Sequence[LedgerEntry]) -> LedgerVerdict:
             )
             findings.append(
                 f"together they leave {int(cells.small.sum())} subject(s) in {words} that are too small: the smallest "
-                f"has {size}, {promised} were promised; since release {since + 1}. Withdraw that one if you still can, "
-                "and publish nothing further about these subjects"
+                f"has {size}, {promised} were promised; since release {since + 1}. Withdraw that one if you still "
+                "can, and publish nothing more about these subjects"
             )
     smallest, asked = nearest or (None, None)
     outcome: Outcome = "does not hold" if findings else "not judged" if not_judged else "holds"
@@ -158,9 +158,9 @@ def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
         if why and others:
             listed = ", ".join(str(m + 1) for m in others[:_SHOWN])
             found.append(
-                f"release {n + 1}: {why}, and some of its subjects are in release {listed}"
-                f"{', ...' if len(others) > _SHOWN else ''} too. Withdraw it if you still can, and publish nothing "
-                "further about these subjects"
+                f"release {n + 1}: {why}, and some of its subjects are in release "
+                f"{listed}{', ...' if len(others) > _SHOWN else ''} too. Withdraw it if you still can, and publish "
+                "nothing more about these subjects"
             )
         elif why:
             found.append(
@@ -169,7 +169,7 @@ def _unjudged(members: Sequence[GroupMembership]) -> list[str]:
             )
         elif exchanged is not None:
             found.append(
-                f"releases {exchanged + 1} and {n + 1}: {_exchanged(members[exchanged], added)}. Publish nothing "
-                "further about these subjects"
+                f"releases {exchanged + 1} and {n + 1}: {_exchanged(members[exchanged], added)}. Publish nothing more "
+                "about these subjects"
             )
     return found

@@ -24,7 +24,7 @@ class _Part(BaseModel):
 
 
 class PackedMembers(_Part):
-    """Who is in which group: hashes and numbers drawn by chance, packed.
+    """Who is in which group: hashes and numbers drawn at random, packed.
 
     Before format 3 each subject had one entry, and whether names were keyed was not written.
     """
@@ -161,7 +161,7 @@ def _parsed(line: bytes) -> Any:
     try:
         return json.loads(line)
     except RecursionError:
-        raise ValueError("nested deeper than any line is") from None
+        raise ValueError("nested too deeply for a line") from None
 
 
 def _checked(content: Any) -> dict[str, Any]:

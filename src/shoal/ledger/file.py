@@ -1,6 +1,6 @@
 """The ledger of earlier releases: what keeps a publisher from giving away in two releases what neither tells alone.
 
-A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Beside it lies its key, for its
+A file of JSON lines, one per release, each with the SHA-256 of all lines before it. Next to it lies its key, for its
 owner alone, and, while a release is being written, a note of what is about to appear. Whoever publishes holds the
 ledger locked from the first look at it until the new line is on disk, so that of two publishers at once the later one
 sees what the earlier one did. A line that a killed process left unfinished is not there for readers, and is removed by
@@ -82,7 +82,7 @@ def recording(
         return
     path, folder = Path(ledger), Path(os.path.abspath(to))  # noqa: PTH100 - as the gate does
     if folder.resolve() in path.resolve().parents:
-        raise ReleaseError("The ledger must not lie inside the release.")
+        raise ReleaseError("The ledger must not be inside the release.")
     refuse_inside_release(path, "The ledger")
     with _locked(path) as descriptor:
         try:
@@ -94,17 +94,17 @@ def recording(
             _announce(path, note)
             _keep_key(path, key)
         except OSError as error:
-            raise ReleaseError(f"Cannot write beside the ledger {str(path)!r}: {error.strerror}.") from None
+            raise ReleaseError(f"Cannot write next to the ledger {str(path)!r}: {error.strerror}.") from None
 
         def record(release: Release) -> None:
-            """Write the line: from now on later releases are judged beside this one."""
+            """Write the line: from now on later releases are judged together with this one."""
             try:
                 _append(path, descriptor, note, key)
                 _pending(path).unlink()
             except OSError as error:
                 raise ReleaseError(
-                    f"The release is in place, but the ledger could not be written: {error.strerror}. Make room; the "
-                    "next release with this ledger, or shoal ledger check, finds it."
+                    f"The release is in place, but the ledger could not be written: {error.strerror}. Free some "
+                    "space; the next release with this ledger, or shoal ledger check, finds it."
                 ) from None
 
         try:
@@ -119,8 +119,8 @@ def recording(
 def record_shown(ledger: str | Path, candidate: Candidate, certificate: dict[str, Any], digest: str) -> None:
     """Record what analysts are about to be shown, or refuse it where it breaks a promise with earlier releases.
 
-    It is written down before anybody sees it: at worst a process ends in between, and later releases are judged beside
-    something nobody saw.
+    It is written down before anyone sees it: at worst a process ends in between, and later releases are judged
+    together with something nobody saw.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def read_ledger(path: str | Path) -> tuple[LedgerEntry, ...]:
 
 
 def unfinished(path: str | Path) -> tuple[Interrupted | None, bool]:
-    """A release that was being written when its process ended, and whether somebody is publishing right now."""
+    """A release that was being written when its process ended, and whether someone is publishing right now."""
     with _still(path) as is_still:
         return (_interrupted(Path(path), _read(path)), False) if is_still else (None, True)
 
@@ -180,21 +180,21 @@ def _read(path: str | Path) -> tuple[LedgerEntry, ...]:
             entry = LedgerEntry.from_line(line)
         except ValueError:
             raise ReleaseError(
-                f"Line {number} of the ledger is damaged: it is not what was written. Put back a copy of the file."
+                f"Line {number} of the ledger is damaged: it is not what was written. Restore a copy of the file."
             ) from None
         # Before format 4 lines had no chain; behind one that has, all do.
         is_older = entry.chain is None and (not entries or entries[-1].chain is None)
         if entry.chain != so_far.hexdigest() and not is_older:
             raise ReleaseError(
                 f"Line {number} of the ledger does not follow from the lines before it: some were removed, added, "
-                "changed or put in another order. Put back a copy of the file."
+                "changed or reordered. Restore a copy of the file."
             )
         entries.append(entry)
         so_far.update(line + LINE_FEED)
     if 0 < len(entries) < n_written:  # of a ledger without any line its key tells
         raise ReleaseError(
-            f"The ledger has {len(entries)} release(s), and had {n_written}: lines were cut off its end, and new "
-            "releases would not be judged beside them. Put back a copy of the file."
+            f"The ledger has {len(entries)} release(s), but had {n_written}: lines were cut off its end, and new "
+            "releases would not be judged together with them. Restore a copy of the file."
         )
     return tuple(entries)
 
@@ -207,8 +207,8 @@ def _written(path: Path) -> int:
         return 0
     except (OSError, ValueError):
         raise ReleaseError(
-            f"{str(_count_of(path))!r}, how many releases the ledger has, is damaged. Put back a copy of it and of the "
-            "ledger."
+            f"{str(_count_of(path))!r}, the number of releases in the ledger, is damaged. Restore a copy of it and of "
+            "the ledger."
         ) from None
 
 
@@ -263,8 +263,8 @@ def _refuse_lost(path: Path, entries: Sequence[LedgerEntry]) -> None:
     if entries or _pending(path).exists() or not _key_of(path).exists():
         return
     raise ReleaseError(
-        f"The ledger {str(path)!r} records nothing, but its key is there: the releases it had are lost, and new ones "
-        f"would not be judged beside them. Put back a copy of the file. To begin anew without them, remove "
+        f"The ledger {str(path)!r} records nothing, but its key exists: the releases it had are lost, and new ones "
+        "would not be judged together with them. Restore a copy of the file. To start again without them, remove "
         f"{str(_key_of(path))!r}."
     )
 
@@ -293,8 +293,8 @@ def _append(path: Path, descriptor: int, note: Note, key: bytes) -> LedgerEntry:
     certificate = read_certificate(folder)
     if certificate is None:
         raise ReleaseError(
-            f"The release in {str(folder)!r} was changed before the ledger could record it. Put it back as it was, or "
-            "remove the folder if nobody has got it."
+            f"The release in {str(folder)!r} was changed before the ledger could record it. Restore it, or remove the "
+            "folder if nobody has received it."
         )
     digest = hashlib.sha256((folder / FILE_NAME).read_bytes()).hexdigest()
     return _write_line(path, descriptor, LedgerEntry.of(certificate.as_dict(), digest, note, key))
@@ -315,13 +315,13 @@ def _write_line(path: Path, descriptor: int, entry: LedgerEntry) -> LedgerEntry:
 
 
 def _key(path: Path, entries: Sequence[LedgerEntry], *, is_needed: bool) -> bytes:
-    """The key beside the ledger; a new one, not written yet, where none is needed to tell what is there."""
+    """The key next to the ledger; a new one, not written yet, where none is needed to tell what is there."""
     place = _key_of(path)
     if not place.exists():
         if is_needed:
             raise ReleaseError(
-                f"The key of the ledger, {str(place)!r}, is gone: without it nobody can tell whose releases these are. "
-                "Put it back, or begin a new ledger."
+                f"The key of the ledger, {str(place)!r}, is gone: without it nobody can tell whose releases these "
+                "are. Restore it, or start a new ledger."
             )
         return secrets.token_hex(32).encode()
     if place.stat().st_mode & 0o077:
@@ -371,7 +371,7 @@ def _write(place: Path, content: bytes) -> None:
 
 
 def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | None:
-    """What the note beside a ledger of these releases is of; None where the release was recorded before the kill."""
+    """What the note next to a ledger of these releases is of; None if the release was recorded before the kill."""
     place = _pending(path)
     try:
         note = Note.from_line(place.read_bytes())
@@ -381,14 +381,15 @@ def _interrupted(path: Path, entries: Sequence[LedgerEntry]) -> Interrupted | No
         raise ReleaseError(f"Cannot read {str(place)!r}: {error.strerror}.") from None
     except ValueError:
         raise ReleaseError(
-            f"{str(place)!r}, the note of a release that was being written when its process ended, is damaged. Look "
-            "whether that release is in its folder and not in shoal ledger list. If it is and somebody has got it, "
-            "begin a new ledger with other subjects; if it is not, or once its folder is removed, remove the note."
+            f"{str(place)!r}, the note about a release that was being written when its process ended, is damaged. "
+            "Check whether that release is in its folder and missing from shoal ledger list. If so and someone has "
+            "received it, start a new ledger with other subjects; if not, or once its folder is removed, remove the "
+            "note."
         ) from None
     if note.releases > len(entries):
         raise ReleaseError(
-            f"The ledger has {len(entries)} release(s), and had {note.releases} when the last one was begun. Put back "
-            "a copy of the file."
+            f"The ledger has {len(entries)} release(s), but had {note.releases} when the last one was started. "
+            "Restore a copy of the file."
         )
     state = _state_of(Path(note.folder))
     is_recorded = state is not None and state["certificate"] in {e.certificate for e in entries[note.releases :]}

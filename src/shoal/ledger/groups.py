@@ -29,13 +29,13 @@ class GroupMembership:
         Of each series that is published the hash of its subject.
     groups, subgroups
         The group of each: those published alike; of (k, P) those with one envelope, and in `subgroups` those whose
-        words are alike too. Numbers drawn by chance. None where the ledger cannot judge the release.
+        words are alike too. Numbers drawn at random. None if the ledger cannot judge the release.
     k, p
         How many a group and a subgroup are promised to be.
     why_not
-        Why the ledger cannot judge it; empty where it can.
+        Why the ledger cannot judge it; empty if it can.
     series
-        Of each series its own hash; None where subjects have one series each, known by the subject.
+        Of each series its own hash; None if subjects have one series each, known by the subject.
     keyed
         Whether names are made with a key, so that anyone can follow a series from release to release.
     positions
@@ -96,11 +96,11 @@ def membership_of(
     n_subjects = len(np.unique(hashed))
     if n_subjects != len(np.unique(original.subject_codes[series])):
         raise ParameterError(
-            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and ways to write an "
+            "Two subjects have the same text or hash; spaces at its ends, the .0 of a number and the encoding of an "
             "accent do not count. Give every subject a text of its own."
         )
     if not why_not and len(series) != n_subjects and any(g.parameters.get("per") == "series" for g in guarantees):
-        why_not = "its crowds are of series, not of subjects"
+        why_not = "its crowds count series, not subjects"
     names = None if original.subjects is None and len(series) == n_subjects else _names(original, series, key)
     order = np.argsort(hashed if names is None else names)
     names = None if names is None else names[order]
@@ -133,8 +133,8 @@ def _labels(original: Panel | Events) -> list[Any]:
     columns = original.roles.columns(Role.IDENTIFIER)
     if not columns:
         raise ParameterError(
-            "The ledger cannot tell whose events these are. Name the column of the person with --id, or publish "
-            "without a ledger."
+            "The ledger cannot tell whose events these are. Name the person's column with --id, or publish without a "
+            "ledger."
         )
     return original.frame[columns[0]].to_list()
 
@@ -166,7 +166,9 @@ def _promised(guarantees: Sequence[Guarantee]) -> tuple[int, int, str]:
 def _of_events(original: Events, key: bytes) -> GroupMembership:
     hashed = np.array([hash_subject(key, label) for label in _labels(original)], dtype=np.uint64)
     subjects, first = np.unique(hashed, return_index=True)
-    return GroupMembership(subjects, None, None, 0, 0, "events are grouped anew in each snapshot", positions=first)
+    return GroupMembership(
+        subjects, None, None, 0, 0, "events are grouped separately in each snapshot", positions=first
+    )
 
 
 def _by_chance(groups: Numbers) -> Numbers:

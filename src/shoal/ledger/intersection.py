@@ -43,7 +43,7 @@ Numbers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 MOST_TRAILS = 1_000_000
-"""So many trails of subjects with several series are looked at; it is a few seconds' work."""
+"""Number of trails of subjects with several series that are examined; it takes a few seconds."""
 
 
 class TooManyTrailsError(Exception):
@@ -95,7 +95,7 @@ def cells_of(layers: Sequence[Layer]) -> Cells:
 
     Examples
     --------
-    Two releases in groups of two are each fine; together they leave everybody alone.
+    Two releases in groups of two are each fine; together they leave everyone alone.
 
     >>> people = np.arange(4, dtype=np.uint64)
     >>> first, second = Layer(people, np.array([0, 0, 1, 1]), 2), Layer(people, np.array([0, 1, 0, 1]), 2)

@@ -1,7 +1,7 @@
 """What a group is published as, and how far it is from being one of its members.
 
-At each instant and channel the aggregate is taken over the members observed there, and is missing where these are of
-fewer than k subjects.
+At each instant and channel, the aggregate covers the members observed there, and is missing if these belong to fewer
+than k subjects.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ TRIMMED = 0.2
 """Share of the observed members that a trimmed mean leaves out at each end, rounded down."""
 
 THIRDS = ("q17", "q50", "q83")
-"""Bands by the per cent of the members below their middle."""
+"""Bands by the percentage of members below their middle."""
 
 LEAST_FOR_THIRDS = 9
-"""Members a group needs for bands: a mean over fewer than three says too much about each."""
+"""Members a group needs for bands: a mean over fewer than three reveals too much about each."""
 
 
 def aggregate_groups(
     x: NDArray[np.float64], labels: NDArray[np.int64], subjects: NDArray[np.int64], k: int, aggregate: Aggregate
 ) -> NDArray[np.float64]:
-    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, beside `group_thirds`."""
+    """Every row replaced by the aggregate of its group; under "quantiles" by its mean, next to `group_thirds`."""
     published = group_means(x, labels, subjects, k)
     if aggregate in ("mean", "quantiles"):
         return published
@@ -77,7 +77,7 @@ def _mean_of_ranks(
 def largest_likeness(x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """The largest share of its observed cells at which a published row equals one member's own value.
 
-    Cells at which all observed members are equal do not count: there nobody stands out. A median is always somebody's
+    Cells at which all observed members are equal do not count: there nobody stands out. A median is always someone's
     value in a group of odd size; where it is nearly always the same member's, publishing it publishes that member.
     """
     largest = 0.0
@@ -109,7 +109,7 @@ def round_values(values: NDArray[np.float64], to: Rounding) -> NDArray[np.float6
 
 
 def check_rounding(to: object) -> None:
-    """Refuse a resolution that is none."""
+    """Refuse an invalid resolution."""
     if to in (None, "whole", "binary"):
         return
     if isinstance(to, bool) or not isinstance(to, int | float) or not 1e-300 < to < float("inf"):

@@ -43,7 +43,7 @@ INDEX_ROWS = 2000
 
 INDEX_WORK = 1e8
 """The same for fewer but long ones: series² times values of each, over k; about a tenth of a second without an index.
-Below, the index would be faster as well, but compiling it costs whoever runs Shoal for the first time 15 seconds."""
+Below, the index would be faster as well, but compiling it costs anyone who runs Shoal for the first time 15 seconds."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class Grouping:
         return float(means_and_loss(_relative_to_first(features), labels, int(labels.max()) + 1)[1])
 
     def bound_of(self, features: Floats, subjects: Labels) -> float:
-        """What no groups fall below of that."""
+        """A lower bound on that loss for any groups."""
         if int(subjects.max()) + 1 < len(features) or np.isnan(features).any():
-            raise ParameterError("bound needs a panel without gaps and one series per subject. Leave bound out.")
+            raise ParameterError("bound needs a panel without gaps and one series per subject. Omit bound.")
         if len(features) > loss_bound.MOST_ROWS:
             raise ParameterError(
-                f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {len(features)}. "
-                "Leave bound out, or take a sample."
+                f"bound needs at most {loss_bound.MOST_ROWS} series in a stratum, here are {len(features)}. Omit "
+                "bound, or take a sample."
             )
         return loss_bound.least_loss(_relative_to_first(features), self.k)
 
@@ -102,7 +102,7 @@ class Grouping:
         return np.asarray(found)
 
     def _auto(self, x: Floats, subjects: Labels, done: Labels) -> Labels:
-        """MDAV, in blocks that are then refined across their borders; alone where it is to be, or has to be."""
+        """MDAV, in blocks that are then refined across their borders; plain MDAV if requested or required."""
         if self.refine is not None or int(subjects.max()) + 1 < len(x) or np.isnan(x).any():
             return self._mdav(x, subjects, done)
 
@@ -112,7 +112,7 @@ class Grouping:
         return block_groups(x, self.k, start, CHEAP_WORK, done, n_threads(self.threads))
 
     def _mdav(self, x: Floats, subjects: Labels, done: Labels, threads: int | None = None) -> Labels:
-        """MDAV-generic; through an index where that pays and the rows allow it."""
+        """MDAV-generic; through an index if that pays off and the rows allow it."""
         single = int(subjects.max()) + 1 == len(x) and not np.isnan(x).any()
         if single and (len(x) > INDEX_ROWS or len(x) ** 2 * x.shape[1] / self.k > INDEX_WORK):
             return np.asarray(fast_mdav_groups(x, self.k, done, threads or n_threads(self.threads)))

@@ -1,4 +1,4 @@
-"""What methods share that change the readings of series and promise nothing."""
+"""What methods share that change readings and promise nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = ("seed", "insecure_seed")
 
 
 def cube(panel: Panel) -> Floats:
-    """The values as (series, instants, channels), also where there is one channel."""
+    """The values as (series, instants, channels), even if there is one channel."""
     return panel.values.reshape(panel.n_series, panel.n_instants, panel.n_channels)
 
 
@@ -97,13 +97,13 @@ def refuse_gaps(method: Method, panel: MayHaveGaps) -> None:
 
 
 def check_choice(name: str, given: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is none of the choices."""
+    """Refuse a word that is not among the choices."""
     if given not in choices:
         raise ParameterError(f"{name} must be one of: {', '.join(choices)}.")
 
 
 def check_share(name: str, given: Any, *, least: float = 0.0, most: float = 1.0, open_end: bool = False) -> None:
-    """Refuse what is no share: above `least` and up to `most`; the other way round with an open end."""
+    """Refuse what is not a share: above `least` and up to `most`; the other way round with an open end."""
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if open_end and not (number and least <= given < most):
         raise ParameterError(f"{name} must be a share of at least {least:g} and below {most:g}.")

@@ -41,8 +41,8 @@ def bucketise(
     """Publish an l-eligible snapshot in groups of at least l events, all with different sensitive values.
 
     Quasi-identifiers stay as they are; which of the values in a group belongs to which of its events is not published.
-    Rows are sorted by all columns, and groups are numbered by chance: neither tells the order of arrival, nor that in
-    which groups were formed, which would tell apart frequent values from rare ones.
+    Rows are sorted by all columns, and groups are numbered at random: neither reveals the order of arrival, nor the
+    order in which groups were formed,which would distinguish frequent values from rare ones.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def bucketise_each(
     rngs: Sequence[np.random.Generator],
     groups: Sequence[NDArray[np.int64] | None],
 ) -> list[EventTables]:
-    """Each of some snapshots as `bucketise` gives it. Frames are queried once for all, whatever their number."""
+    """Each of some snapshots as `bucketise` gives it. Frames are queried once for all of them."""
     frame = plain_types(pl.concat([events[[TIME, *quasi, sensitive]] for events in snapshots]))
     codes, n_values = counted_codes(frame[sensitive])
     ends = np.cumsum([len(events) for events in snapshots]).tolist()

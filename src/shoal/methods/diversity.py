@@ -1,4 +1,4 @@
-"""Sensitive columns changed as little as l-diversity asks for."""
+"""Sensitive columns, changed as little as l-diversity allows."""
 
 from __future__ import annotations
 
@@ -64,22 +64,20 @@ def diversify(
 
 
 def plain_sensitive(panel: Panel) -> Mapping[str, NDArray[Any]]:
-    """The sensitive columns in plain types; refused where there are none, or where entries are missing."""
+    """The sensitive columns in plain types; refused if there are none, or where entries are missing."""
     if not panel.sensitive:
-        raise ParameterError(
-            "l needs a sensitive column, and the panel has none. Name one with sensitive=, or leave l out."
-        )
+        raise ParameterError("l needs a sensitive column, and the panel has none. Name one with sensitive=, or omit l.")
     columns = {name: plain_column(column) for name, column in panel.sensitive.items()}
     for name, column in columns.items():
         if n_missing := int(missing_entries(column).sum()):
             raise ParameterError(
                 f"Column {name!r} needs an entry for every series to be published; {n_missing} of {len(column)} are "
-                "missing. Complete them, leave out those series, or the column."
+                "missing. Complete them, or drop those series or the column."
             )
         if column.dtype.kind == "f" and (n_infinite := int(np.isinf(column).sum())):
             raise ParameterError(
-                f"Column {name!r} has {n_infinite} infinite numbers among {len(column)}. Correct them, or leave the "
-                "column out."
+                f"Column {name!r} has {n_infinite} infinite numbers among {len(column)}. Correct them, or drop the "
+                "column."
             )
     return columns
 
@@ -88,12 +86,12 @@ def _refuse_what_cannot_be_exchanged(name: str, codes: NDArray[np.int64], sizes:
     if can_be_exchanged(codes, sizes, l):
         return
     most, room = int(np.bincount(codes).max()), int((sizes // l).sum())
-    why = f"its {int(codes.max()) + 1} different values are too few for subgroups whose sizes are no multiples of l"
+    why = f"its {int(codes.max()) + 1} different values are too few for subgroups whose sizes are not multiples of l"
     if most > room:
         why = f"one value has {most} of {len(codes)} entries, and subgroups take at most {room} of them"
     raise ParameterError(
-        f"Column {name!r} cannot be made {l}-diverse by exchange: {why}. "
-        f"{'Lower l, raise' if l > 2 else 'Raise'} p for larger subgroups, or leave the column out."
+        f"Column {name!r} cannot be made {l}-diverse by exchange: {why}. {'Lower l, raise' if l > 2 else 'Raise'} p "
+        "for larger subgroups, or drop the column."
     )
 
 

@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
 
 
 def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
-    """Where each value stands among the different ones, missing first, and how many they are."""
+    """The rank of each value among the different ones, missing first, and their number."""
     ranks = column.rank("dense")
     codes = (
         ranks.fill_null(0).to_numpy().astype(np.int64) if ranks.null_count() else ranks.to_numpy().astype(np.int64) - 1
@@ -45,15 +45,15 @@ def value_codes(column: pl.Series) -> tuple[NDArray[np.int64], int]:
 
 
 def refuse_ineligible(times: pl.Series, codes: NDArray[np.int64], l: int) -> None:
-    """Refuse events of several times, or of which one sensitive value has more than 1/l."""
+    """Refuse events of several times, or with one sensitive value above a share of 1/l."""
     instants = as_numbers(times) if times.null_count() == 0 else np.zeros(0)
     if not len(instants) or (instants != instants[0]).any():
-        raise InputError(f"A snapshot has one time; this table of {len(times)} events has other than one.")
+        raise InputError(f"A snapshot has exactly one time; this table of {len(times)} events does not.")
     most = int(np.bincount(codes).max())
     if most * l > len(codes):
         raise ParameterError(
             f"A snapshot of {len(codes)} events is not eligible for l={l}: one sensitive value has {most} of them, "
-            f"and may have {len(codes) // l}. Reposition events first, or lower l."
+            f"but may have {len(codes) // l}. Reposition events first, or lower l."
         )
 
 

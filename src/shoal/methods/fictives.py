@@ -1,13 +1,13 @@
-"""Series that look like others and are no one's.
+"""Series that look like others but belong to nobody.
 
 With x the given series as rows, m their mean and x - m = S V their principal components (scores S, components V):
 
     fictive = m + s V,    s[k] = sqrt(1 - h^2) S[i(k), k] + h sd(S[., k]) z[k],    h = 1/2
 
-where i(k) is drawn anew for every component and z is standard normal: mean, variance and correlation over time are
-those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given ones
-have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half the
-distance between the two different ones that are nearest to each other.
+where i(k) is drawn separately for every component and z is standard normal: mean, variance and correlation over time
+are those of the given series, and no fictive one is made of one person's parts. It is rounded to the digits the given
+ones have and not below zero where none of them is. It is drawn again when it is nearer to some given series than half
+the distance between the two different ones that are nearest to each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 SMOOTHING = 0.5
 ROUNDS = 50
-"""How often those are drawn again that came too near to somebody."""
+"""How often those are drawn again that came too near to someone."""
 
 _YARDSTICKS = 1000  # series whose distances say what near is; all pairs of a large panel would take too long
 _MOST_DECIMALS = 9
@@ -30,7 +30,7 @@ _ROWS = 2000
 
 
 def make_fictives(x: Floats, n_fictives: int, rng: np.random.Generator) -> Floats:
-    """So many series that are none of the rows of x, nor near to one."""
+    """This many series that equal none of the rows of x, and are close to none."""
     mean = x.mean(axis=0)
     scores, components = _components(x - mean)
     spread = scores.std(axis=0)
@@ -47,8 +47,8 @@ def make_fictives(x: Floats, n_fictives: int, rng: np.random.Generator) -> Float
         if not len(wanted):
             return made
     raise ParameterError(
-        f"{len(wanted)} of {n_fictives} fictive series came too near to a real one, {ROUNDS} times. "
-        "Ask for fewer fictives, draw a larger share, or read more series."
+        f"{len(wanted)} of {n_fictives} fictive series came too close to a real one, {ROUNDS} times. Ask for fewer "
+        "fictives, draw a larger share, or read more series."
     )
 
 
@@ -60,7 +60,7 @@ def _components(centred: Floats) -> tuple[Floats, Floats]:
 
 
 def _smallest_distance(x: Floats) -> float:
-    """The distance of the two different series that are nearest to each other; 0 where all are the same."""
+    """The distance between the two different series nearest to each other; 0 if all are the same."""
     from scipy.spatial.distance import cdist  # late: half a second in every process that loads the methods
 
     some = x[np.linspace(0, len(x) - 1, min(len(x), _YARDSTICKS)).astype(np.int64)]

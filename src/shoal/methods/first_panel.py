@@ -73,7 +73,7 @@ def curves_of_first(steps: Sequence[Any], made: Sequence[Candidate]) -> Panel:
 
 
 def _put(curves: Panel, rows: NDArray[np.int64] | None, original: Panel) -> Panel:
-    """Curves of some rows as curves of all, missing where there is none."""
+    """Curves of some rows as curves of all, missing if there is none."""
     values = curves.values
     if rows is not None:
         values = np.full((original.n_series, *curves.values.shape[1:]), np.nan)

@@ -19,10 +19,10 @@ from shoal.model.event_tables import TIME
 
 
 def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l: int) -> EventTables:
-    """Publish an l-eligible snapshot with ranges and lists in the place of quasi-identifiers.
+    """Publish an l-eligible snapshot with ranges and lists in place of quasi-identifiers.
 
-    Records that lie close together are published alike, and in each such group one sensitive value has one in l
-    records at most. The same snapshot gives the same groups. Rows are sorted by all columns.
+    Records that lie close together are published alike, and in each such group one sensitive value has at most one in l
+    records.The same snapshot gives the same groups. Rows are sorted by all columns.
 
     A missing quasi-identifier is a value of its own, below all others; where some records of a group have a number and
     others none, the range has no low end. Not-a-number counts as missing.
@@ -54,8 +54,8 @@ def generalise(events: pl.DataFrame, *, quasi: Sequence[str], sensitive: str, l:
         n for c in quasi for n in coarse_names(c, frame.schema[c]) if n != c
     }:
         raise InputError(
-            "Two columns would be published under one name: a coarse number is called as the column, with _low and "
-            "_high after it. Rename one."
+            "Two columns would be published under one name: a coarse number gets the column's name with _low and "
+            "_high. Rename one."
         )
     groups = close_groups(frame.select(quasi), snapshot.codes, l)
     records = frame.select(TIME).hstack(coarse_columns(frame.select(quasi), groups)).hstack(frame.select(sensitive))
@@ -76,9 +76,9 @@ def close_groups(frame: pl.DataFrame, codes: NDArray[np.int64], l: int) -> NDArr
 
 
 def coarse_columns(frame: pl.DataFrame, groups: NDArray[np.int64]) -> pl.DataFrame:
-    """For each row what is published of its group: both ends of numbers, a list in JSON of anything else.
+    """For each row, what is published about its group: both ends of numbers, a JSON list of anything else.
 
-    Groups are numbers from 0 without holes. The low end is missing where a value of the group is missing.
+    Groups are numbers from 0 without gaps. The low end is missing if a value of the group is missing.
     """
     n_groups = int(groups.max()) + 1
     columns: list[pl.Series] = []

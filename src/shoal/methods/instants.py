@@ -30,14 +30,14 @@ def canonical(name: str, chosen: Instants) -> str:
     """
     found = _positions(name, chosen)
     if not len(found):
-        raise ParameterError(f"{name} chooses no instant. Name at least one, such as 0:12, or leave it out for all.")
+        raise ParameterError(f"{name} chooses no instant. Name at least one, such as 0:12, or omit it for all.")
     starts = np.flatnonzero(np.diff(found, prepend=found[0] - 2) > 1)
     runs = zip(found[starts].tolist(), (found[np.append(starts[1:], len(found)) - 1] + 1).tolist(), strict=True)
     return ",".join(str(first) if end == first + 1 else f"{first}:{end}" for first, end in runs)
 
 
 def positions(name: str, chosen: Instants | None, n_instants: int) -> NDArray[np.int64]:
-    """The positions that a choice stands for in a panel of so many instants; None chooses all."""
+    """The positions that a choice stands for in a panel of this many instants; None chooses all."""
     if chosen is None:
         return np.arange(n_instants)
     found = _positions(name, chosen)
@@ -71,7 +71,7 @@ def _positions(name: str, chosen: Instants) -> NDArray[np.int64]:
         found = _PART.fullmatch(part)
         if found is None:
             raise ParameterError(
-                f"{name} must be written as positions counted from 0, such as 0:12,18 (0 to 11, and 18)."
+                f"{name} must have the form of positions counted from 0, such as 0:12,18 (0 to 11, and 18)."
             )
         first = int(found[1] or found[2] or 0)
         end = first + 1 if found[1] else int(found[3])
@@ -117,7 +117,7 @@ def factors_of(name: str, given: Sensitivity | None, n_instants: int) -> NDArray
 def _factors(name: str, given: Sensitivity) -> dict[int, float]:
     """The factor of each instant that has one."""
     factors: dict[int, float] = {}
-    wrong = f"{name} must be written as positions and factors of at least 1, such as 34:40=2,12=1.5."
+    wrong = f"{name} must have the form of positions and factors of at least 1, such as 34:40=2,12=1.5."
     try:
         if isinstance(given, str):
             for part in filter(None, (part.strip() for part in given.split(","))):

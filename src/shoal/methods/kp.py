@@ -1,4 +1,4 @@
-"""Publish a range for every value and, apart from it, a word for the shape of every series."""
+"""Publish a range for every value and, separately, a word for the shape of every series."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Formed(NamedTuple):
 class KP(Method):
     """Publish envelopes shared by at least `k` series, and patterns shared by at least `p` of those.
 
-    Of every series two things are published: at each instant the lowest and the highest value of its group, and a
+    Two things are published about every series: at each instant the lowest and the highest value of its group, and a
     SAX word for its shape, which at least `p` series of the group share. Each word has the highest level (number of
     letters) that was found for it. Aims at KPAnonymity(k, p): knowing values and shape, nobody finds a series with a
     chance above 1/p.
@@ -68,8 +68,8 @@ class KP(Method):
     and "naive", as a rule, values; words of "naive" are coarse then and may be those of a similar series. With words of
     means it depends on the data which keeps shapes better: measure both with PatternLoss and ValueLoss.
 
-    With words of means nobody is suppressed: a series that shares its word with too few joins the subgroup of the most
-    similar shape. With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
+    With words of means, nobody is suppressed: a series that shares its word with too few joins the subgroup of the most
+    similar shape.With their own words "kapra" may suppress up to p - 1 series, the recipe says how many; where fewer
     than k would be left, they get the word of the most similar subgroup instead. "naive" suppresses none.
 
     A subject may have several series, with words of means: the first ones of all subjects are grouped, then the second
@@ -118,7 +118,7 @@ class KP(Method):
         changes more entries.
     epsilon
         How far a sensitive number may be moved, as a share of the standard deviation of its column; further where there
-        is no room. Smaller is closer to the truth, and tells more to whoever asks for about how much.
+        is no room. Smaller is closer to the truth, and tells more to anyone who asks for about how much.
     seed
         Which of the entries that are too frequent are changed, and to what.
 
@@ -159,8 +159,8 @@ class KP(Method):
         KPAnonymity(self.k, self.p)  # refuses what is impossible with its own words
         if self.p > self.k:
             raise ParameterError(
-                f"p={self.p} is above k={self.k}: every pattern inside a group needs p series, so groups have p or "
-                "more anyway. Raise k or lower p."
+                f"p={self.p} is above k={self.k}: every pattern inside a group needs p series, so groups would have "
+                "at least p anyway. Raise k or lower p."
             )
         if self.algorithm not in get_args(Algorithm):
             raise ParameterError(f"algorithm must be one of: {', '.join(get_args(Algorithm))}.")
@@ -177,7 +177,8 @@ class KP(Method):
         if are_disjoint(self.envelope_instants, self.pattern_instants):
             raise ParameterError(
                 "envelope_instants and pattern_instants have no instant in common: nothing would tie letters to "
-                "values, and neither could be estimated from the other. Let them share some, or leave one out for all."
+                "values, and neither could be estimated from the other. Let them share some, or omit one of them for "
+                "all instants."
             )
         if self.l is not None:
             LDiversity(self.l)
@@ -262,7 +263,7 @@ class KP(Method):
         return replace(published, sensitive=columns), figures
 
     def _form(self, x: NDArray[np.float64], subjects: NDArray[np.int64] | None, done: NDArray[np.int64]) -> _Formed:
-        """Groups and words by the algorithm asked for, or by the better of both; kapra where they are equal."""
+        """Groups and words by the requested algorithm, or by the better of both; kapra in a tie."""
         if self.algorithm != "auto":
             return self._formed(x, subjects, self.algorithm, done)
         nobody = np.zeros(1, dtype=np.int64)

@@ -1,7 +1,7 @@
 """Whole numbers with noise that keeps differential privacy, drawn by OpenDP.
 
-Whole numbers, because sums of floating-point numbers depend on their order and noise on them has holes: both have
-been used to take the noise off again.
+Whole numbers, because sums of floating-point numbers depend on their order and noise on them has gaps: both have been
+used to remove the noise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def noisy_integers(
     bounds: tuple[float, float] | None = None,
     insecure_seed: int | None = None,
 ) -> tuple[Integers, Spent]:
-    """The values plus discrete Laplace noise, and what that cost: at most epsilon.
+    """The values plus discrete Laplace noise, and its cost: at most epsilon.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def noisy_integers(
 
 
 def _mechanism(sensitivity: int, epsilon: float) -> tuple[Any, float, float]:
-    """The mechanism with the least noise that costs no more than epsilon, its scale and its cost."""
+    """The mechanism with the least noise that costs no more than epsilon, with its scale and cost."""
     # Here, because it takes two seconds to load and few need it.
     import opendp.prelude as dp
 

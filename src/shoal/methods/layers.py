@@ -1,4 +1,4 @@
-"""Subjects with several series: layers that have one series of a subject at most.
+"""Subjects with several series: layers with at most one series per subject.
 
 The first series of every subject are a layer, then the second ones, and so on while at least k subjects have one. What
 is formed in each layer hides a series among as many subjects as series. A series left over is published with the
@@ -36,7 +36,7 @@ def layers_of(x: NDArray[np.float64], subjects: NDArray[np.int64], k: int) -> La
 
 
 def _ordinals(subjects: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each row, how many earlier rows are of its subject."""
+    """For each row, how many earlier rows belong to its subject."""
     order = np.argsort(subjects, kind="stable")
     sizes = np.bincount(subjects)
     found = np.empty(len(subjects), dtype=np.int64)

@@ -18,7 +18,7 @@ def check_length(given: object, setting: str) -> None:
 
 
 def instants_in(given: Length, panel: Panel, setting: str) -> int:
-    """The number of instants in a length; a bare number is one already, also where the panel has a clock."""
+    """The number of instants in a length; a bare number is already one, even if the panel has a clock."""
     duration = parse_duration(given, setting)
     if not duration.on_clock:
         return duration.length
@@ -32,13 +32,14 @@ def instants_in(given: Length, panel: Panel, setting: str) -> int:
     step = _even_step(given, panel, setting)
     if duration.length % step:
         raise ParameterError(
-            f"{setting}={given!r} is no multiple of the step between instants. Give one, or a bare number of instants."
+            f"{setting}={given!r} is not a multiple of the step between instants. Give one, or a bare number of "
+            "instants."
         )
     return duration.length // step
 
 
 def length_of(given: Length, panel: Panel, setting: str) -> Duration:
-    """A length of time on the panel's own clock; a bare number is so many of its instants."""
+    """A length of time on the panel's own clock; a bare number is that many of its instants."""
     duration = parse_duration(given, setting)
     on_clock = panel.times.dtype.kind == "M"
     if not on_clock or duration.on_clock:

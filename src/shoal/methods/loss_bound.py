@@ -2,7 +2,7 @@
 
     loss(G) = P(G) / |G|,    P(G) = sum over pairs in G of |x[i] - x[j]|^2
 
-Two bounds, of which the larger counts.
+Two bounds; the larger one counts.
 
 Prices. Give every row a price u[i] >= 0 such that no triple costs less than its rows: u(T) <= loss(T). Every pair of a
 group of s rows is in s - 2 of its triples and every row in (s - 1)(s - 2) / 2 of them, so
@@ -29,7 +29,7 @@ from scipy.sparse import csc_array
 from shoal.kernels.triples import violated_triples
 
 MOST_ROWS = 2500
-"""Rows for which it is worked out: it needs all distances, and looks at all triples."""
+"""Largest number of rows for which it is computed: it needs all distances, and examines all triples."""
 
 _NEAR = 8  # rows whose triples the first programme has
 _ROUNDS = 60
@@ -40,7 +40,7 @@ Rows = NDArray[np.int64]
 
 
 def least_loss(x: Floats, k: int) -> float:
-    """A number that no groups of at least k rows of x fall below; x is complete."""
+    """A number that the loss of no groups of at least k rows of x falls below; x is complete."""
     n = len(x)
     y = x - x.mean(axis=0)
     lengths = np.einsum("ic,ic->i", y, y)

@@ -1,4 +1,4 @@
-"""The word of the mean shape of a subgroup, where that is nearer to its series than the word they have in common.
+"""The word of the mean shape of a subgroup, if that is nearer to its series than the word they share.
 
 The paper publishes the word that the series of a subgroup share. Where fewer than P share one of two letters or more
 that is a word of one letter, which tells nothing: of 5 000 random series of ten instants, three in four. The subgroup

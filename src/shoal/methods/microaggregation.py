@@ -58,10 +58,10 @@ from shoal.model.columns import missing_entries, plain_column
 Form = Literal["values", "profiles"]
 
 SHOWN_SUFFIX = ".json"
-"""How a text ends that names a file with groups shown, rather than an attribute."""
+"""Suffix of a text that names a file with groups shown, rather than an attribute."""
 
 LARGEST_LIKENESS = 0.5
-"""A published curve may equal one member's own values at no more than this share of the telling cells."""
+"""Largest share of informative cells at which a published curve may equal one member's own values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +88,16 @@ class Microaggregation(Method):
         "auto": MDAV in blocks of similar series, on all cores; then series move and swap between near groups, across
         the borders of blocks too. MDAV alone for gaps and several series per subject. "mdav": groups of k, exactly
         MDAV-generic. "v-mdav": groups of k to 2k - 1 that follow the
-        data. "k-ward": Ward's merging, slower. "optimal": the least loss there is, squared around means or absolute
-        around medians, for one instant and one channel or a single feature. "best": the least loss that `proposals`
-        find, for panels of up to some thousand series. "by-mean", "by-variance": sorted by mean or variance of the
+        data. "k-ward": Ward's merging, slower. "optimal": the smallest possible loss, squared around means or absolute
+        around medians, for one instant and one channel or a single feature. "best": the smallest loss that `proposals`
+        find, for panels of up to a few thousand series."by-mean", "by-variance": sorted by mean or variance of the
         series; yardsticks only.
     refine
         Move and swap series between groups while that lowers the loss; never raises it. Looks at up to 20 000 changes
-        per series. False leaves the groups as the algorithm forms them, with "auto" exact MDAV; left out, only "auto"
+        per series. False leaves the groups as the algorithm forms them, with "auto" exact MDAV; by default, only "auto"
         refines, at less cost.
     features
-        What similar means: "raw", "standardized", "centred", "haar", what a release shall keep, such as "keep:peaks",
+        What similar means: "raw", "standardized", "centred", "haar", what a release must keep, such as "keep:peaks",
         a learned metric or the file it was saved in, such as "metric.npz", or a function of the panel. A metric that
         was learned from groups shown to analysts forms groups within those.
     gain
@@ -105,11 +105,11 @@ class Microaggregation(Method):
     aggregate
         What is published: "mean"; "median", which hides extremes but may be one member nearly everywhere and is then
         refused; "trimmed-mean", without the lowest and the highest fifth of the members; "quantiles", the means of the
-        lowest, middle and highest third of the members (q17, q50, q83), which show the spread but are each taken over
-        a third of the group only, so k must be 9 or more.
+        lowest, middle and highest third of the members (q17, q50, q83), which show the spread but each cover only a
+        third of the group, so k must be 9 or more.
     form
         "values": one row per series. "profiles": one row per group with its count and mean, and with
-        aggregate="quantiles" the bands beside it.
+        aggregate="quantiles" the bands next to it.
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
@@ -117,20 +117,20 @@ class Microaggregation(Method):
         people, by `LabelTask.shown_groups` or the task's file "shown.json", or a copy named *.json. Fewer candidates
         for each group, so more loss.
     attributes
-        Attributes to publish beside the values, such as a tariff, or several: every series then equals k - 1 others in
+        Attributes to publish next to the values, such as a tariff, or several: every series then equals k - 1 others in
         these as well, because groups do not cross them. Each combination needs at least k subjects.
     merge_small
-        Join strata of `within` that have fewer than k subjects, instead of refusing them.
+        Merge strata of `within` that have fewer than k subjects, instead of refusing them.
     proposals
         Only "best": how many changes of groups to try for each series. Twice as many take twice as long and lose a
         little less.
     seed
         Only "best": where the search starts.
     bound
-        Also work out a lower bound on what any groups of at least k lose, and how far the loss is above it at most, for
+        Also compute a lower bound on the loss of any groups of at least k, and how far the loss can be above it, for
         up to 2 500 series: seconds, up to minutes. Tight for k = 3, loose for large k.
     threads
-        How many cores to use at most; left out, all there are. Changes nothing in the result.
+        Largest number of cores to use; all by default. Does not change the result.
 
     Examples
     --------
@@ -184,7 +184,7 @@ class Microaggregation(Method):
             )
         if self.bound and self.aggregate == "median":
             raise ParameterError(
-                "bound is on squared distances from means; aggregate='median' keeps absolute ones small."
+                "bound applies to squared distances from means; aggregate='median' minimises absolute ones."
             )
         features = find_features(self.features)
         if isinstance(self.features, str) and isinstance(features, Learned):
@@ -271,7 +271,7 @@ class Microaggregation(Method):
     def why_whole(self) -> str:
         """The bound is on all groups together."""
         if self.bound:
-            return "The bound is worked out for a panel in memory. Anonymize in memory, or leave bound out."
+            return "The bound is computed for a panel in memory. Anonymize in memory, or omit bound."
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
@@ -355,7 +355,7 @@ class Microaggregation(Method):
     def _published(
         self, panel: Panel, groups: NDArray[np.int64], means: NDArray[np.float64]
     ) -> tuple[Published, Panel | None]:
-        """What is published, and where it has another shape the curve of it that stands for each series."""
+        """What is published, and if its shape differs, the curve that stands for each series."""
         bands = group_thirds(panel.rows, groups, means) if self.aggregate == "quantiles" else None
         if self.form == "profiles":
             firsts = [int(members[0]) for members in groups_of(groups)]
@@ -385,8 +385,8 @@ class Microaggregation(Method):
         for name, column in found.items():
             if n_missing := int(missing_entries(column).sum()):
                 raise ParameterError(
-                    f"Column {name!r} cannot be published: {n_missing} of {panel.n_series} series have no entry in it. "
-                    "Fill it in the table, or leave these series out."
+                    f"Column {name!r} cannot be published: {n_missing} of {panel.n_series} series have no entry in "
+                    "it. Fill it in the table, or drop these series."
                 )
         return found
 
@@ -396,7 +396,7 @@ class Microaggregation(Method):
     def _groups(
         self, panel: Panel, shown: NDArray[np.int64] | None, progress: Progress | None
     ) -> tuple[NDArray[np.int64], float | None]:
-        """Group labels; and if it was asked for, the share by which the loss on features is above its bound at most."""
+        """Group labels; and if requested, the share by which the loss on features can be above its bound."""
         features = find_features(self.features)(panel)
         grouping = Grouping(
             k=int(self.k),
@@ -426,7 +426,7 @@ class Microaggregation(Method):
         return labels, float(f"{max(0.0, loss / least - 1.0):.3g}") if least > 0.0 else None
 
     def _likeness(self, panel: Panel, published: NDArray[np.float64], groups: NDArray[np.int64]) -> float | None:
-        """How nearly a curve is one member's own, where that can happen; refused above the limit."""
+        """How nearly a curve is one member's own, if that can happen; refused above the limit."""
         if self.aggregate != "median":
             return None
         likeness = largest_likeness(panel.rows, published, groups)

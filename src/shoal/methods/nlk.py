@@ -22,10 +22,10 @@ from shoal.model import Candidate, Method, Panel, Private, Progress, Recipe, Sha
 Strategy = Literal["optimal", "mth", "mil", "cluster"]
 
 SPLIT_LIMIT = 2000
-"""Sets of known instants that are looked at to decide about one split; a split that needs more is not made."""
+"""Number of sets of known instants examined to decide about one split; a split that needs more is not made."""
 
 SPLIT_FURTHER_UP_TO = 2
-"""Known instants up to which "optimal" tries further splits: from 3 on, knowing them singles a series out."""
+"""Largest number of known instants for which "optimal" splits further: from 3 on, knowing them singles a series out."""
 
 LARGEST_LIKENESS = 0.5
 """Medians may be a series' own values at no more than this share of the instants at which its group is mixed."""
@@ -35,12 +35,12 @@ _MOST_CELLS = 200_000  # for which that stays a matter of seconds
 
 @dataclass(frozen=True, kw_only=True)
 class NLK(Method):
-    """Group the series anew at each instant, so that a few known values of one give few others away.
+    """Group the series separately at each instant, so that a few known values of one give few others away.
 
     At every instant each value is replaced by the mean of its group there. Groups have at least `k` members, but for a
     few instants of each series, at which it may be in a smaller group or alone: as many as (n, l, k)-anonymity lets
     anyone infer. Aims at NLKAnonymity(n, l, k). Series keep much more of their shape than under k-anonymity, but no
-    crowd stays together: whoever knows more than `n` values of a series may find it.
+    crowd stays together: anyone who knows more than `n` values of a series may find it.
 
     At up to l - n instants, with "optimal" and n above 2 at up to l - n - 1, a series may be alone in its group, and is
     published as it was measured. Gaps are refused.
@@ -51,9 +51,10 @@ class NLK(Method):
     Parameters
     ----------
     n
-        Values of a series that somebody may know. Larger protects from more knowledge and hardly loses more.
+        Values of a series that someone may know. Larger protects from more knowledge and hardly loses more.
     l
-        Values, known ones included, that nobody may get to know; above n. The larger l - n, the less is lost.
+        Total number of values, including known ones, that nobody may learn; above n. The larger l - n, the less is
+        lost.
     k
         Smallest group. Larger hides better and blurs more.
     strategy
@@ -61,9 +62,9 @@ class NLK(Method):
         alone; it comes with a lower bound on what such groups lose, which others may undercut. "mth", "mil": the
         paper's divisive clustering, split further where the exact check allows it, by members times height or by
         information loss. "cluster": the paper's clustering alone. With several channels "optimal" groups by MDAV and
-        moves, without a bound, "cluster" does so without anybody alone, and the other two are refused.
+        moves, without a bound, "cluster" does so without anyone alone, and the other two are refused.
     loss
-        What is kept small: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
+        What is minimised: "absolute" differences, as in the paper, or "squared" ones, which spares outliers.
     representative
         What a group is published as: "mean" or "median". The median of an odd group is one member's own value; refused
         where that is the same member's at more than half of the instants.
@@ -223,7 +224,7 @@ class NLK(Method):
         return np.where(better, both[1], labels), float(np.minimum(*losses).sum())
 
     def _likeness(self, x: NDArray[np.float64], published: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-        """The largest share of the instants with a mixed group at which a series is published as it was measured."""
+        """The largest share of instants with a mixed group at which a series is published as measured."""
         moved = (x != published).any(axis=2)
         mixed = np.stack(
             [np.bincount(column, weights=moved[:, t])[column] > 0 for t, column in enumerate(labels.T)], axis=1

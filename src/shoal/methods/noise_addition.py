@@ -81,14 +81,16 @@ class NoiseAddition(Method):
 
     def __post_init__(self) -> None:
         if isinstance(self.snr, bool) or not isinstance(self.snr, int | float) or not 0.0 < self.snr < float("inf"):
-            raise ParameterError("snr must be a number above 0: the variance of the signal over that of the noise.")
+            raise ParameterError(
+                "snr must be a number above 0: the variance of the signal divided by that of the noise."
+            )
         check_choice("kind", self.kind, get_args(Kind))
         check_choice("per", self.per, get_args(Per))
         check_seed(self.seed)
         if self.memory is None:
             return
         if self.kind != "coloured":
-            raise ParameterError(f"memory is for kind='coloured', this is {self.kind!r}. Leave it out.")
+            raise ParameterError(f"memory applies to kind='coloured', this is {self.kind!r}. Omit it.")
         number = isinstance(self.memory, int | float) and not isinstance(self.memory, bool)
         if not number or not 0.0 <= self.memory <= MOST_MEMORY:
             raise ParameterError(f"memory must be a number from 0 to {MOST_MEMORY}.")
@@ -141,7 +143,7 @@ class NoiseAddition(Method):
 
 
 def deviation_of(x: Floats, axes: tuple[int, ...]) -> Floats:
-    """The standard deviation of the observed readings over these axes; 0 where there are none."""
+    """The standard deviation of the observed readings over these axes; 0 if there are none."""
     observed = ~np.isnan(x)
     counts = np.maximum(observed.sum(axis=axes, keepdims=True), 1)
     # Around the first readings, so that a large common offset costs no digits.
@@ -158,7 +160,7 @@ def deviation_of(x: Floats, axes: tuple[int, ...]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """How far readings spread in each channel, and how they go on from one instant to the next."""
+    """The spread of readings in each channel, and their correlation from one instant to the next."""
 
     moments: Moments
     total: NDArray[np.float64]

@@ -33,9 +33,9 @@ from shoal.model import (
 Figure = Literal["mean", "total"]
 
 STEPS = 2**20
-"""Steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
+"""Number of steps between the clipping bounds; readings are rounded to them, so that sums are exact."""
 _OF_COUNTS = 2
-"""By how much one subject can change the counts: it leaves one group and enters another."""
+"""How much one subject can change the counts: it leaves one group and enters another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +49,14 @@ class NoisyAggregates(Method):
     `within`, groups and their noisy counts are published, for `count_share` of the budget; noisy counts are made to add
     up to the known number.
 
-    Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anybody knows or pools; the certificate
+    Aims at DifferentialPrivacy(epsilon, unit): true by mechanism, whatever anyone knows or pools; the certificate
     carries the accounting. The longer the time, the more noise: average over days first (time-slicing) or publish a
-    coarser clock (time-aggregation) as an earlier step. Figures of use and risk are left out of such a release: exact
-    ones would tell what the noise hides.
+    coarser clock (time-aggregation) as an earlier step. Utility and risk figures are left out of such a release: exact
+    ones would reveal what the noise hides.
 
-    Bounds must come from what is known without the data, such as the fuse of a connection: bounds read off the data,
-    such as the largest reading, tell that reading, and no noise covers it. Noise comes from the operating system, fresh
-    every time.
+    Bounds must come from what is known without the data, such as the fuse of a connection: bounds taken from the data,
+    such as the largest reading, reveal that reading, and no noise covers it.Noise comes from the operating system,
+    fresh every time.
 
     Gaps are refused, and so is a panel from which reading dropped series or instants with gaps: one subject's gap would
     then decide what is published. With unit="reading" interpolated panels are refused as well, because one reading
@@ -75,14 +75,14 @@ class NoisyAggregates(Method):
     figure
         "mean", or "total" for both.
     within
-        The attribute whose entries are the groups; left out, one group of all.
+        The attribute whose entries are the groups; by default, one group of all.
     entries
         Only with `within`: the entries that exist, separated by commas; not read off the data, or an entry of one
         subject would show. Series with another entry, or none, are a last group.
     count_share
         Only with `within`: share of the budget for the counts.
     insecure_seed
-        For tests only. Noise that can be drawn again hides nothing from whoever guesses the seed: the guarantee then
+        For tests only. Noise that can be drawn again hides nothing from anyone who guesses the seed: the guarantee then
         does not hold, and nothing can be released. There is no other seed.
 
     Examples
@@ -123,7 +123,7 @@ class NoisyAggregates(Method):
         check_share("count_share", self.count_share, most=0.9)
         if (self.within is None) != (self.entries is None):
             raise ParameterError(
-                "within and entries go together: the attribute, and the entries it can have, known without the data."
+                "within and entries go together: the attribute, and its possible entries, known without the data."
             )
         if self.entries is not None:
             listed = self.entries.split(",") if isinstance(self.entries, str) else self.entries
@@ -206,8 +206,8 @@ class NoisyAggregates(Method):
             raise ParameterError(
                 f"noisy-aggregates keeps no differential privacy after missing={read_with!r}: one subject's gap would "
                 "decide which series or instants are published, and no noise hides that. Read with "
-                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table yourself: "
-                "who is in the table counts as known."
+                "missing='interpolate:2h' and unit='subject', or drop incomplete series from the table yourself: who "
+                "is in the table counts as known."
             )
         if self.unit == "reading" and "interpolate" in read_with:
             raise ParameterError(
@@ -217,7 +217,7 @@ class NoisyAggregates(Method):
         if panel.n_missing:
             raise ParameterError(
                 f"noisy-aggregates needs a panel without gaps; {panel.n_missing} values are missing. Read it with "
-                "missing='interpolate:2h' and unit='subject', or leave incomplete series out of the table."
+                "missing='interpolate:2h' and unit='subject', or drop incomplete series from the table."
             )
 
     def _groups(self, panel: Panel) -> tuple[NDArray[np.int64], int]:
@@ -302,12 +302,12 @@ class _Drawn:
 
 
 def missing_setting(panel: Panel) -> str:
-    """What reading did about gaps. Where it dropped something, a subject's gap decided it, and no noise hides that."""
+    """What reading did about gaps. If it dropped something, a subject's gap decided it, and no noise hides that."""
     return str(panel.origin.reading.get("missing", "")) if panel.origin else ""
 
 
 def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | None:
-    """Why this method cannot have drawn what is published with this accounting; None where it can.
+    """Why this method cannot have drawn what is published with this accounting; None if it can.
 
     Sums are whole numbers of steps between the bounds, so that only some numbers can be means. To be among them proves
     nothing: anyone can round to them.
@@ -331,7 +331,7 @@ def why_not_drawn(published: Published, stated: DifferentialPrivacy) -> str | No
     for aside in (-1.0, 0.0, 1.0):
         found |= _means(nearest + aside, counts, summed.lower, summed.upper) == means
     if not found.all():
-        return f"{int((~found).sum())} of {found.size} means are no whole number of steps between the bounds"
+        return f"{int((~found).sum())} of {found.size} means are not a whole number of steps between the bounds"
     if published.bands == ("mean", "total") and not np.array_equal(
         published.values[..., 1], means * counts[:, None, None]
     ):

@@ -25,7 +25,7 @@ class Permutation(Method):
     at every instant the values published are those that were measured, and totals are exact. No series gets one of its
     own subject, unless that subject has more than half of the drawn series.
 
-    Aims at nothing: every reading is a true one, and jumps where stretches meet help to find whose. Judge it by attack.
+    Aims at nothing: every reading is true, and jumps where stretches meet help to find whose it is. Judge it by attack.
     A gap goes with its stretch.
 
     Parameters
@@ -93,7 +93,7 @@ class Permutation(Method):
 def _exchange(
     rng: np.random.Generator, subjects: NDArray[np.int64], n_drawn: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Series drawn by chance, and for each the one whose stretch it gets: each is named once on both sides."""
+    """Series drawn at random, and for each the one whose stretch it gets: each is named once on both sides."""
     drawn = rng.permutation(len(subjects))[:n_drawn]
     # Subjects in random order, each with its series side by side: moving on by as many places as the largest has
     # series leads every one out of its own subject, unless that is more than half of all.

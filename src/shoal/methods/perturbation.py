@@ -1,13 +1,13 @@
-"""Numbers that are too frequent in a group, some of them replaced by near ones (section 5.4).
+"""Numbers that are too frequent in a group, some of them replaced by nearby ones (section 5.4).
 
-Of the rows of a group that carry a value v, cap = floor(size / l) may keep it. The others, drawn by chance, each get
+Of the rows of a group that carry a value v, cap = floor(size / l) may keep it. The others, drawn at random, each get
 
     1. a number nobody in the column has, drawn from [v - reach, v + reach]                           (the paper)
     2. where that holds none any more: the number nearest to v that fewer than cap rows of the group have
 
 A new number lies on the grid of the column (whole numbers stay whole, prices keep two decimals, multiples of 100 stay
 such) and between its least and its greatest number, if there is one: elsewhere it would stand out. The paper has no
-second step; without it a column of ages, all of which somebody has, would get ages of 120.
+second step; without it a column of ages, all of which someone has, would get ages of 120.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def perturb(
 def excess_rows(
     values: NDArray[np.int64], classes: NDArray[np.int64], caps: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The rows of each group and value beyond its cap; which ones is drawn by chance."""
+    """The rows of each group and value beyond its cap; which ones is drawn at random."""
     order = np.lexsort((rng.permutation(len(values)), values, classes))
     new_run = (np.diff(classes[order], prepend=-1) != 0) | (np.diff(values[order], prepend=-1) != 0)
     starts = np.flatnonzero(new_run)
@@ -83,7 +83,7 @@ def excess_rows(
 
 
 class Grid(Protocol):
-    """Where the numbers of a column may lie."""
+    """Where the numbers of a column may be."""
 
     def keys(self, column: NDArray[Any]) -> list[Key]:
         """The numbers as the grid counts them."""
@@ -102,7 +102,7 @@ class Grid(Protocol):
 
 
 def find_grid(column: NDArray[Any], reach: float) -> Grid:
-    """Whole numbers or decimals with their common step; where numbers have no end of digits, all floats."""
+    """Whole numbers or decimals with their common step; all floats if the digits have no end."""
     if column.dtype.kind == "i":
         return _steps(np.unique(column).tolist(), 0, reach, (-(2**63), 2**63 - 1))
     distinct = np.unique(column + 0.0)
@@ -160,7 +160,7 @@ class Ladder:
         return key / 10**self.decimals if self.decimals else key
 
     def within(self, key: Key, rng: np.random.Generator) -> Iterator[Key]:
-        """All of them where they are few."""
+        """All of them if they are few."""
         below = int(min(self.reach, key - self.least)) // self.step
         above = int(min(self.reach, self.greatest - key)) // self.step
         n = below + above + 1

@@ -1,8 +1,8 @@
-"""Random numbers that repeat for the publisher and for nobody else.
+"""Random numbers that the publisher, and nobody else, can repeat.
 
 A bare seed could be guessed, and noise that can be drawn again can be subtracted. So the stream follows from the seed
-and from every reading: the same panel and seed give the same numbers, and who lacks the panel cannot draw them. It does
-not follow from Panel.digest(), which certificates may show.
+and from every reading: the same panel and seed give the same numbers, and nobody can draw them without the panel.It
+does not follow from Panel.digest(), which certificates may show.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def stream(panel: Panel, seed: int, purpose: str) -> np.random.Generator:
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse a seed that is none."""
+    """Refuse an invalid seed."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ParameterError("seed must be a whole number of at least 0.")

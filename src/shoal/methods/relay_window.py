@@ -139,7 +139,7 @@ class RelayWindow:
             self._suppressed = np.pad(self._suppressed, ((0, more), (0, 0)))
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON knows it."""
+        """Everything, as JSON."""
         return {
             "left": self._left,
             "entered": self._entered,
@@ -151,7 +151,7 @@ class RelayWindow:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Become what `state` was taken from; l and cost must be the same."""
+        """Restore `state`; l and cost must be the same."""
         self._left, self._entered = int(state["left"]), int(state["entered"])
         self.optimal_start = state["optimal_start"]
         self._waiting = [np.array(counts, dtype=np.int64) for counts in state["waiting"]]

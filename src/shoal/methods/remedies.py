@@ -7,7 +7,7 @@ works on a snapshot that leaves, with the events that found no place:
     delay             they wait up to `window` snapshots more, and join the first that has room
     merge             the snapshot waits, with them, and is published together with the next, up to `window` of them
     generalise        they are published with a coarser value, from a given tree, where a snapshot has room for that
-    counterbalance    others are suppressed beside them, drawn from what would be published: l - 1 for each, as far as
+    counterbalance    others are suppressed as well, drawn from what would be published: l - 1 for each, as far as
                       the snapshot has them and stays l-eligible
     spread            others are suppressed as well, so that shares of values stay as they were, within a distance, or
                       within the least that is possible
@@ -148,7 +148,7 @@ class Remedy:
     def _cut(
         self, union: pl.DataFrame, codes: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
     ) -> Left:
-        """What is too many of a value is suppressed, by chance."""
+        """The excess of a value is suppressed, at random."""
         level, _ = first_level(counts, self.l)
         kept = _first(codes, np.full(len(counts), level), rng.permutation(len(codes)))
         return Left(union.filter(kept), union.filter(~kept))
@@ -209,7 +209,7 @@ class Remedy:
         return Left(events.filter(stays), pl.concat([lost, events.filter(~stays)]))
 
     def figures(self) -> dict[str, Any]:
-        """What was asked for and what came out, where there is something to say."""
+        """What was requested and what resulted, if there is something to say."""
         if self.kind != "spread" or not sum(self.after):
             return {}
         before, after = (np.array(part) / sum(part) for part in (self.before, self.after))
@@ -224,11 +224,11 @@ class Remedy:
         }
 
     def facts(self) -> dict[str, Any]:
-        """All but the events that wait, as JSON knows it."""
+        """All but the events that wait, as JSON."""
         return {"n_merged": self.n_merged, "before": self.before, "after": self.after}
 
     def restore(self, held: pl.DataFrame | None, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore the state."""
         self.held, self.n_merged = held, int(facts["n_merged"])
         self.before, self.after = list(facts["before"]), list(facts["after"])
 

@@ -1,4 +1,4 @@
-"""Publish events a little late, so that in no snapshot one sensitive value stands out."""
+"""Publish events a little late, so that no sensitive value stands out in any snapshot."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Reposition(Described):
     A snapshot in which one value is too frequent cannot be made l-diverse at all. Here some of its events are published
     with one of the next snapshots, where that value is rare; what finds no place within the window is suppressed.
     Events of one value are published in the order of their times. The first window is placed at the least cost that an
-    integer program finds. Whenever a snapshot arrives after that, all that waits is placed anew, and only the snapshot
+    integer program finds. Whenever a snapshot arrives after that, all that waits is placed again, and only the snapshot
     that leaves is final. Then the events of a snapshot form groups in which each value has a share of at most 1/l, and
     these are published:
 
     "bucketised" (Anatomy): quasi-identifiers as they are, and how often each sensitive value occurs in each group
-    apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value beside.
+    apart. "generalised" (Mondrian): ranges and lists instead of quasi-identifiers, with the sensitive value.
 
     Distances count snapshots that have events: an event is published at most `window` - 1 of them late. Events have one
     sensitive value and a time each; missing quasi-identifiers are a value of their own.
@@ -66,15 +66,15 @@ class Reposition(Described):
     publish
         "bucketised" or "generalised".
     plan
-        "rolling" places the whole window anew at each arrival. "paper" takes the step of the paper, which leaves the
+        "rolling" places the whole window again at each arrival. "paper" takes the step of the paper, which leaves the
         counts of waiting snapshots as they are: faster, and it moves and suppresses more.
     m
         Asks for m-invariance as well: the groups of one subject show the same set of at least m values in every
         snapshot, and nobody is published twice in one. Needs events with a subject, and suppresses more.
     remedy
-        What becomes of events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
+        What happens to events that find no place: "suppress", "delay" (they wait up to `window` snapshots more),
         "merge" (the snapshot is published with the next), "generalise" (with a coarser value), "counterbalance"
-        (others are suppressed beside them, so that missing tells less) or "spread" (others are suppressed as well, so
+        (others are suppressed too, so that missing reveals less) or "spread" (others are suppressed as well, so
         that shares of values stay as they were).
     tree
         For "generalise": the coarser value of each value, as a mapping or as text such as "flu=airways,cold=airways".
@@ -140,7 +140,7 @@ class Reposition(Described):
             MInvariance(self.m)
             if self.publish != "bucketised" or self.remedy == "generalise":
                 raise ParameterError(
-                    "m is about groups that show values as they are: leave publish at bucketised, generalise nothing."
+                    "m needs groups that show unchanged values: leave publish at bucketised, and generalise nothing."
                 )
 
     @property
@@ -149,12 +149,14 @@ class Reposition(Described):
             return {str(value): str(coarse) for value, coarse in (self.tree or {}).items()}
         pairs = [pair.rpartition("=") for pair in self.tree.split(",")]
         if not all(equals for _, equals, _ in pairs):
-            raise ParameterError("tree must be value=coarser pairs with commas, such as flu=airways,cold=airways.")
+            raise ParameterError(
+                "tree must be value=coarser pairs separated by commas, such as flu=airways,cold=airways."
+            )
         return {value.strip(): coarse.strip() for value, _, coarse in pairs}
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What is needed to build the same method again, but for the seed, which stays private."""
+        """What is needed to build the same method again, except the seed, which stays private."""
         return {
             "l": int(self.l),
             "window": int(self.window),
@@ -179,15 +181,14 @@ class Reposition(Described):
 
     @property
     def further(self) -> tuple[MInvariance, ...]:
-        """What a candidate must keep beside it."""
+        """What else a candidate must keep."""
         return () if self.m is None else (MInvariance(int(self.m)),)
 
     def start(self, *, time: str, sensitive: str, subject: str | None = None) -> Repositioning:
         """An empty window for events with these columns."""
         if self.m is not None and subject is None:
             raise ParameterError(
-                "m-invariance is about subjects, and these events have none. Name their column with subject, or leave "
-                "out m."
+                "m-invariance is about subjects, and these events have none. Name their column with subject, or omit m."
             )
         costs = delay_costs(self.cost, int(self.window))
         prices = suppression_costs(self._suppression, costs)
@@ -291,7 +292,7 @@ class Reposition(Described):
         values = plain_types(events.frame)[events.sensitive]
         if values.dtype.is_float() and (n_odd := int(values.is_nan().sum())):
             raise ParameterError(
-                f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or leave those events out."
+                f"{n_odd} of {len(values)} sensitive values are not a number. Complete them or drop those events."
             )
         n_values = counted_as(values).n_unique()
         if n_values < self.l:
@@ -314,5 +315,6 @@ def _parsed(text: str) -> float | Mapping[str, float]:
         return {value.strip(): float(number) for value, _, number in pairs}
     except ValueError:
         raise ParameterError(
-            "The cost of suppression must be a number, or value=number pairs with commas, such as flu=5,gout=30."
+            "The cost of suppression must be a number, or value=number pairs separated by commas, such as "
+            "flu=5,gout=30."
         ) from None

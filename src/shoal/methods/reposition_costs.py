@@ -1,4 +1,4 @@
-"""What it costs to publish an event late, and what it costs not to publish it.
+"""The cost of publishing an event late, and of not publishing it.
 
     mu(d)     cost of d snapshots late    (C1) mu(0) = 0   (C2) strictly increasing   (C3) convex
     beta_s    cost of suppressing an event with sensitive value s, above 0
@@ -60,7 +60,7 @@ def delay_costs(delay: Delay, window: int) -> NDArray[np.float64]:
     if (falling := steps <= 0.0).any():
         d = int(falling.argmax()) + 1
         raise ParameterError(
-            f"(C2) fails: the cost of delay must rise with the distance, at distance {d} it is not above that at "
+            f"(C2) fails: the cost of delay must rise with the distance, but at distance {d} it is not above that at "
             f"distance {d - 1}."
         )
     if (bent := np.diff(steps) < -_ROUNDING * cost[-1]).any():
@@ -80,7 +80,7 @@ def _number(function: Callable[[int], float], d: int) -> float:
             f"The cost of delay raised {type(error).__name__} at distance {d}. Give a function of a whole number."
         ) from None
     if not _finite(given):
-        raise ParameterError(f"The cost of delay must be a finite number, at distance {d} it is not.")
+        raise ParameterError(f"The cost of delay must be a finite number, but at distance {d} it is not.")
     return float(given)
 
 
@@ -95,7 +95,7 @@ def _finite(given: Any) -> bool:
 
 
 def default_suppression(cost: NDArray[np.float64]) -> float:
-    """What suppression costs if nobody says: mu(w - 1) and its last step once more, a delay just beyond the window.
+    """The default cost of suppression: mu(w - 1) plus its last step, a delay just beyond the window.
 
     A relay never costs more than mu(w - 1): each who takes over is less late than the one before and moves on for less
     (C3). So with the default every relay pays, whatever can be published is published, and among the ways to do so the
@@ -152,7 +152,8 @@ def suppression_costs(
         return SuppressionCosts(float(otherwise), {value: float(number) for value, number in given.items()})
     if not _positive(given):
         raise ParameterError(
-            "The cost of suppression must be a finite number above 0, or a mapping from sensitive values to such ones."
+            "The cost of suppression must be a finite number above 0, or a mapping from sensitive values to such "
+            "numbers."
         )
     return SuppressionCosts(float(given), {})
 

@@ -53,7 +53,7 @@ class Repositioning:
     seed
         For the chance; each snapshot draws from its own child.
     remedy
-        What becomes of events without a place, given what numbers sensitive values.
+        What happens to events without a place, given what numbers sensitive values.
     signatures
         What subjects were published with, where that must stay the same.
     """
@@ -101,7 +101,7 @@ class Repositioning:
     def push(self, snapshot: pl.DataFrame, codes: NDArray[np.int64] | None = None) -> Eligible | None:
         """The events of one instant arrive, later than all before; gives the snapshot that leaves, if one does."""
         if snapshot.is_empty():
-            raise InputError("A snapshot without events has no place in the window. Leave it out.")
+            raise InputError("A snapshot without events has no place in the window. Skip it.")
         number = self.window.entered
         time = snapshot[self.time][:1]
         # As numbers: where clocks are set back, Python holds the second of two equal clock times not to be later.
@@ -141,7 +141,7 @@ class Repositioning:
         return codes
 
     def _look_up(self, values: pl.Series) -> NDArray[np.int64] | None:
-        """The code of each value, or None where one has not come before."""
+        """The code of each value, or None if one has not come before."""
         encoded = _texts(values).to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode()
         found = [self._spelt.get(text, -1) for text in encoded.dictionary.to_pylist()]
         codes = np.array(found, dtype=np.int64)
@@ -193,7 +193,7 @@ class Repositioning:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, purpose)))
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """The events that are there, and the rest as JSON knows it."""
+        """The events that are there, and the rest as JSON."""
         rows = [take_rows(frame, self._orders[home]) for home, frame in self._frames.items()]
         frames = [frame.with_columns(pl.lit(home).alias(HOME)) for home, frame in zip(self._frames, rows, strict=True)]
         if self.remedy.held is not None and len(self.remedy.held):
@@ -209,7 +209,7 @@ class Repositioning:
         return (pl.concat(frames) if frames else pl.DataFrame()), facts
 
     def restore(self, rows: pl.DataFrame, facts: dict[str, Any]) -> None:
-        """Become what `state` was taken from."""
+        """Restore `state`."""
         self.seed = int(facts["seed"])
         self._codes = {value: code for code, value in enumerate(facts["values"])}
         self._first, self._spelt = {value_of(value): value for value in reversed(facts["values"])}, dict(self._codes)

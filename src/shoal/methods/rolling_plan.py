@@ -1,4 +1,4 @@
-"""The whole window placed anew when a snapshot arrives: nothing in it is published yet, so all its counts are free.
+"""The whole window placed again when a snapshot arrives: nothing in it is published yet, so all its counts are free.
 
     minimize    Σ x[s, h, j] · cost[j - h] + Σ (supply[h, s] - Σ_j x[s, h, j]) · otherwise[h, s]
     over        x[s, h, j] >= 0 whole, h <= j < h + w: events of value s and home h to be published with snapshot j
@@ -57,7 +57,7 @@ def roll(
     beta: NDArray[np.float64],
     share: float,
 ) -> Plan:
-    """A snapshot with `arriving[s]` events joins a full window, all is placed anew, and the first snapshot leaves.
+    """A snapshot with `arriving[s]` events joins a full window, all is placed again, and the first snapshot leaves.
 
     placed[s, j, d] is as in kernels.reposition; unplaced[s, h] are the events without a place of home h - (w - 1), so
     that the last w are those of the window. An event that may still go to a snapshot yet to come costs its delay until

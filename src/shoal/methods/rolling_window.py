@@ -1,4 +1,4 @@
-"""The reposition window that is planned anew with every snapshot that arrives."""
+"""The reposition window, replanned with every snapshot that arrives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Trial(NamedTuple):
 
 
 class RollingWindow(RelayWindow):
-    """As `RelayWindow`, but everything that is not published is placed anew whenever a snapshot arrives.
+    """As `RelayWindow`, but everything not yet published is placed again whenever a snapshot arrives.
 
     The paper's step leaves the counts of waiting snapshots as they are; here they are free until they leave, with the
     same delay. Events whose last chance has not arrived may be left to it, at a price. Two prices are tried beside each
@@ -116,7 +116,7 @@ class RollingWindow(RelayWindow):
         return replace(departure, suppressed=((home, rows),) if len(rows) else ())
 
     def state(self) -> dict[str, Any]:
-        """Everything, as JSON knows it."""
+        """Everything, as JSON."""
         trials = [[part.tolist() for part in trial] for trial in self._trials]
         return super().state() | {
             "trials": trials,
@@ -126,7 +126,7 @@ class RollingWindow(RelayWindow):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Become what `state` was taken from; l and cost must be the same."""
+        """Restore `state`; l and cost must be the same."""
         super().restore(state)
         w = self.window
         self._trials = [

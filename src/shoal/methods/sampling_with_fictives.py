@@ -1,4 +1,4 @@
-"""Publish a part of the series among others that are no one's."""
+"""Publish some of the series among others that belong to nobody."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LEAST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingWithFictives(Method):
-    """Publish the series of some subjects, drawn by chance, and fictive series among them.
+    """Publish the series of some subjects, drawn at random, and fictive series among them.
 
     A share of the subjects is drawn without replacement and published as measured. Fictive series get their principal
     component scores each from another of the drawn series, with noise (a smoothed bootstrap), are rounded to the digits
     readings have, and drawn again where they come nearer to a real series than half the smallest distance between two
     real ones: they have the means, variances and correlations of the real ones and are no one's.
 
-    Nobody can be sure that somebody is among them, or that a series is anybody's. But who knows some readings of a
-    drawn subject finds them as they were: it aims at nothing, and is not differential privacy. Judge it by attack. A
-    fictive series smooths what is rare, such as many zeros; who looks closely may tell it apart.
+    Nobody can be sure that someone is among them, or that a series is anyone's. But someone who knows some readings of
+    a drawn subject finds them unchanged: it aims at nothing,and is not differential privacy. Judge it by attack. A
+    fictive series smooths what is rare, such as many zeros; a close look may reveal it.
 
     Gaps are refused, and fictive series need at least 3 drawn subjects.
 

@@ -39,7 +39,7 @@ Otherwise = Literal["merge", "withhold"]
 class ScopeAggregation(Method):
     """Publish one mean, and if wanted the total, over each group of at least `size` subjects, none of them dominant.
 
-    Groups are the entries of an attribute, or drawn by chance. A group keeps the rule when it has at least `size`
+    Groups are the entries of an attribute, or drawn at random. A group keeps the rule when it has at least `size`
     subjects and none has more than `share` of its total over the whole time, in any channel, in absolute values. A
     group that breaks it is joined with the smallest other one until the rule is kept, or withheld. A subject with more
     than that share of everything fits in no group and is withheld first. The recipe counts all of it.
@@ -58,11 +58,11 @@ class ScopeAggregation(Method):
     share
         Largest share of a group's total that one subject may have; at least 1 / size.
     figure
-        "mean", or "total" for both: the total beside the mean of the same group says nothing new.
+        "mean", or "total" for both: the total next to the mean of the same group says nothing new.
     within
         The attribute whose entries are the groups, such as an area or a tariff. Left out, groups of `size` by chance.
     otherwise
-        What becomes of a group that breaks the rule: "merge" or "withhold".
+        What happens to a group that breaks the rule: "merge" or "withhold".
     seed
         Only without `within`: where the random numbers start, together with the readings.
 
@@ -130,7 +130,7 @@ class ScopeAggregation(Method):
         return self if spread is None else self.knowing(_part=(number, spread))
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
-        """Form the groups, mend those that break the rule, publish their figures."""
+        """Form the groups, repair those that break the rule, publish their figures."""
         if (part := getattr(self, "_part", None)) is not None:
             return self._anonymize_part(panel, *part)
         if panel.n_subjects < self.size:
@@ -195,7 +195,7 @@ class ScopeAggregation(Method):
         )
 
     def _groups(self, panel: Panel) -> NDArray[np.int64]:
-        """The group each series belongs to before the rule is asked for."""
+        """The group of each series before the rule is applied."""
         labels = np.empty(panel.n_series, dtype=np.int64)
         if self.within is not None:
             for label, rows in enumerate(strata_of(panel, (self.within,), 1, merge_small=False)):

@@ -1,4 +1,4 @@
-"""Groups of subjects that keep the 15/15 rule: join those that break it, or leave them out.
+"""Groups of subjects that keep the 15/15 rule: merge those that break it, or leave them out.
 
 With a[s, c] the sum of the absolute readings of subject s in channel c, a group G keeps the rule when
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
-    """The group of each series, -1 where it is withheld, and what had to be done."""
+    """The group of each series, -1 if it is withheld, and what had to be done."""
 
     labels: NDArray[np.int64]
     n_subjects: NDArray[np.int64]

@@ -130,7 +130,7 @@ class Signatures:
         return {"invariance": {"repeated": self.n_repeated, "changed": self.n_changed, "unmatched": self.n_unmatched}}
 
     def facts(self) -> dict[str, Any]:
-        """Everything, as JSON knows it. As private as the events."""
+        """Everything, as JSON. As private as the events."""
         return {
             "families": [list(family) for family in self._families],
             "seen": list(self._seen.items()),
@@ -139,7 +139,7 @@ class Signatures:
         }
 
     def restore(self, facts: Mapping[str, Any]) -> None:
-        """Become what the facts were taken from."""
+        """Restore the state."""
         self._families = [tuple(family) for family in facts["families"]]
         self._seen = Counter(dict(facts["seen"]))
         self._known = {name: int(family) for name, family in facts["known"].items()}

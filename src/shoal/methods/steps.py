@@ -24,14 +24,14 @@ from shoal.model import Candidate, Guarantee, Method, Panel, PanelShards, Privat
 
 @dataclass(frozen=True)
 class Steps(Method):
-    """Apply methods in order, each to what the former would publish.
+    """Apply methods in order, each to what the previous one would publish.
 
     The original stays the first panel: figures and attacks compare with that. Every guarantee that a step aims at is
     checked again on what is published in the end, and claimed only if it holds there and every later step says of
     itself that it keeps equal series equal. What a later step has broken is named in the recipe as not claimed. Where
     nothing is left, nothing is promised, and the release is judged by attack only.
 
-    Refused are lists that make no sense: a step after one that publishes groups instead of series; crowds with fictive
+    Lists that make no sense are refused: a step after one that publishes groups instead of series; crowds with fictive
     series in them; noisy aggregates after a step that mixes subjects, because then one subject touches more than its
     own curve.
 
@@ -70,9 +70,9 @@ class Steps(Method):
         _refuse_nonsense(self.steps)
         if any(isinstance(step, Microaggregation) and step.shown_groups for step in self.steps):
             raise ParameterError(
-                "A step does not know the series again by their names, so it cannot stay within groups that analysts "
-                "were shown, which this metric or `within` asks for. Use microaggregation alone, or a metric learned "
-                "from public series."
+                "A step does not recognise series by their names, so it cannot stay within groups that analysts were "
+                "shown, which this metric or `within` requires. Use microaggregation alone, or a metric learned from "
+                "public series."
             )
 
     @property
@@ -183,13 +183,13 @@ def _apply(step: Method, number: int, panel: Panel) -> Panel:
 
 
 def _method(entry: Any) -> Method:
-    """A method, built from its name and parameters where these are given."""
+    """A method, built from its name and parameters if these are given."""
     method = _built(entry) if isinstance(entry, Mapping) else entry
     if isinstance(method, Method):
         return method
     if getattr(method, "reads", "") == "events":
-        raise ParameterError(f"{method.name} cannot be one of several steps: it is for events, not for series.")
-    raise ParameterError("steps needs methods, such as NoiseAddition(snr=10); something else is among them.")
+        raise ParameterError(f"{method.name} cannot be one of several steps: it takes events, not series.")
+    raise ParameterError("steps needs methods, such as NoiseAddition(snr=10), but something else is among them.")
 
 
 def _built(entry: Mapping[str, Any]) -> Any:
@@ -229,7 +229,7 @@ def _does_not_follow(step: Method, earlier: Method) -> str | None:
             "Set fictives=0, or put it before."
         )
     if isinstance(earlier, TimeSlicing) and isinstance(step, ScopeAggregation):
-        return "scope-aggregation after time-slicing would count slices of a subject apart. Leave time-slicing out."
+        return "scope-aggregation after time-slicing would count slices of a subject separately. Remove time-slicing."
     by_itself = step.each_alone or isinstance(step, NoiseAddition)
     if isinstance(earlier, TimeSlicing) and earlier.dates == "kept" and not by_itself:
         return (

@@ -16,8 +16,8 @@ def strata_of(
 ) -> list[NDArray[np.int64]]:
     """The rows of each stratum, strata in order of their first row; within each of the groups that were shown, if any.
 
-    A stratum with fewer than k subjects is refused. With `merge_small` such strata are joined, smallest first, into
-    one, which takes in the next larger strata until it has k subjects.
+    A stratum with fewer than k subjects is refused. With `merge_small`, such strata are merged, smallest first, into
+    one, which absorbs the next larger strata until it has k subjects.
     """
     if shown is not None:
         return _within_shown(panel, columns, k, merge_small, shown)
@@ -42,7 +42,7 @@ def strata_of(
         named = " and ".join(repr(name) for name in columns)
         raise ParameterError(
             f"{len(small)} of {len(strata)} strata of {named} have fewer than k={k} subjects, the smallest "
-            f"{min(sizes)}. Lower k, leave these series out, or join them with merge_small=True."
+            f"{min(sizes)}. Lower k, drop these series, or merge them with merge_small=True."
         )
     order = sorted(range(len(strata)), key=lambda i: (sizes[i], strata[i][0]))
     joined: list[int] = []
@@ -57,7 +57,7 @@ def strata_of(
 def _within_shown(
     panel: Panel, columns: Sequence[str], k: int, merge_small: bool, shown: NDArray[np.int64]
 ) -> list[NDArray[np.int64]]:
-    """Strata that do not cross what analysts were shown; those who were not shown are a group of their own."""
+    """Strata that do not cross what analysts were shown; subjects who were not shown form a group of their own."""
     parts = [np.flatnonzero(shown == group) for group in np.unique(shown).tolist()]
     sizes = [len(np.unique(panel.subject_codes[rows])) for rows in parts]
     if min(sizes) < k:

@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 def n_threads(threads: int | None) -> int:
-    """The number asked for, or all the machine has; never more than it has."""
+    """The number requested, or all the machine has; never more than it has."""
     most = int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     return most if threads is None else min(threads, most)
 
 
 def on_threads(threads: int | None, work: Callable[[], T]) -> T:
-    """Do the work with so many threads for kernels that share it out, and leave the setting as it was."""
+    """Run the work with this many threads for parallel kernels, and restore the setting."""
     before = numba.get_num_threads()
     numba.set_num_threads(n_threads(threads))
     try:
@@ -29,6 +29,6 @@ def on_threads(threads: int | None, work: Callable[[], T]) -> T:
 
 
 def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads that is none."""
+    """Refuse an invalid number of threads."""
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ParameterError("threads must be a whole number of at least 1, or left out for all there are.")
+        raise ParameterError("threads must be a whole number of at least 1, or omitted to use all cores.")

@@ -71,12 +71,12 @@ class TimeAggregation(Method):
         return NoGuarantee()
 
     def _anonymize(self, panel: Panel, progress: Progress | None) -> Candidate:
-        """Gather the readings of every step."""
+        """Aggregate the readings of every step."""
         places, times = self._steps(panel)
         sizes = np.bincount(places)
         if len(sizes) == panel.n_instants > 1:
             raise ParameterError(
-                f"step={self.step!r} is no longer than the panel's own, so nothing would change. Give a longer one."
+                f"step={self.step!r} is not longer than the panel's own, so nothing would change. Give a longer one."
             )
         starts = np.searchsorted(places, np.arange(len(sizes)))
         values = of_distinct(panel, lambda own: _gathered(own, starts, self.by))
@@ -87,7 +87,7 @@ class TimeAggregation(Method):
         return candidate_of(self, panel, published, figures=figures, curves=self.unfold(panel, published))
 
     def unfold(self, original: Panel, published: Panel) -> Panel:
-        """At every original instant what its step says of it: the mean, or an even part of the sum."""
+        """At every original instant what its step says about it: the mean, or an even part of the sum."""
         places, _ = self._steps(original)
         values = cube(published)[:, places]
         if self.by == "sum":
@@ -95,7 +95,7 @@ class TimeAggregation(Method):
         return shaped(original, values)
 
     def _steps(self, panel: Panel) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """The number of each instant's step, counted without holes, and the start of each step."""
+        """The number of each instant's step, counted without gaps, and the start of each step."""
         on_clock = panel.times.dtype.kind == "M"
         duration = length_of(self.step, panel, "step")
         instants = panel.times.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Cut every series into slices that nobody can put together by name."""
+"""Cut every series into slices that nobody can reassemble by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TimeSlicing(Method):
     Slices are counted from the first instant. What is left over at the end is withheld, because a shorter slice would
     say when it was; the recipe says how many instants. A panel shorter than one slice is one slice.
 
-    Aims at nothing: every reading is a true one, and habits help to put slices together again. Judge it by attack.
+    Aims at nothing: every reading is true, and habits help to reassemble slices. Judge it by attack.
     Slices of equal series are equal. A gap stays in its slice.
 
     Parameters
@@ -30,8 +30,8 @@ class TimeSlicing(Method):
     length
         How long a slice is: "1d", "7d", or a number of instants. Shorter hides better and breaks more trends.
     dates
-        "dropped": instants are counted from the start of each slice, so that not even the day is told. "kept": a slice
-        keeps its times, and is missing at all others; the table grows by the number of slices.
+        "dropped": instants are counted from the start of each slice, so that not even the day is revealed."kept": a
+        slice keeps its times, and is missing at all others; the table grows by the number of slices.
 
     Examples
     --------

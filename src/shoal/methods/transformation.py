@@ -24,10 +24,10 @@ class Transformation(Method):
     "standardise": (x - mean) / standard deviation, over the observed readings of the series and channel; 0 where they
     do not vary. Level and spread are gone, the shape stays.
     "smooth": the mean of the observed readings in a window around each instant, shorter at the ends. Single peaks go.
-    "coarsen": rounded to a multiple of `resolution`. Digits that single somebody out go.
+    "coarsen": rounded to a multiple of `resolution`. Digits that single someone out go.
 
-    Aims at nothing: it is the same rule for everybody, and who knows it applies it to what he knows of a target. Judge
-    it by attack. Equal series stay equal. Missing readings stay missing.
+    Aims at nothing: it is the same rule for everyone, and someone who knows it applies it to what they know about a
+    target.Judge it by attack. Equal series stay equal. Missing readings stay missing.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Transformation(Method):
             if self.kind == of and given is None:
                 raise ParameterError(f"kind={of!r} needs {name}, such as {name}={3 if name == 'window' else 0.5}.")
             if self.kind != of and given is not None:
-                raise ParameterError(f"{name} is for kind={of!r}, this is {self.kind!r}. Leave it out.")
+                raise ParameterError(f"{name} applies to kind={of!r}, this is {self.kind!r}. Omit it.")
         if self.window is not None:
             check_length(self.window, "window")
         if self.resolution is not None and not (
@@ -93,7 +93,7 @@ class Transformation(Method):
             window = instants_in(self.window, panel, "window")
             if window % 2 == 0:
                 raise ParameterError(
-                    f"window has {window} instants, and needs an odd number: as many before each instant as after it. "
+                    f"window has {window} instants, but needs an odd number: as many before each instant as after it. "
                     f"Use {window + 1}."
                 )
             values = of_distinct(panel, lambda own: _smoothed(own, window // 2))

@@ -1,4 +1,4 @@
-"""Let somebody watch a kernel at work."""
+"""Watch a kernel at work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nouns every room shares. Frozen, without files and without algorithms."""
+"""The nouns that every package shares. Frozen, without files and without algorithms."""
 
 from shoal.model.account import account_of
 from shoal.model.attack import Attack, Findings

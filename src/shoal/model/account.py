@@ -13,10 +13,10 @@ _MOST = 10**15  # a certificate is read from anywhere; a longer number is no cou
 
 
 def account_of(reading: Mapping[str, Any], part: str | None = None, n_readings: int | None = None) -> list[str]:
-    """Sentences about a certificate's `input.reading`, each only where it is true; none where nothing was changed.
+    """Sentences about a certificate's `input.reading`, each only if it is true; none if nothing was changed.
 
     `part` is "dropped" for what was left out, "changed" for what was filled, merged and gathered, or None for all.
-    `n_readings` is how many there are with those filled in, where that is known.
+    `n_readings` is their number, including those filled in, if known.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _gathered(reading: Mapping[str, Any], n: Mapping[str, int]) -> list[tuple[st
     step, _, by = rest.partition(":")
     source = _SOURCES.get(str(reading.get("quantity_from"))[:20])
     what = f"{str(reading.get('quantity'))[:60]}, {source}" if source else "their quantity is unknown"
-    said = [("changed", f"Readings gathered into steps of {step} by {by} ({what}).")]
+    said = [("changed", f"Readings resampled to steps of {step} by {by} ({what}).")]
     share = str(reading.get("complete"))[:20]
     if share == "any":
         said.append(("changed", "Each step with a reading was taken as it is; gaps inside it were not looked for."))

@@ -27,7 +27,7 @@ Published = Panel | Profiles | Envelopes
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a candidate was made: with what is secret, enough to make it again from the same input."""
+    """How a candidate was made: together with the secret parts, enough to make it again from the same input."""
 
     method: str
     parameters: dict[str, Any]
@@ -51,21 +51,21 @@ class Private:
 
     original: Panel
     groups: NDArray[np.int64]
-    """The group of each series; (series, instants) where a method forms groups at each instant on its own; -1 for a
-    series that is suppressed."""
+    """The group of each series; (series, instants) if a method forms groups at each instant separately; -1 for a
+    suppressed series."""
     curves: Panel | None = None
-    """Where what is published has another shape than the original: the curve of it that stands for each series."""
+    """The curve that stands for each series, if the published form has another shape than the original."""
     rows: NDArray[np.int64] | None = None
-    """Which original series are published, where some are suppressed; None: all of them."""
+    """Which original series are published, if some are suppressed; None: all of them."""
     stands_for: NDArray[np.int64] | None = None
-    """Where published rows are not these series one by one: the original each stands for, -1 for a fictive one."""
+    """The original that each published row stands for, if rows are not these series in order; -1 if fictive."""
     averaged: Private | None = None
     """Of several steps what the last one kept, its own input for original, where no step before it put readings of one
     subject into a series of another: then a group has the readings of its own members inside, and of nobody else."""
     secrets: Mapping[str, Any] = field(default_factory=dict)
     """Parameters that would help to undo the release, such as the seed of noise; never in the recipe."""
     shown: NDArray[np.int64] | None = None
-    """A number for each original series, the same for those that analysts were shown alike; None where none were."""
+    """A number for each original series, the same for those that analysts were shown alike; None if none were."""
     spread: Spread | None = None
     """Where the groups of profiles have members in other shards as well; None: all are here."""
 
@@ -77,15 +77,15 @@ class Candidate:
     Parameters
     ----------
     published
-        What would be published, without identifiers. Of a panel, rows are in the order of the original one, and
-        subjects are bare numbers, there for the check and not for the release. Profiles are in the order of the group
+        What would be published, without identifiers. For a panel, rows are in the order of the original one, and
+        subjects are bare numbers, present for the check and not for the release.Profiles are in the order of the group
         labels.
     guarantee
         What the method aims at.
     recipe
         Method and parameters.
     private
-        The original panel and the group labels, apart from the rest.
+        The original panel and the group labels, kept separate.
     further
         What the method aims at beyond that.
     """
@@ -103,12 +103,12 @@ class Candidate:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """The array that would be published, rows in the panel's order; of profiles, one row per group."""
+        """The array that would be published, rows in the panel's order; for profiles, one row per group."""
         return self.published.values
 
     @property
     def has_profiles(self) -> bool:
-        """Whether groups are published as a profile each."""
+        """Whether each group is published as one profile."""
         return isinstance(self.published, Profiles)
 
     @property
@@ -130,8 +130,8 @@ class Candidate:
     def originals(self) -> Panel:
         """The original series that are published, in the order of the `curves`, at their instants.
 
-        Readings that were withheld are missing: with them, a score or a mean of the originals beside the published
-        values would tell what they were.
+        Readings that were withheld are missing: with them, a score or a mean of the originals next to the published
+        values would reveal them.
         """
         original, rows, curves = self.private.original, self.private.rows, self.curves
         columns = np.isin(original.times, curves.times)
@@ -149,9 +149,9 @@ class Candidate:
 
     @property
     def attacked(self) -> tuple[Panel, NDArray[np.int64]]:
-        """The originals behind the release, at all instants and without readings that were withheld; their positions.
+        """The originals behind the release, at all instants and without withheld readings; and their positions.
 
-        What attacks are scored on: no figure of theirs may depend on what the release does not show.
+        Attacks are scored on these: none of their figures may depend on what the release does not show.
         """
         original, shown = self.private.original, self.originals
         rows = np.arange(original.n_series) if self.private.rows is None else self.private.rows
@@ -163,7 +163,7 @@ class Candidate:
 
     @property
     def _there(self) -> NDArray[np.int64]:
-        """Positions of the original series of which something is published."""
+        """Positions of the original series that are at least partly published."""
         original, shown = self.private.original, self.originals
         rows = np.arange(original.n_series) if self.private.rows is None else self.private.rows
         missing = np.isnan(shown.rows).all(axis=1)
@@ -172,13 +172,13 @@ class Candidate:
 
     @property
     def shows_everybody(self) -> bool:
-        """Whether every original series and every reading of it has a part in what is published."""
+        """Whether every original series and every reading contributes to what is published."""
         original = self.private.original
         return len(self._there) == original.n_series and self.originals.n_missing == original.n_missing
 
     @property
     def curves(self) -> Panel:
-        """For each of the `originals` the published curve that stands for it: what measures compare."""
+        """For each of the `originals`, the published curve that stands for it: what measures compare."""
         if self.private.curves is not None:
             return self.private.curves
         if isinstance(self.published, Panel):
@@ -202,9 +202,9 @@ class Candidate:
 
     @property
     def stands_for(self) -> NDArray[np.int64]:
-        """Which original each published row stands for, -1 for a fictive one: the truth that attacks are scored by.
+        """Which original each published row stands for, -1 for a fictive one: the ground truth for scoring attacks.
 
-        Of profiles and envelopes it is said of the `curves`.
+        For profiles and envelopes, it refers to the `curves`.
         """
         private = self.private
         if private.stands_for is not None:
@@ -220,8 +220,8 @@ class Candidate:
     def behind(
         self, targets: NDArray[np.int64] | None = None
     ) -> tuple[Panel, Published, dict[str, Any], NDArray[np.int64]]:
-        """What an attack gets: the originals behind the release, what is published, which original each row stands for
-        and the targets, and where the originals were before.
+        """What an attack receives: the originals behind the release, what is published, which original each row stands
+        for, the targets, and the former positions of the originals.
 
         An adversary who has a profile and its count has as many curves like it.
         """
@@ -237,7 +237,7 @@ class Candidate:
         return original, self.published, further, there
 
     def sides(self, measure: Measure) -> tuple[Panel, Published, dict[str, Any]]:
-        """What a measure compares: of envelopes what is published, else the curves that stand for the originals."""
+        """What a measure compares: for envelopes what is published, else the curves that stand for the originals."""
         if measure.judges != "envelopes":
             return self.originals, self.curves, {}
         if measure.takes_rows and self.private.rows is not None:
@@ -260,7 +260,7 @@ class Candidate:
         return one.meaning
 
     def find(self, attack: Attack[Any], targets: NDArray[np.int64] | None = None, *, first: int = 0) -> Any:
-        """What an attack finds of each target, by position; `first` is the number of originals in shards before."""
+        """What an attack finds about each target, by position; `first` is the number of originals in earlier shards."""
         original, published, further, _ = self.behind(targets)
         return attack.find(original, published, first=first, **further)
 
@@ -301,7 +301,7 @@ class Candidate:
             if name in ("to_pandas", "to_polars", "to_arrow", "to_numpy", "to_xarray", "plot", "publish"):
                 raise AttributeError(
                     f"A Candidate has no {name}: it is not checked, and its rows are in the order of the originals. "
-                    "shoal.anonymize(data, method=...) gives a Result, which has it.",
+                    "shoal.anonymize(data, method=...) returns a Result, which has it.",
                     name=name,
                     obj=self,
                 )

@@ -189,7 +189,7 @@ class CandidateShards(Shards[Candidate]):
         return sum(fact.n_original for fact in self.facts)
 
     def meaning_of(self, one: Measure | Attack[Any]) -> str:
-        """What a figure says, with what must be said about shards beside it."""
+        """What a figure says, with what must be said about shards next to it."""
         if self.n_shards == 1:
             return one.meaning
         if isinstance(one, Attack):
@@ -234,7 +234,7 @@ class CandidateShards(Shards[Candidate]):
         )
 
     def sample(self, n_series: int) -> Candidate:
-        """About so many series in memory, in groups that are whole, drawn by a hash of what is published."""
+        """About this many series in memory, in whole groups, drawn by a hash of what is published."""
         drawn: Candidate = self.reduce(self.to_sample(n_series, lambda drawn: drawn))[0]()
         return drawn
 

@@ -12,7 +12,7 @@ _LARGEST = 2**63
 
 
 def plain_column(column: NDArray[Any]) -> NDArray[Any]:
-    """The same entries as int64, float64 (NaN where missing), bool, or text in objects (None where missing).
+    """The same entries as int64, float64 (NaN if missing), bool, or text in objects (None if missing).
 
     Numbers stay numbers and truth values truth values; dates, mixtures and everything else are written as text.
     """

@@ -12,7 +12,7 @@ from shoal.errors import ParameterError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Described:
-    """Base of frozen dataclasses that are asked for by name.
+    """Base of frozen dataclasses that are requested by name.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class Described:
     """
 
     name: ClassVar[str]
-    """The word for it on the command line, in a policy and in a certificate."""
+    """Its word on the command line, in a policy and in a certificate."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -32,11 +32,11 @@ class Described:
         return {field.name: _plain(getattr(self, field.name), str(field.type)) for field in fields(self)}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The fields by name, as tools of the scikit-learn family ask for them."""
+        """The fields by name, as scikit-learn tools expect."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **parameters: Any) -> Self:
-        """Another with these fields changed: this one is frozen."""
+        """A copy with these fields changed: this one is frozen."""
         known = self.get_params()
         if unknown := sorted(set(parameters) - set(known)):
             takes = ", ".join(known) or "none"
@@ -44,12 +44,12 @@ class Described:
         return replace(self, **parameters)
 
     def __sklearn_clone__(self) -> Self:
-        """For `sklearn.base.clone`: another with the same fields."""
+        """For `sklearn.base.clone`: a copy with the same fields."""
         return replace(self)
 
 
 def _plain(value: Any, kind: str) -> Any:
-    """Numbers of numpy as those of Python, and whole ones as floating where the field is; all else as it is."""
+    """numpy numbers as Python numbers, whole ones as floats if the field is a float; everything else unchanged."""
     plain = value.item() if isinstance(value, np.generic) else value
     whole = isinstance(plain, int) and not isinstance(plain, bool)
     return float(plain) if whole and kind in ("float", "float | None") else plain

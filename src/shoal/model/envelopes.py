@@ -1,4 +1,4 @@
-"""Series published as a range at each instant, and their shape apart from it."""
+"""Series published as a range at each instant, with their shape separate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shoal.model.panel import Panel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Envelopes:
-    """One row per series: between which values it lies at each instant, and a word for its shape. Immutable.
+    """One row per series: the range of its values at each instant, and a word for its shape. Immutable.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Envelopes:
     times
         The instants of the ranges.
     pattern_times
-        The instants of the words, where they differ. Default: `times`.
+        The instants of the words, if they differ. Default: `times`.
     word_instants
         How many instants the words were formed over: letters say where a value lies among those of its series.
         Default: as many as `times` and `pattern_times` are together.
@@ -41,8 +41,8 @@ class Envelopes:
     timezone
         As in a Panel.
     sensitive
-        Sensitive columns that are published with the series, one entry per series: a mapping from name to array.
-        Numbers and truth values stay what they are, everything else becomes text.
+        Sensitive columns published with the series, one entry per series: a mapping from name to array. Numbers and
+        booleans stay as they are, everything else becomes text.
     """
 
     low: NDArray[np.float64]
@@ -80,7 +80,7 @@ class Envelopes:
         n_known = len(np.union1d(low.times, times))
         n_words = n_known if self.word_instants is None else int(self.word_instants)
         if n_words < n_known:
-            raise InputError(f"Words cannot be formed over {n_words} instants, where {n_known} are published.")
+            raise InputError(f"Words cannot be formed over {n_words} instants if {n_known} are published.")
         levels.setflags(write=False)
         found = {
             "low": low.values,

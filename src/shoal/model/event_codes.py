@@ -1,4 +1,4 @@
-"""Columns of events as whole numbers. A query of a frame costs more than counting a thousand events."""
+"""Columns of events as whole numbers. Querying a frame costs more than counting a thousand events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST = 1 << 62
 
 
 def text_codes(texts: pl.Series, spell: Callable[[str], str] = str) -> tuple[NDArray[np.int64], int]:
-    """Where each text stands among the different ones as `spell` has them, missing first; how many they are."""
+    """The rank of each text among the different ones by `spell`, missing first; and their number."""
     encoded = texts.to_arrow(compat_level=pl.CompatLevel.oldest()).dictionary_encode("encode")
     spelt = [None if text is None else spell(text) for text in encoded.dictionary.to_pylist()]
     shift = int(None in spelt)
@@ -24,7 +24,7 @@ def text_codes(texts: pl.Series, spell: Callable[[str], str] = str) -> tuple[NDA
 
 
 def dense_codes(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Equal keys as equal numbers from 0, in their order; without sorting where they lie close together."""
+    """Equal keys as equal numbers from 0, in order; without sorting if they are close together."""
     if not len(keys):
         return keys
     low = int(keys.min())
@@ -36,7 +36,7 @@ def dense_codes(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def as_numbers(column: pl.Series) -> NDArray[np.int64]:
-    """Whole numbers as they are, dates and times as they are counted; without gaps."""
+    """Whole numbers unchanged, dates and times as their counts; without gaps."""
     return (
         column.to_numpy().view(np.int64)
         if column.dtype.is_temporal() and column.dtype != pl.Date
@@ -45,7 +45,7 @@ def as_numbers(column: pl.Series) -> NDArray[np.int64]:
 
 
 def take_rows(frame: pl.DataFrame, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Rows by number, column by column: for a whole frame polars would call on its threads."""
+    """Rows by number, column by column: for a whole frame polars would use its threads."""
     numbers = pl.Series(rows.astype(np.uint32))
     return pl.DataFrame([column[numbers] for column in frame])
 
@@ -67,7 +67,7 @@ def sort_rows(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _codes(column: pl.Series) -> tuple[NDArray[np.int64], int] | None:
-    """The order of a column as numbers from 0, and their number; None for what numbers cannot hold."""
+    """The order of a column as numbers from 0, and their count; None for values that numbers cannot hold."""
     if column.dtype == pl.String:
         return text_codes(column)
     physical = column.to_physical()

@@ -22,14 +22,14 @@ _DATETIME = re.compile(r"datetime\[(ms|us|ns)(?:, ([\w+/-]+))?\]")
 
 
 def kind_of(dtype: pl.DataType) -> str | None:
-    """The name of a type, or None where a release cannot hold it."""
+    """The name of a type, or None if a release cannot hold it."""
     if isinstance(dtype, pl.Datetime):
         return f"datetime[{dtype.time_unit}{f', {dtype.time_zone}' if dtype.time_zone else ''}]"
     return _NAMES.get(dtype)
 
 
 def dtype_of(kind: str) -> pl.DataType | None:
-    """The type of a name, or None where it is none."""
+    """The type of a name, or None if there is none."""
     if found := _DATETIME.fullmatch(kind):
         return pl.Datetime(found[1], found[2])  # type: ignore[arg-type]
     return _PLAIN.get(kind)
@@ -42,8 +42,8 @@ def plain_types(frame: pl.DataFrame) -> pl.DataFrame:
     for name, dtype in plain.schema.items():
         if kind_of(dtype) is None:
             raise InputError(
-                f"Column {name!r} has type {dtype.base_type().__name__}, which a release of events cannot hold. "
-                "Give numbers, truth values, text, dates or datetimes."
+                f"Column {name!r} has type {dtype.base_type().__name__}, which a release of events cannot hold. Give "
+                "numbers, booleans, text, dates or datetimes."
             )
     return plain
 
@@ -68,9 +68,9 @@ def as_text(column: pl.Series) -> pl.Series:
 
 
 def from_text(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    """Text as it stands in a CSV in the type it had; what does not fit is missing.
+    """CSV text in the type it had; what does not fit is missing.
 
-    A time without an offset is by the clock of the column's zone; one that this clock skips or shows twice is missing.
+    A time without an offset is on the clock of the column's zone; one that this clock skips or shows twice is missing.
     """
     if dtype == pl.String:
         return column
@@ -95,5 +95,5 @@ def is_number(dtype: pl.DataType) -> bool:
 
 
 def coarse_names(name: str, dtype: pl.DataType) -> tuple[str, ...]:
-    """Under which names a coarse column is published: both ends of a range, or one list."""
+    """The names under which a coarse column is published: both ends of a range, or one list."""
     return (f"{name}_low", f"{name}_high") if is_number(dtype) else (name,)

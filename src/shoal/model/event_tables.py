@@ -1,4 +1,4 @@
-"""Published events: groups of records inside each snapshot, with their sensitive values apart or beside them."""
+"""Published events: groups of records inside each snapshot, with their sensitive values separate or next to them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TIME, GROUP, COUNT = "time", "group", "count"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventTables:
-    """What is published of events, snapshot after snapshot. Immutable by convention of its frames.
+    """What is published about events, snapshot after snapshot. Immutable by convention of its frames.
 
     Bucketised events are two tables: `records` has `time`, `group` and the quasi-identifiers as they were, `counts` has
     `time`, `group`, the sensitive column and how often each value occurs in that group. Generalised events are one
     table, without groups: quasi-identifiers are coarse, so that records look alike, and the sensitive value stands
-    beside them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON. A
+    next to them. A coarse number is two columns, `<name>_low` and `<name>_high`; a coarse word is a list in JSON. A
     missing value is below all others: a range without a low end holds missing ones and those up to its high end, if it
     has one.
 
@@ -30,7 +30,7 @@ class EventTables:
     records
         One row per published event, sorted by all its columns: the order of arrival is not published.
     counts
-        How often each sensitive value occurs in each group; None where events are generalised.
+        How often each sensitive value occurs in each group; None if events are generalised.
     quasi
         Names of the quasi-identifiers.
     sensitive
@@ -45,19 +45,19 @@ class EventTables:
     def __post_init__(self) -> None:
         if {TIME, GROUP, COUNT} & {*self.quasi, self.sensitive}:
             raise InputError(
-                f"Columns called {TIME!r}, {GROUP!r} or {COUNT!r} cannot be published beside those that every release "
-                "of events has. Rename them."
+                f"Columns called {TIME!r}, {GROUP!r} or {COUNT!r} clash with those that every release of events has. "
+                "Rename them."
             )
         if self.counts is not None:
             expected = [[TIME, GROUP, *self.quasi], [TIME, GROUP, self.sensitive, COUNT]]
             if [self.records.columns, self.counts.columns] != expected:
-                raise InputError("Bucketised events need time, group and quasi-identifiers, and counts apart.")
+                raise InputError("Bucketised events need time, group and quasi-identifiers, and separate counts.")
         elif self.records.columns[:1] != [TIME] or self.records.columns[-1] != self.sensitive:
             raise InputError("Generalised events need time first and the sensitive value last.")
 
     @property
     def bucketised(self) -> bool:
-        """Whether sensitive values stand in a table of their own."""
+        """Whether sensitive values are in a table of their own."""
         return self.counts is not None
 
     @property
@@ -72,7 +72,7 @@ class EventTables:
 
     @property
     def times(self) -> NDArray[Any]:
-        """The instants of the snapshots, in order: whole numbers or datetime64, in UTC where they have a zone."""
+        """The instants of the snapshots, in order: whole numbers or datetime64, in UTC if they have a zone."""
         times = self.records[TIME].unique().sort()
         if times.dtype.is_integer():
             return times.cast(pl.Int64).to_numpy()
@@ -88,7 +88,7 @@ class EventTables:
 
     @property
     def alike(self) -> list[str]:
-        """Columns whose values tell published groups apart."""
+        """Columns whose values distinguish published groups."""
         return [TIME, GROUP] if self.bucketised else self.records.columns[:-1]
 
     def __len__(self) -> int:

@@ -25,9 +25,9 @@ class Events:
     quasi
         Columns with quasi-identifiers.
     id
-        Column that tells events apart; kept for the publisher, never published.
+        Column that identifies an event; kept for the publisher, never published.
     subject
-        Column with the person behind an event, who may have others in other snapshots; never published either.
+        Column with the person behind an event, who may have events in other snapshots; never published either.
     origin
         Digest of the input, for the certificate.
     """
@@ -54,7 +54,7 @@ class Events:
                 "A column of events has two roles. Give each column one of time, sensitive, quasi, id or subject."
             )
         if any(column.startswith("__") for column in roles):
-            raise InputError("Names of columns must not begin with two underscores; Shoal's own do. Rename them.")
+            raise InputError("Column names must not begin with two underscores, which Shoal reserves. Rename them.")
         for column in roles:
             if column not in table.columns:
                 raise InputError(f"Events need the column {column!r}; the table has {len(table.columns)} others.")
@@ -107,7 +107,7 @@ class Events:
 
     @property
     def n_repeated(self) -> int:
-        """Events beyond the first of a subject in a snapshot; 0 where subjects are not known."""
+        """Events beyond the first of a subject in a snapshot; 0 if subjects are not known."""
         if self._subject is None:
             return 0
         known = self._frame.filter(pl.col(self._subject).is_not_null())

@@ -23,11 +23,11 @@ class PrivateEvents:
 
     original: Events
     snapshots: NDArray[np.int64]
-    """For each original event the position of the snapshot it is published in; -1 where it is suppressed."""
+    """For each original event the position of the snapshot it is published in; -1 if it is suppressed."""
     groups: NDArray[np.int64] | None = None
-    """For each original event the number of its group in that snapshot, -1 where suppressed; None without groups."""
+    """For each original event the number of its group in that snapshot, -1 if suppressed; None without groups."""
     coarser: Mapping[str, str] = field(default_factory=dict)
-    """Sensitive values that may be published as coarser ones, and as which."""
+    """Sensitive values that may be published as coarser ones, with those coarser values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,9 +43,9 @@ class EventsCandidate:
     recipe
         Method and parameters.
     private
-        The original events and where each of them went, apart from the rest.
+        The original events and where each of them went, kept separate.
     further
-        What the method aims at beside it.
+        What else the method aims at.
     """
 
     published: EventTables

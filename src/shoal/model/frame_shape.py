@@ -1,4 +1,4 @@
-"""The frame a panel came in, and how it goes back in the same shape."""
+"""The frame a panel came in, and how it is returned in the same shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Layout = Literal["long", "rows", "columns"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameShape:
-    """How readings lay in a frame, and what its columns were called and typed.
+    """How readings were arranged in a frame, and the names and types of its columns.
 
     Names of columns may be identifiers, so none of this is certified or shown.
 
@@ -26,13 +26,13 @@ class FrameShape:
     layout
         "long": a row per series and instant. "rows": a row per series. "columns": a column per series.
     id, time, values, subject
-        Names of these columns, or of the levels of an index; None where they had none.
+        Names of these columns, or of the levels of an index; None if they had none.
     index
         Parts that were in the index of a pandas frame, in their order.
     order
         Parts that were columns, in their order: "id", "time", "value 0", ...
     types
-        Types of "id", "time" and "value" in the words of the library; "value 0", "value 1", ... where they differ.
+        Types of "id", "time" and "value" in the terms of the library; "value 0", "value 1", ... if they differ.
     labels
         Of a row per series: the name of the column of each instant.
     across
@@ -61,12 +61,12 @@ class FrameShape:
     dims: tuple[str, ...] = ()
 
     def type_of(self, part: str, library: Library, channel: int = 0) -> Any:
-        """The type of a part, where the frame came from that library; of several values each may have its own."""
+        """The type of a part, if the frame came from that library; with several values, each may have its own."""
         return self.types.get(f"{part} {channel}", self.types.get(part)) if self.library == library else None
 
 
 def need(library: str, verb: str) -> Any:
-    """A library that is loaded only where somebody asks for its frames."""
+    """A library that is loaded only when someone asks for its frames."""
     try:
         return import_module(library)
     except ImportError:

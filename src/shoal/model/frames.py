@@ -1,8 +1,8 @@
-"""Panels as frames: in the shape in which they were read, or else a row per series and instant.
+"""Panels as frames: in the shape in which they were read, or else one row per series and instant.
 
-Types come back as they were where they can hold the result: readings that came as whole numbers are floating unless all
-of them are whole, text that named an instant becomes a timestamp. Whole numbers that named series are numbered anew
-where names are fresh, and stay whole.
+Types are returned as they were if they can hold the result: readings that came as whole numbers are floats unless all
+of them are whole, text that named an instant becomes a timestamp. Whole numbers that named series are renumbered if
+names are fresh, and stay whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DAY = np.timedelta64(1, "D")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a frame to be: its name, the part it plays and its entries; of several values, which it is."""
+    """A column of a future frame: its name, its role and its entries; with several values, which one it is."""
 
     name: Any
     part: str
@@ -37,7 +37,7 @@ class Column:
 
 
 def shape_of(panel: Panel) -> FrameShape:
-    """The shape a panel came in; a row per series and instant where nobody knows, or where channels ask for it."""
+    """The shape a panel came in; one row per series and instant if unknown, or if channels require it."""
     shape = None if panel.origin is None else panel.origin.shape
     if shape is None:
         return FrameShape()
@@ -47,7 +47,7 @@ def shape_of(panel: Panel) -> FrameShape:
 
 
 def to_pandas(panel: Panel) -> Any:
-    """A pandas frame, or a Series where one came."""
+    """A pandas frame, or a Series if one came."""
     pd, shape = need("pandas", "to_pandas"), shape_of(panel)
     came = None if panel.origin is None else panel.origin.shape
     if came is not None and came.layout != "long" and panel.n_channels > 1:
@@ -86,7 +86,7 @@ def to_pandas(panel: Panel) -> Any:
 
 
 def _pandas_channels(pd: Any, panel: Panel, shape: FrameShape) -> Any:
-    """A wide frame whose columns have a second level for channels. What else is told of a series is in its index."""
+    """A wide frame whose columns have a second level for channels. Other data about a series is in its index."""
     ids, times, n = _pandas_ids(pd, panel, shape), _pandas_times(pd, panel, shape), panel.n_channels
     static = _static(panel, shape)
     if shape.layout == "columns":
@@ -152,7 +152,7 @@ def to_arrow(panel: Panel) -> Any:
 
 
 def to_numpy(panel: Panel) -> NDArray[Any]:
-    """The readings (series, instants[, channels]); in the type of the array that came, where that holds them."""
+    """The readings (series, instants[, channels]); in the type of the array that came, if that can hold them."""
     kind = shape_of(panel).type_of("value", "numpy")
     return panel.values.astype(kind if kind is not None and _fit(panel.values, kind) else np.float64)
 
@@ -231,7 +231,7 @@ def _names(panel: Panel) -> NDArray[Any]:
 
 
 def _static(panel: Panel, shape: FrameShape) -> dict[str, NDArray[Any]]:
-    """Columns with one entry per series. Subjects only where the frame had them: else they are bare numbers."""
+    """Columns with one entry per series. Subjects only if the frame had them: else they are bare numbers."""
     subjects = {} if panel.subjects is None or shape.subject is None else {shape.subject: panel.subjects}
     return {**subjects, **panel.attributes, **panel.sensitive}
 
@@ -245,7 +245,7 @@ def _labels(panel: Panel, shape: FrameShape) -> list[Any]:
 
 
 def _fit(values: NDArray[np.float64], kind: Any) -> bool:
-    """Whether a type holds these readings: a floating one always, one of whole numbers where all of them are such."""
+    """Whether a type can hold these readings: a float type always, an integer type if all of them are whole."""
     kind = np.dtype(kind)
     if kind.kind not in "iu":
         return bool(kind.kind == "f")
@@ -259,7 +259,7 @@ def _or(name: Any, usual: str) -> Any:
 
 
 def _as_kind(panel: Panel, kind: Any) -> NDArray[Any]:
-    """Identifiers in the type of a numpy array, where that is one of names."""
+    """Identifiers in the type of a numpy array, if that is a type of names."""
     names = _names(panel)
     if kind is not None and (kind.kind, names.dtype.kind) in (("i", "i"), ("u", "i"), ("O", "O")):
         return names.astype(kind)
@@ -309,7 +309,7 @@ def _is_clock(kind: Any) -> bool:
 
 
 def _pandas_values(values: Any, shape: FrameShape, channel: int = 0) -> Any:
-    """Types of numbers, those with NA and those of Arrow among them, come back as they were where they hold them."""
+    """Number types, including nullable and Arrow ones, are returned as they were if they can hold the readings."""
     kind = shape.type_of("value", "pandas", channel)
     if kind is None or getattr(kind, "kind", "") not in "fiu" or str(kind) == "float64":
         return values

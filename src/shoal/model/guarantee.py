@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Guarantee(Described):
     """A definition with its checker. The check reads published data and errs towards "does not hold".
 
-    Every guarantee that is checked on published data is closed under disjoint union of subjects: where it holds for
-    the published series of some subjects, and for those of others, it holds for both together. Each says why in its
+    Every guarantee that is checked on published data is closed under disjoint union of subjects: if it holds for the
+    published series of some subjects, and for those of others, it holds for both together. Each says why in its
     docstring, so a large panel is checked shard by shard.
     """
 
@@ -27,11 +27,12 @@ class Guarantee(Described):
     """Whether it is true by how noise was drawn, which published values cannot show; `audit` judges the accounting."""
 
     allows_small_groups: ClassVar[bool] = False
-    """Whether it says itself how often a series may be in a group that is too small to hide in."""
+    """Whether it states itself how often a series may be in a group that is too small to hide in."""
 
     @property
     def crowds(self) -> tuple[int, int] | None:
-        """The least subjects that it promises for each group of whole series, and for what is alike inside one."""
+        """The smallest number of subjects that it promises for each group of whole series, and for what is alike inside
+        one."""
         return None
 
     @property
@@ -46,9 +47,9 @@ class Guarantee(Described):
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """The verdict on the union of shards, from the verdicts on each, in their order.
 
-        One that does not hold comes first, then one that was not judged; of each kind the weakest. A witness then says
-        in which shard it is. Where no series of two shards are alike this is what the check of the union finds.
-        Otherwise the union may be better than its parts, and is never worse.
+        One that does not hold comes first, then one that was not judged; within each kind, the weakest. A witness then
+        names its shard. If no series of two shards are alike, this is what the check of the union finds. Otherwise the
+        union may be better than its parts, and is never worse.
         """
         at = self._weakest(verdicts)
         found = verdicts[at]
@@ -62,7 +63,7 @@ class Guarantee(Described):
         return min(range(len(verdicts)), key=lambda i: (_ORDER[verdicts[i].outcome], *self._weakness(verdicts[i])))
 
     def _weakness(self, verdict: Verdict) -> tuple[float, ...]:
-        """The weakest is the smallest: by default what was measured. Where larger is worse, a class turns it round."""
+        """The weakest is the smallest: by default what was measured. If larger is worse, a class reverses it."""
         return () if verdict.measured is None else (float(verdict.measured),)
 
 

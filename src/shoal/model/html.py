@@ -9,7 +9,7 @@ _CELL = "text-align:left;vertical-align:top;white-space:normal"
 
 
 def html_table(caption: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Names beside figures."""
+    """Names next to figures."""
     return _table(caption, "", "".join(_row([name, figure]) for name, figure in rows))
 
 

@@ -1,4 +1,4 @@
-"""Several shards as one: what is published of them, and candidates with what belongs to them."""
+"""Several shards as one: what they publish, and candidates with their data."""
 
 from __future__ import annotations
 
@@ -134,9 +134,9 @@ def take_from(candidate: Candidate, kept: Rows) -> Candidate:
 
 
 def draw_from(candidate: Candidate, share: float, seed: int) -> Candidate | None:
-    """About a share of a candidate's series, in groups that are whole; None where nothing is drawn.
+    """About a share of a candidate's series, in whole groups; None if nothing is drawn.
 
-    Drawn is what is published, by a hash of it, so that series that are published alike are drawn alike. Of groups that
+    What is published decides the draw, by a hash of it, so that series published alike are drawn alike. Of groups that
     are spread over shards, and so are too large for one place, each series is drawn by itself.
     """
     if share >= 1.0:

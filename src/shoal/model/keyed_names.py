@@ -2,7 +2,7 @@
 
     name(key, identifier) = the first 64 bits of HMAC-SHA256(key, identifier), in hexadecimal
 
-Whoever has the key and a list of identifiers can undo it; without the key nobody can. But names are equal for equal
+Anyone with the key and a list of identifiers can undo it; without the key nobody can. But names are equal for equal
 keys, so anyone who holds two releases made with one key can join them, series by series, without it.
 """
 
@@ -21,12 +21,12 @@ JOINABLE = (
     "Releases made with the same key give a series the same name: anyone who holds two of them can join them, series "
     "by series."
 )
-"""What is said of every release with keyed names, copies for one recipient apart."""
+"""Stated for every release with keyed names, except copies for one recipient."""
 JOINABLE_COPIES = (
     "Copies made for the same recipient with the same key give a series the same name: anyone who holds two of them "
     "can join them, series by series."
 )
-"""What is said of a copy for one recipient with keyed names: those of other recipients are made with other keys."""
+"""Stated for a copy for one recipient with keyed names: those of other recipients are made with other keys."""
 
 
 def keyed_names(key: bytes, ids: Iterable[Any]) -> list[str]:

@@ -16,15 +16,16 @@ Goal = Literal["higher", "lower"]
 class Measure(Described):
     """How useful a release still is, in one figure.
 
-    To add one: a frozen dataclass with the attributes below, and `tally` and `score`. Where the figure is no sum over
-    series, `measure` instead of both, `why_whole` and `sampled`; and `fixed` where a sample by itself would flatter.
+    To add one, write a frozen dataclass with the attributes below, and `tally` and `score`. If the figure is not a sum
+    over series, write `measure` instead of both, `why_whole` and `sampled`; and `fixed` if a sample by itself would
+    flatter.
     """
 
     meaning: ClassVar[str]
-    """What the figure says, in one line."""
+    """What the figure means, in one line."""
     plain: ClassVar[str] = ""
-    """The same in the words of somebody who does not know the measure, to stand before the figure; {} is where its
-    parameters go, else they follow. Where it is empty, its meaning is told."""
+    """The same for a reader who does not know the measure, placed before the figure; {} is where its parameters go,
+    else they follow. If it is empty, its meaning is shown."""
     judges: ClassVar[Literal["values", "groups", "models", "envelopes", "events"]] = "values"
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""
@@ -57,18 +58,18 @@ class Measure(Described):
 
     @property
     def why_whole(self) -> str:
-        """Why the figure is no sum over series, to follow the name; empty where tallies add up."""
+        """Why the figure is not a sum over series, to follow the name; empty if tallies add up."""
         return ""
 
     @property
     def sampled(self) -> int | None:
-        """Of a figure that is no sum: how many series are enough; None where it is refused for a panel in shards."""
+        """For a figure that is not a sum: how many series are enough; None if it is refused for a sharded panel."""
         return None
 
     def fixed(self, original: Any, published: Any, *, rows: Any = None) -> Measure | None:
         """The same for a sample of the series against all of them, whose tallies add up.
 
-        None where a sample by itself is fair. Where part of the groups would flatter the release, it is not.
+        None if a sample by itself is fair. It is not if part of the groups would flatter the release.
         """
         return None
 
@@ -85,7 +86,7 @@ class Measure(Described):
         return self.score(self.tally(original, published))
 
     def note(self, published: Any) -> str:
-        """What must be said beside the figure about sampling; empty where everything was measured."""
+        """What must be said next to the figure about sampling; empty if everything was measured."""
         return ""
 
     def as_score(self, value: SupportsFloat) -> Score:

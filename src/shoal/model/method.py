@@ -23,29 +23,29 @@ _readers: list[Callable[[Any], Panel]] = []
 
 
 def read_with(reader: Callable[[Any], Panel]) -> None:
-    """Say what makes panels of frames: reading them is not known in this room."""
+    """Register what makes panels from frames: this package does not know how to read them."""
     _readers[:] = [reader]
 
 
 def as_panel(data: Any) -> Panel:
     """A panel of a frame or an array."""
     if not _readers:
-        raise ParameterError("A method takes a Panel. Make one of the data: shoal.read_panel(data).")
+        raise ParameterError("A method takes a Panel. Make one from the data: shoal.read_panel(data).")
     return _readers[0](data)
 
 
 class Method(Described):
     """A way to anonymize series, with its parameters.
 
-    To add one: a frozen dataclass with `aims_at` and `_anonymize`, which takes a panel and gives a candidate. On a
-    panel in shards the same is done shard by shard. What must be known of the whole first is found by `prepare`.
+    To add one, write a frozen dataclass with `aims_at` and `_anonymize`, which takes a panel and returns a candidate.
+    On a sharded panel the same is done shard by shard. `prepare` finds what must be known about the whole first.
     """
 
     reads: ClassVar[str] = "series"
     same_in_all_shards: ClassVar[frozenset[str]] = frozenset()
     """Figures of the recipe that follow from the instants and not from the series: they are not added up."""
     why_alone: ClassVar[str] = ""
-    """Why it cannot be one of several steps; empty where it can."""
+    """Why it cannot be one of several steps; empty if it can."""
     keeps_equal: ClassVar[bool] = False
     """Whether series that are equal before it are equal after it."""
     each_alone: ClassVar[bool] = False
@@ -57,13 +57,13 @@ class Method(Described):
 
     @staticmethod
     def account(parameters: Mapping[str, Any]) -> str:
-        """What was done to the series, as a sentence for people who do not know the method; empty where its summary
-        must do. From the parameters of a recipe, which may be anybody's."""
+        """What was done to the series, as a sentence for people who do not know the method; empty if its summary
+        must do. From the parameters of a recipe, which may be anyone's."""
         return ""
 
     @property
     def aims_at(self) -> Guarantee | None:
-        """The guarantee a candidate of this method is checked against; None where that follows from the data."""
+        """The guarantee a candidate of this method is checked against; None if it follows from the data."""
         return None
 
     @property
@@ -78,16 +78,16 @@ class Method(Described):
 
     @property
     def publishes_groups(self) -> bool:
-        """Whether it gives groups or bands, after which no step has series to work on."""
+        """Whether it returns groups or bands, which leave no series for a later step."""
         return False
 
     @property
     def why_whole(self) -> str:
-        """Why it needs all series in one place, as a sentence with a way out; empty where it does not."""
+        """Why it needs all series in one place, as a sentence with a way out; empty if it does not."""
         return ""
 
     def prepare(self, panel: PanelShards) -> Self:
-        """The same method with figures of the whole panel fixed, where it needs some."""
+        """The same method with figures of the whole panel fixed, if it needs any."""
         return self
 
     def knowing(self, **facts: Any) -> Self:
@@ -111,9 +111,9 @@ class Method(Described):
     def anonymize(self, panel: Any, *, progress: Progress | None = None) -> Candidate: ...
 
     def anonymize(self, panel: Any, *, progress: Progress | None = None) -> Candidate | CandidateShards:
-        """Propose what to publish; of a panel in shards a candidate for each of them.
+        """Propose what to publish; for a sharded panel, one candidate per shard.
 
-        A frame or an array is read first, as `shoal.read_panel` does without further settings.
+        A frame or an array is read first, as by `shoal.read_panel` with default settings.
         """
         if not isinstance(panel, Panel | PanelShards):
             panel = as_panel(panel)
@@ -130,11 +130,11 @@ class Method(Described):
         raise NotImplementedError
 
     def merged(self, recipes: Sequence[Recipe]) -> Recipe:
-        """One recipe of those of all shards."""
+        """One recipe from those of all shards."""
         return Recipe(recipes[0].method, recipes[0].parameters, self.merged_figures([r.figures for r in recipes]))
 
     def merged_figures(self, figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Counts add up; of shares and bounds the largest counts."""
+        """Counts add up; for shares and bounds, the largest counts."""
         found: dict[str, Any] = {}
         for name in dict.fromkeys(name for one in figures for name in one):
             listed = [one[name] for one in figures if name in one]

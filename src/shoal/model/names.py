@@ -1,9 +1,9 @@
-"""The one spelling under which an identifier, a subject or a sensitive value is counted, wherever it is counted.
+"""The canonical spelling under which an identifier, a subject or a sensitive value is counted, everywhere.
 
-The same person comes as 17 from one table and as 17.0 from the next, because a single gap in the column makes numbers
-floating; with a space behind the name, or with an accent that is a character of its own. If these were different
-people, a person would be part of their own crowd, and two releases that break together would pass. Capitals and
-leading zeros do count: in many registers A7 is not a7, nor 07 the same as 7. Of sensitive values capitals do not count,
+The same person comes as 17 from one table and as 17.0 from the next, because a single gap in the column turns numbers
+into floats; with a space after the name, or with an accent as a separate character. If these counted as different
+people, a person would be part of their own crowd, and two releases that break a promise together would pass. Capitals
+and leading zeros do count: in many registers A7 is not a7, and 07 is not 7. For sensitive values capitals do not count,
 because it is safer to take two values for one than one for two.
 """
 
@@ -20,7 +20,7 @@ WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0")
 
 
 def text_of(name: Any) -> str:
-    """The text of an identifier: composed (NFC), without what nobody sees, a whole number without decimals.
+    """The text of an identifier: composed (NFC), without invisible characters, a whole number without decimals.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def _without_decimals(text: str) -> str:
 
 
 def value_of(entry: str) -> str:
-    """The text under which a sensitive value is counted: that of a name, and without capitals.
+    """The text under which a sensitive value is counted: that of a name, without capitals.
 
     Examples
     --------

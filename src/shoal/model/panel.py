@@ -38,7 +38,7 @@ class Origin:
     reading: Mapping[str, Any] = field(default_factory=dict)
     """Settings, as text or flags; and counts of what was done to readings, the only whole numbers in it."""
     told: tuple[str, ...] = ()
-    """What the publisher is told on reading: what was taken for a subject, which names were respelt. Not certified."""
+    """Notes to the publisher on reading: what was taken for a subject, which names were respelt. Not certified."""
     shape: FrameShape | None = field(default=None, repr=False, compare=False)
     """The frame it came in. Not certified: names of columns may be identifiers."""
 
@@ -51,13 +51,13 @@ class Panel:
     values
         Array (series, instants) or (series, instants, channels); NaN = missing. Infinite values are refused.
     ids
-        One identifier per series, unique in the one spelling of `shoal.model.names.text_of`. Default: row positions.
-        Never published.
+        One identifier per series, unique in the canonical spelling of `shoal.model.names.text_of`.Default: row
+        positions. Never published.
     times
-        One instant per column, strictly increasing: datetimes, or integers. Default: 0, 1, 2, ... With `timezone`
-        these are instants in UTC; without it, what the local clock showed.
+        One instant per column, strictly increasing: datetimes, or integers. Default: 0, 1, 2, ... With `timezone` these
+        are instants in UTC; without it, local clock times.
     subjects
-        The person or household behind each series, the same where `text_of` is. Default: every row its own subject.
+        The person or household behind each series, equal if `text_of` is. Default: every row its own subject.
     attributes, sensitive
         Static columns, one entry per series: a mapping from name to array. `sensitive` may also be a bare array.
     channels
@@ -69,7 +69,7 @@ class Panel:
     origin
         Digest of the input, for the certificate.
     copy
-        False hands the array over instead: nobody may write to it any more, nor to what it is a view of.
+        False hands the array over instead: do not write to it afterwards, nor to any array it is a view of.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class Panel:
         return Panel(**(parts | changes), copy=False)
 
     def without(self, cells: NDArray[np.bool_]) -> Panel:
-        """The same panel with some cells missing; the panel itself where none of them has a value."""
+        """The same panel with some cells missing; the panel itself if none of them has a value."""
         if not (cells & ~np.isnan(self.values)).any():
             return self
         return self._with(values=np.where(cells, np.nan, self.values))
@@ -220,7 +220,7 @@ class Panel:
         """Some series, or some series at some instants: `panel[:10]`, `panel[:, "2024-01-01":"2024-01-07"]`.
 
         Series are given by position, mask or identifier, instants by position, mask or time: a time as text stands for
-        all it may mean, so `"2024-01"` is the whole month, and the end of a slice of times is part of it.
+        the whole period it names, so `"2024-01"` is the whole month, and the end of a slice of times is included.
 
         Examples
         --------
@@ -242,11 +242,11 @@ class Panel:
         return np.array(self.values, dtype=dtype) if copy else np.asarray(self.values, dtype=dtype)
 
     def to_pandas(self) -> Any:
-        """A pandas frame in the shape in which the panel was read; else a row per series and instant."""
+        """A pandas frame in the shape in which the panel was read; else one row per series and instant."""
         return frames.to_pandas(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars frame, likewise; what was an index is a column."""
+        """A polars frame, likewise; a former index is a column."""
         return frames.to_polars(self)
 
     def to_arrow(self) -> Any:
@@ -258,7 +258,7 @@ class Panel:
         return frames.to_numpy(self)
 
     def to_xarray(self) -> Any:
-        """An xarray DataArray with the dimensions id, time and, where there are several, channel."""
+        """An xarray DataArray with the dimensions id, time and, if there are several, channel."""
         return frames.to_xarray(self)
 
     def digest(self) -> str:
@@ -315,8 +315,8 @@ def _as_values(values: ArrayLike, *, copy: bool) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         # numpy quotes the offending value; the message of ours must not.
         raise InputError(
-            "Panel values must be numbers in rows of equal length; text or ragged rows were found. "
-            "Use read_panel to read tables."
+            "Panel values must be numbers in rows of equal length, but text or ragged rows were found. Use read_panel "
+            "to read tables."
         ) from None
     if array.ndim not in (2, 3):
         raise InputError(
@@ -354,7 +354,7 @@ def _as_ids(ids: Iterable[Any] | None, n_series: int) -> NDArray[np.object_]:
         raise InputError(f"The panel has {n_series} series but {len(column)} ids. Give one id per series.")
     if (n_different := len(set(_plain(column)))) != n_series:
         raise InputError(
-            f"{n_series} series have only {n_different} different ids, spaces at their ends left aside. Ids must be "
+            f"{n_series} series have only {n_different} different ids, ignoring spaces at their ends. Ids must be "
             "unique; give the person behind several series as `subjects`."
         )
     return column
@@ -397,7 +397,7 @@ def _as_subjects(
                 f"The panel has {n_series} series but {len(labels)} subjects. Give one subject per series."
             )
         if any(label is None or label != label for label in labels):
-            raise InputError("Some series have no subject. Every series needs one, or leave `subjects` out.")
+            raise InputError("Some series have no subject. Give every series one, or omit `subjects`.")
         numbers: dict[Any, int] = {}
         codes = np.array([numbers.setdefault(label, len(numbers)) for label in _plain(labels)], dtype=np.int64)
     codes.setflags(write=False)
@@ -438,6 +438,6 @@ def _object_column(entries: Iterable[Any]) -> NDArray[np.object_]:
 
 
 def _plain(names: NDArray[np.object_]) -> list[Any]:
-    """Names in the one spelling they are counted under."""
+    """Names in canonical spelling."""
     listed = names.tolist()
     return listed if all(type(name) is int for name in listed) else [text_of(name) for name in listed]

@@ -1,4 +1,4 @@
-"""Work on every shard and what all of it amounts to; several at once, so that a shard is put together once."""
+"""Work on every shard and its overall result; several at once, so that a shard is assembled once."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Answer = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Reduction:
-    """Something that is found shard by shard and concluded once.
+    """Something found shard by shard and concluded once.
 
     Parameters
     ----------
     each
         A small result of one shard. It must survive pickling.
     conclude
-        What all of them, in the order of the shards, amount to.
+        The overall result of all of them, in the order of the shards.
     """
 
     each: Callable[[int, Candidate], Any]
@@ -75,7 +75,7 @@ def _attempt(work: Callable[[int, Candidate], Any], number: int, candidate: Cand
 class Reductions:
     """Several reductions over the same shards.
 
-    A sample fills the place it is brought to, so that only the largest is drawn; it holds the smaller ones.
+    A sample fills the place it is brought to, so only the largest is drawn; it contains the smaller ones.
     """
 
     def __init__(self, reductions: Sequence[Reduction]) -> None:

@@ -20,7 +20,7 @@ from shoal.model.words import number
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A release folder and what is in it.
+    """A release folder and its content.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ class Release:
     published
         The published series under their pseudonyms, the profiles of groups, or events, in the order of the file.
     suppression
-        What was left out, where the release was just made: for its publisher, and not in the folder.
+        What was left out, if the release was just made: for its publisher, and not in the folder.
     measured
-        For the publisher alone: figures, by their part of the certificate, that were measured and are left out of it
-        because they would tell too much.
+        For the publisher alone: figures, by their part of the certificate, that were measured but left out of it
+        because they would reveal too much.
     """
 
     path: Path

@@ -25,15 +25,15 @@ class Interval:
 
     @staticmethod
     def exactly(share: float) -> Interval:
-        """A share that was worked out, not sampled."""
+        """A share that was computed, not sampled."""
         return Interval(share, share, level=1.0)
 
     @staticmethod
     def wilson(share: float, n: int, level: float = 0.95) -> Interval:
         """Wilson's interval for a share of n targets.
 
-        Of targets that count in part, such as 1/4 each, the share may be any number. Numbers from 0 to 1 vary at most
-        as much as hits and misses of the same mean, so the interval then errs on the wide side.
+        If targets count in part, such as 1/4 each, the share may be any number. Numbers from 0 to 1 vary at most as
+        much as hits and misses with the same mean, so the interval then errs on the wide side.
 
         >>> found = Interval.wilson(0.5, 100)
         >>> round(found.low, 3), round(found.high, 3)
@@ -50,7 +50,7 @@ class Interval:
 
 @dataclass(frozen=True, repr=False)
 class Risk:
-    """The success rate of an attack beside that of guessing without the release.
+    """The success rate of an attack, with that of guessing without the release.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ class Risk:
     prosecutor
         The same for the one target most at risk; the journalist's view, all targets, is `success`.
     control, control_interval
-        What the attack makes of a case where there is nothing to find; each attack says which. A success that the
-        control has as well is none.
+        What the attack finds if there is nothing to find; each attack says which case. A success that the control
+        shares is no success.
     confidence
-        How sure the adversary may be of an answer, on the average: 1/m where m candidates fit alike.
+        How sure the adversary may be of an answer, on average: 1/m if m candidates fit equally well.
     sentence
         The same in plain words, without any value or identity.
     """
@@ -92,20 +92,20 @@ class Risk:
         for name in ("success", "baseline", "prosecutor", "control", "confidence"):
             share = getattr(self, name)
             if share is not None and not 0.0 <= share <= 1.0:
-                raise ParameterError(f"Risk: {name} is a share and must lie between 0 and 1.")
+                raise ParameterError(f"Risk: {name} is a share and must be between 0 and 1.")
         if self.n_targets < 1:
             raise ParameterError(f"Risk needs at least 1 target, got {self.n_targets}.")
 
     @property
     def journalist(self) -> float:
-        """The share of all targets: what somebody gets who is after anybody."""
+        """The share of all targets: the success of an adversary who is after anyone."""
         return self.success
 
     @property
     def excess(self) -> tuple[float, float, float] | None:
         """What it finds beyond the control, with the ends of its 95 % interval (Newcombe's); None without a control.
 
-        Of an attack whose control is people outside the release, that is what the release itself gives away.
+        For an attack whose control is people outside the release, this is what the release itself gives away.
         """
         if self.control is None or self.control_interval is None:
             return None

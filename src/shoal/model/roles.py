@@ -7,7 +7,7 @@ from shoal.errors import ParameterError
 
 
 class Role(StrEnum):
-    """The part a column plays; it decides whether the column may ever leave."""
+    """The role of a column; it decides whether the column may ever be published."""
 
     IDENTIFIER = "identifier"
     QUASI_IDENTIFIER = "quasi-identifier"

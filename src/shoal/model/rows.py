@@ -13,8 +13,8 @@ def published_rows(n_original: int, n_published: int, rows: NDArray[np.int64] | 
     if rows is None:
         if n_original != n_published:
             raise ParameterError(
-                f"{n_original} series were given and {n_published} published. Say with `rows` which original each "
-                "published one is."
+                f"{n_original} series were given and {n_published} published. Give `rows`: the original of each "
+                "published one."
             )
         return np.arange(n_original)
     kept = np.asarray(rows, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Positions from what somebody writes between the brackets of a panel."""
+"""Positions from what a user writes between the brackets of a panel."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def select_series(key: Any, ids: NDArray[np.object_]) -> Positions:
 
 
 def select_instants(key: Any, times: NDArray[Any], timezone: str | None) -> Positions:
-    """Instants by position, slice, mask, time or a slice of times, whose end is part of it."""
+    """Instants by position, slice, mask, time or a slice of times, including its end."""
     ends = (key.start, key.stop) if isinstance(key, slice) else (key, key)
     if not any(isinstance(end, str | datetime | np.datetime64) for end in ends):
         return _positions(key, len(times), "instants")
     if times.dtype.kind != "M":
         raise InputError("The instants of this panel are numbers. Choose them by position, such as panel[:, :24].")
     if isinstance(key, slice) and key.step is not None:
-        raise InputError("A slice of times has no step. Choose by position, such as panel[:, ::2].")
+        raise InputError("A slice of times cannot have a step. Choose by position, such as panel[:, ::2].")
     start = times[0] if ends[0] is None else _span(ends[0], timezone)[0]
     stop = times[-1] if ends[1] is None else _span(ends[1], timezone)[1]
     found = np.flatnonzero((times >= start) & (times <= stop))
@@ -69,10 +69,10 @@ def _positions(key: Any, n: int, what: str) -> Positions:
 
 
 def _span(when: Any, timezone: str | None) -> tuple[Any, Any]:
-    """The first and the last microsecond that a time may mean, as the panel counts."""
+    """The first and the last microsecond that a time may mean, on the panel's clock."""
     if isinstance(when, datetime) and when.tzinfo is not None:
         if timezone is None:
-            raise InputError("The panel has no time zone, and the time given has one. Leave its zone out.")
+            raise InputError("The panel has no time zone, but the time given has one. Omit its zone.")
         at = np.datetime64(when.astimezone(UTC).replace(tzinfo=None), "us")
         return at, at
     if not isinstance(when, str):
@@ -81,7 +81,7 @@ def _span(when: Any, timezone: str | None) -> tuple[Any, Any]:
     try:
         named = np.datetime64(when)
     except ValueError:
-        raise InputError("That is no time. Write 2024-05-31, 2024-05 or 2024-05-31T14:30.") from None
+        raise InputError("That is not a time. Write 2024-05-31, 2024-05 or 2024-05-31T14:30.") from None
     first, after = named.astype("datetime64[us]"), (named + 1).astype("datetime64[us]")
     return _in_utc(first, timezone), _in_utc(after, timezone) - np.timedelta64(1, "us")
 

@@ -1,4 +1,4 @@
-"""Something that may be said about a release, beside the condition under which it is true."""
+"""Something that may be said about a release, with the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Facts = TypeVar("Facts")
 class Sentence(Generic[Facts]):
     """A sentence and when it may be said.
 
-    Every room that speaks about releases keeps its sentences in one file, `sentences.py`. For each of them a test holds
-    a release about which it must not be said.
+    Every package that speaks about releases keeps its sentences in one file, `sentences.py`. For each of them a test
+    holds a release about which it must not be said.
 
     Parameters
     ----------
     name
-        What the sentence is about; what it is called in tests, and its heading where it has one.
+        What the sentence is about; its name in tests, and its heading if it has one.
     when
         Whether it is true of a release.
     says
@@ -32,5 +32,5 @@ class Sentence(Generic[Facts]):
 
 
 def said(sentences: Iterable[Sentence[Facts]], facts: Facts) -> list[str]:
-    """What of these may be said, in their order."""
+    """Those of these that may be said, in order."""
     return [sentence.says(facts) for sentence in sentences if sentence.when(facts)]

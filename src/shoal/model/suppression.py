@@ -17,10 +17,10 @@ class ValueSuppression:
 
 @dataclass(frozen=True)
 class Suppression:
-    """What a method does not publish, in all and by sensitive value; for the publisher alone.
+    """What a method does not publish, in total and by sensitive value; for the publisher alone.
 
-    Counts before suppression say which values the suppressed have. Somebody who sees that a person is missing from the
-    release would learn their value from them, and l-diversity would be no help. So these counts are in no release.
+    Counts before suppression say which values the suppressed have. Someone who sees that a person is missing from the
+    release would learn their value from them, and l-diversity would not help. So these counts are in no release.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Suppression:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The place of each of the values in the release, from 1; of equally frequent ones as among the originals."""
+        """The rank of each of the values in the release, from 1; ties keep the order of the originals."""
         order = sorted(range(len(self.values)), key=lambda place: (-self.values[place].after, place))
         return tuple(order.index(place) + 1 for place in range(len(order)))
 
@@ -58,7 +58,7 @@ class Suppression:
         return Suppression(self.kept + other.kept, self.lost + other.lost, self.what)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain figures by rank; values are not named, because logs travel."""
+        """Plain figures by rank; values are not named, because logs may be passed on."""
         values = [
             {"rank_before": before, "rank_after": after, "before": loss.before, "after": loss.after}
             for before, (loss, after) in enumerate(zip(self.values, self.ranks, strict=True), 1)

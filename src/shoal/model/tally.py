@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 class Moments:
     """Counts, means and squared deviations from them, for each of some columns of numbers.
 
-    Raw sums of squares lose their digits where readings share a large offset; squared deviations from the mean do not.
+    Raw sums of squares lose precision if readings share a large offset; squared deviations from the mean do not.
     Merging is that of Chan, Golub and LeVeque, 1979.
 
     Examples
@@ -30,7 +30,7 @@ class Moments:
 
     counts: NDArray[np.int64]
     means: Floats
-    """0 where nothing was counted."""
+    """0 if nothing was counted."""
     deviations: Floats
     """Sums of squared deviations from the means."""
 
@@ -88,11 +88,11 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a measure counted, by names of its own; tallies of the same measure add up, in the order of the shards."""
+    """What a measure counted, by its own names; tallies of the same measure add up, in the order of the shards."""
 
     figures: Mapping[str, Moments]
     times: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-    """The instants, where the score depends on them."""
+    """The instants, if the score depends on them."""
     timezone: str | None = None
 
     def __getitem__(self, name: str) -> Moments:

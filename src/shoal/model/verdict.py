@@ -20,15 +20,15 @@ class Verdict:
     Parameters
     ----------
     outcome
-        "holds", "does not hold", or "not judged" where what was given does not allow an answer; the note then says why.
+        "holds", "does not hold", or "not judged" if the input does not allow an answer; the note then says why.
     measured
-        What the data reaches in the guarantee's own unit; None where nothing could be measured.
+        What the data reaches in the guarantee's own unit; None if nothing could be measured.
     required
         What the guarantee asks for.
     witness
         The position of the weakest spot, never a value or an identity.
     note
-        Why the answer is what it is, where the figures do not say it.
+        The reason for the answer, if the figures do not show it.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """What was found, to follow the name of the guarantee: `does not hold: measured 1, required 2`."""
+        """The finding, to follow the name of the guarantee: `does not hold: measured 1, required 2`."""
         figures = f"measured {self.measured}, required {self.required}"
         return f"{self.outcome}: {self.note if self.outcome == 'not judged' else figures}"
 

@@ -1,10 +1,10 @@
-"""How long work tells the outside where it is."""
+"""How long work reports its progress."""
 
 from typing import Any, Protocol
 
 
 class Watcher(Protocol):
-    """Somebody who wants to know: a progress bar, a log, nobody."""
+    """A receiver of progress: a progress bar, a log, or none."""
 
     def start(self, name: str) -> None:
         """A step begins."""
@@ -31,7 +31,7 @@ class _Silent:
 
 
 def tell(steps: Watcher, data: Any) -> None:
-    """Say what reading says of the data: what a subject is, and which names were respelt."""
+    """Report what reading says about the data: what a subject is, and which names were respelt."""
     if data.origin is not None:
         for text in data.origin.told:
             steps.say(text)

@@ -11,7 +11,7 @@ _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def clipped(text: Any, longest: int = _LONGEST) -> str:
-    """The text, cut where it would fill the page."""
+    """The text, cut if it would fill the page."""
     line = str(text)
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
@@ -35,7 +35,7 @@ def number(value: Any) -> str:
 
 
 def setting(parameters: Mapping[str, Any]) -> str:
-    """Method and parameters that a search tried; empty where nothing was open.
+    """Method and parameters that a search tried; empty if nothing was open.
 
     Examples
     --------

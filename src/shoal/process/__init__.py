@@ -1,4 +1,4 @@
-"""The order of the steps: read, method, check, measure, gate, report. The only room that knows it."""
+"""The order of the steps: read, method, check, measure, gate, report. No other package knows it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -39,10 +39,9 @@ def anonymize_source(
 ) -> Release:
     """Read, anonymize, check and publish. `settings` are those of `read_panel`, the rest those of `publish`.
 
-    A method for events gets events: of the settings only those of `read_events` may be given. With an engine the panel
-    is in shards, and all of it is done there. `hold_out` is the share of the subjects that is kept out, as a control
-    for attacks. What is to be kept (see `shoal.features.keep`) is measured, and compared with groups formed on raw
-    values.
+    A method for events gets events: only settings of `read_events` may be given. With an engine, the panel is in shards
+    and all work runs there.`hold_out` is the share of subjects kept out as a control for attacks. What is to be
+    kept(see `shoal.features.keep`) is measured, and compared with groups formed on raw values.
     """
     method = apply_keep(method, keep)
     refuse_no_private(hold_out, publishing.get("private"))
@@ -53,11 +52,11 @@ def anonymize_source(
     if not isinstance(method, Method):
         if engine is not None:
             raise ParameterError(
-                f"{method.name} reads events, which are no series. Leave out --engine and --shard-size; streams of "
-                "events run on Spark with shoal stream --engine spark."
+                f"{method.name} reads events, not series. Omit --engine and --shard-size; streams of events run on "
+                "Spark with shoal stream --engine spark."
             )
         if hold_out is not None:
-            raise ParameterError(f"{method.name} reads events, and --hold-out keeps out subjects with their series.")
+            raise ParameterError(f"{method.name} reads events, but --hold-out keeps out subjects with their series.")
         data = _events(source, settings)
         tell(steps, data)
         steps.start("moving")
@@ -95,9 +94,11 @@ def _events(source: Any, settings: Mapping[str, Any]) -> Events:
     ours = ("id", "time", "subject", "quasi", "sensitive", "every", "missing", "timezone", "sql", "sheet")
     for name in given_options(settings):
         if name not in ours:
-            raise ParameterError(f"--{name} is about series; this method reads events, which have none.")
+            raise ParameterError(f"--{name} applies to series; this method reads events, which have none.")
     sensitive: tuple[str, ...] = tuple(settings.get("sensitive") or ())
     if len(sensitive) != 1:
-        raise ParameterError(f"Events need one sensitive column, {len(sensitive)} are named. Give --sensitive COLUMN.")
+        raise ParameterError(
+            f"Events need exactly one sensitive column, but {len(sensitive)} are named. Give --sensitive COLUMN."
+        )
     given: dict[str, Any] = {name: settings[name] for name in ours if name != "sensitive" and name in settings}
     return read_events(source, sensitive=sensitive[0], **given)

@@ -1,4 +1,4 @@
-"""A candidate under attack and on the scales: which of its parts each attack and each measure gets to see."""
+"""Attack and measure a candidate: which of its parts each attack and each measure sees."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Curve:
-    """The success of an attack along something."""
+    """The success of an attack as a function of something."""
 
     along: str
     at: tuple[float, ...]
@@ -35,9 +35,9 @@ def attack_all(
     subjects: NDArray[np.int64],
     seed: int = 0,
 ) -> dict[str, Risk]:
-    """What each attack achieves against some subjects, by their numbers; every published series is a candidate.
+    """What each attack achieves against some subjects, given by number; every published series is a candidate.
 
-    In shards as many targets are drawn as there are subjects given.
+    In shards, as many targets are drawn as there are subjects given.
     """
     if isinstance(candidate, CandidateShards):
         asked = (candidate.to_attack(attack, n_targets=len(subjects), seed=seed) for attack in attacks.values())
@@ -51,7 +51,7 @@ def attack_all(
 
 
 def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int64]) -> Curve | None:
-    """How far an attack gets with more or with worse knowledge; None where it has no such dial."""
+    """How far an attack gets with more or with worse knowledge; None if it has no such dial."""
     if hasattr(attack, "curve") and isinstance(candidate.published, Panel):
         n_instants = candidate.published.n_instants
         ns = [n for n in KNOWN_POINTS if n <= n_instants]
@@ -66,14 +66,14 @@ def curve_of(attack: Attack[Any], candidate: Candidate, targets: NDArray[np.int6
 
 
 def view(risk: Risk, scenario: Scenario, bound: float = 1.0) -> float:
-    """The figure a limit is held against.
+    """The figure that a limit applies to.
 
-    A journalist is after anybody: the share of all targets counts, at the upper end of its interval, as targets stand
-    for everybody. A prosecutor is after one target: the chance for those of whom the adversary may be surest counts,
-    if that is higher. A few targets therefore never look safe by luck.
+    A journalist is after anyone: the share of all targets counts, at the upper end of its interval, because targets
+    stand for everyone. A prosecutor is after one target: the chance for the targets the adversary may be surest of
+    counts, if that is higher. So a few targets never look safe by luck.
 
-    No link to a series can succeed more often than `bound`, what the guarantee leaves: one of k that are published
-    alike.
+    No link to a series can succeed more often than `bound`, which follows from the guarantee: one of k that are
+    published alike.
     """
     figure = (
         risk.interval.high
@@ -84,7 +84,7 @@ def view(risk: Risk, scenario: Scenario, bound: float = 1.0) -> float:
 
 
 def bound_of(candidate: Candidate | CandidateShards) -> float:
-    """The most that a link to a published series can succeed with, by a guarantee that was checked: 1/k, else 1."""
+    """The highest success of a link to a published series that a checked guarantee allows: 1/k, else 1."""
     crowds = [guarantee.k for guarantee in candidate.guarantees if isinstance(guarantee, KAnonymity)]
     if isinstance(candidate, CandidateShards):
         by_series = candidate.whole.one_series_per_subject and not candidate.has_envelopes

@@ -1,4 +1,4 @@
-"""Everything that can be asked for by name, with its parameters: read off the classes themselves."""
+"""Everything that can be requested by name, with its parameters, read from the classes themselves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def catalogue() -> list[Entry]:
 
 
 def named_in(room: Any) -> list[Any]:
-    """What a room exports that can be asked for by name."""
+    """What a package exports that can be requested by name."""
     return [found for found in (getattr(room, name) for name in room.__all__) if hasattr(found, "name")]
 
 
@@ -63,7 +63,7 @@ def summary_of(cls: Any) -> str:
 
 
 def find_in(kind: str, room: Any, name: str) -> Any:
-    """The class of a room by its name."""
+    """The class of a package by its name."""
     known = {found.name: found for found in named_in(room)}
     if name not in known:
         # An attack may also be known by what its adversary has, as a policy says it.
@@ -104,7 +104,7 @@ def _type_name(hint: Any) -> str:
 
 
 def _can_be_typed(part: Any) -> bool:
-    """Whether a part of a union is for the command line; others are for Python, beside a text for the same."""
+    """Whether a part of a union is for the command line; others are for Python, as an alternative to text."""
     return part not in (NoneType, slice) and get_origin(part) is not Sequence
 
 

@@ -1,8 +1,8 @@
 """What is lost in each category of a published column, such as a tariff.
 
-One column alone: of two that nearly agree, the difference of two figures would be that of a handful of subjects. Its
-categories are told together or not at all, because the last one follows from the figure of the whole. They are told
-where each by itself leaves as much open as a whole release must (see `release.openness`).
+One column alone: if two nearly agree, the difference of two figures would be that of a handful of subjects. Its
+categories are reported together or not at all, because the last one follows from the figure of the whole. They are
+reported if each by itself leaves as much open as a whole release must (see `release.openness`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from shoal.release.openness import affordable, sampled_bits
 from shoal.utility import NormalizedDivergence
 
 MOST_CATEGORIES = 6
-"""The smallest of more are told together."""
+"""If there are more, the smallest are reported together."""
 
 N_MEASURES = 2
-"""Those of what was to be kept come first."""
+"""Measures of what was to be kept come first."""
 
 OTHERS = "all others"
 
 
 def loss_by_category(candidate: Candidate) -> dict[str, Any] | None:
-    """The loss in each category of the first published column that has several; None where nothing may be told."""
+    """The loss in each category of the first published column that has several; None if nothing may be reported."""
     published = candidate.published
     if not isinstance(published, Panel) or candidate.private.stands_for is not None:
         return None
@@ -53,7 +53,7 @@ def loss_by_category(candidate: Candidate) -> dict[str, Any] | None:
 
 
 def _divided(entries: NDArray[Any]) -> dict[str, NDArray[np.int64]]:
-    """The rows of each category by its name, the largest first; the smallest of many are one."""
+    """The rows of each category by its name, the largest first; the smallest of many are merged."""
     names = np.array([str(entry) for entry in entries])
     listed, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")

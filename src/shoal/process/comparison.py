@@ -1,4 +1,4 @@
-"""A release beside the originals it was made from: what measures compare."""
+"""A release next to the originals it was made from: what measures compare."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class Compared:
     """What is published: values, profiles, envelopes or events."""
     original: Panel | Events
     whole: Panel | None
-    """All published curves, whoever they stand for, at the instants of `whole_original`; none of events."""
+    """All published curves, whomever they stand for, at the instants of `whole_original`; none for events."""
     whole_original: Panel | None
     pairs: MatchedRows | None
-    """None where nobody said who is who."""
+    """None if nobody said who is who."""
     notes: tuple[str, ...] = ()
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:
-    """Read the originals and put them beside a release; `private` is the folder that tells who is who.
+    """Read the originals and pair them with a release; `private` is the folder that says who is who.
 
-    It also remembers how the release was read; `settings` take the place of that.
+    It also remembers how the release was read; `settings` override that.
     """
     reading = Reading.of(release, private, settings)
     with reading.explained():
@@ -78,7 +78,7 @@ def _compare(source: Any, reading: Reading, release: Release, private: Path | No
 
 
 def _curves(published: Panel | Profiles | Envelopes) -> Panel:
-    """A curve for each published series: of a profile as many as it counts, of an envelope the middle."""
+    """A curve for each published series: for a profile as many as it counts, for an envelope the middle."""
     if isinstance(published, Panel):
         return published
     if isinstance(published, Envelopes):
@@ -93,32 +93,32 @@ def _curves(published: Panel | Profiles | Envelopes) -> Panel:
 
 
 def _first_row(published: Panel | Profiles | Envelopes) -> Positions:
-    """Of each published name the first of its rows among the curves."""
+    """For each published name, the first of its rows among the curves."""
     if isinstance(published, Profiles):
         return np.cumsum(published.counts) - published.counts
     return np.arange(published.n_series)
 
 
 def _common_instants(original: Panel, whole: Panel, release: Release) -> Positions:
-    """Positions in the original of the published instants, of panels that have the same; envelopes may have fewer."""
+    """Positions in the original of the published instants, for panels that share them; envelopes may have fewer."""
     if original.n_channels != whole.n_channels:
         raise InputError(
-            f"The release has {whole.n_channels} value(s) per instant, the table as it was read {original.n_channels}. "
-            "Name the same columns as for the release."
+            f"The release has {whole.n_channels} value(s) per instant, the table as read {original.n_channels}. Name "
+            "the same columns as for the release."
         )
     places = np.flatnonzero(np.isin(original.times, whole.times)) if _same_kind(original, whole) else np.arange(0)
     may_lack = isinstance(release.published, Envelopes)
     if len(places) < whole.n_instants or (len(places) < original.n_instants and not may_lack):
         coarse = _coarse(release, whole)
         raise InputError(
-            f"The release has {whole.n_instants} instants, the table as it was read {original.n_instants}; "
-            f"{len(places)} are the same. Read the table as for the release{coarse}."
+            f"The release has {whole.n_instants} instants, the table as read {original.n_instants}; {len(places)} are "
+            f"the same. Read the table as for the release{coarse}."
         )
     return places
 
 
 def _coarse(release: Release, whole: Panel) -> str:
-    """How to read a table in the steps of a release: as it was read itself, where that is known."""
+    """How to read a table in the steps of a release: as the release was read, if that is known."""
     align = str(release.certificate["input"]["reading"].get("align", ""))
     step = release.certificate["time"]["step"]
     if align.startswith("resample:") and "," not in align:
@@ -131,7 +131,7 @@ def _has_clock(panel: Panel) -> bool:
 
 
 def _same_kind(original: Panel, whole: Panel) -> bool:
-    """Whether instants can be compared: both numbers, both in UTC, or both what a clock on the wall showed."""
+    """Whether instants can be compared: both numbers, both in UTC, or both local clock times."""
     zones = original.timezone is None, whole.timezone is None
     return _has_clock(original) == _has_clock(whole) and zones[0] == zones[1]
 
@@ -150,14 +150,14 @@ def _part(panel: Panel, rows: Positions, columns: Positions) -> Panel:
 
 
 def _who_is_who(original: Panel, release: Release, private: Path) -> tuple[Positions, Positions]:
-    """Positions of originals and of the published names they stand under, as many as are published."""
+    """Positions of originals and of the published names they have, as many as are published."""
     table = read_map(release, private)
     places = {str(name): at for at, name in enumerate(original.ids)}
     under = {name: at for at, name in enumerate(_names(release.published))}
     if lacking := sum(name not in places for name in table["id"].unique()):
         raise InputError(
-            f"{lacking} series of the map in the private folder are not in the table as it was read. Read the table "
-            "the release was made from, with the same settings."
+            f"{lacking} series of the map in the private folder are not in the table as read. Read the table the "
+            "release was made from, with the same settings."
         )
     found = [
         (places[name], under[pseudonym])
@@ -170,8 +170,8 @@ def _who_is_who(original: Panel, release: Release, private: Path) -> tuple[Posit
     of_original, of_published = np.array(found, dtype=np.int64).T
     if len(np.unique(of_original)) < len(of_original):
         raise InputError(
-            "Some series are published under several pseudonyms, in slices; they cannot be compared one by one. Leave "
-            "out the private folder to compare the whole."
+            "Some series are published under several pseudonyms, in slices; they cannot be compared one by one. Omit "
+            "the private folder to compare the whole."
         )
     return of_original, of_published
 
@@ -185,8 +185,8 @@ def _events(source: Any, settings: Mapping[str, Any]) -> Events:
     sensitive = tuple(settings.get("sensitive") or ())
     if len(sensitive) != 1:
         raise ParameterError(
-            f"This release has events, which have one sensitive column; {len(sensitive)} are named. Give --sensitive "
-            "COLUMN, and --quasi COLUMN for each quasi-identifier."
+            f"This release has events, which have one sensitive column, but {len(sensitive)} are named. Give "
+            "--sensitive COLUMN, and --quasi COLUMN for each quasi-identifier."
         )
     ours = ("id", "time", "subject", "every", "missing", "timezone", "sql", "sheet")
     named = {name: settings[name] for name in ours if name in settings}

@@ -1,4 +1,4 @@
-"""The whole process on simulated households, with a policy that is left beside the release to be read and changed."""
+"""The whole process on simulated households, with a policy saved next to the release for you to read and change."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ adversary:
   knows:
     # The total of every day, as on a bill, in the unit of the data. Add points: 5 for five exact readings as well.
     known-totals: {{step: day, scale: same}}
-  scenario: prosecutor  # the chance where somebody may be surest counts
-require:
+  scenarioscenario: prosecutor  # the chance for the surest target counts:
   risk: {{at_most: 0.1}}
   utility: {{information-loss: {{at_most: 0.7}}}}
 method:
@@ -43,9 +42,9 @@ seed: {seed}
 
 
 def run_demo(out: Path, *, k: int | None = None, seed: int = 0, steps: Watcher = silent) -> tuple[Outcome, Path]:
-    """500 households over two hourly weeks, searched, attacked, checked and published; gives the policy file, too.
+    """Simulate 500 households over two hourly weeks, search, attack, check and publish; also returns the policy file.
 
-    The table and the policy are written beside the release. Without `k` the policy searches for one.
+    The table and the policy are written next to the release. Without `k`, the policy searches for one.
     """
     # Only its own folder is replaced without asking.
     ours = out == DEMO_FOLDER

@@ -43,7 +43,7 @@ _POLL = 0.02
 
 
 def make_plan(**given: Any) -> Plan:
-    """A plan, or one line about what is wrong with it."""
+    """A plan, or one line that says what is wrong with it."""
     try:
         return Plan(**given)
     except ValidationError as error:
@@ -52,23 +52,23 @@ def make_plan(**given: Any) -> Plan:
 
 
 def enroll_device(folder: Path, group: str = "all") -> Enrolled:
-    """On the meter: draw its keys; what is returned goes to the utility."""
+    """On the meter: generate its keys; the result goes to the utility."""
     return enrolled(make_device(folder).public, group)
 
 
 def enroll_fleet(folder: Path, plan: Plan, lines: Iterable[str]) -> Fleet:
-    """At the utility: the collector's keys and the fleet's file, from what meters sent, a line each."""
+    """At the utility: create the collector's keys and the fleet's file from the lines that meters sent."""
     try:
         meters = [Enrolled.model_validate_json(line) for line in lines if line.strip()]
     except ValidationError:
-        raise InputError("A line is not what `shoal edge enroll --device` prints.") from None
+        raise InputError("A line does not match the output of `shoal edge enroll --device`.") from None
     # By chance: a place tells nothing about when a meter was enrolled.
     random.SystemRandom().shuffle(meters)
     keys = Keys.draw()
     try:
         fleet = Fleet(plan=plan, collector=enrolled(keys.public), meters=tuple(meters))
     except ValidationError as error:
-        raise InputError(f"These meters make no fleet: {error.errors()[0]['msg']}.") from None
+        raise InputError(f"These meters do not form a fleet: {error.errors()[0]['msg']}.") from None
     make_device(folder / "collector", keys)
     try:
         (folder / FILE_NAME).write_text(fleet.model_dump_json(), encoding="utf-8")
@@ -78,14 +78,14 @@ def enroll_fleet(folder: Path, plan: Plan, lines: Iterable[str]) -> Fleet:
 
 
 def join(folder: Path, fleet: Path) -> None:
-    """On the meter: take the fleet's file; the budget begins."""
+    """On the meter: import the fleet's file; its budget starts now."""
     join_fleet(folder, Fleet.load(fleet))
 
 
 def enroll_together(folder: Path, plan: Plan, n_meters: int, n_groups: int) -> Fleet:
     """A whole fleet on one machine, for trials: the devices are in `meters`."""
     if n_groups < 1 or n_meters < n_groups:
-        raise ParameterError("A fleet needs at least one group, and one meter for each.")
+        raise ParameterError("A fleet needs at least one group, and at least one meter per group.")
     folders = [folder / "meters" / f"{number:05d}" for number in range(n_meters)]
     lines = [enroll_device(one, f"group-{n % n_groups + 1}").model_dump_json() for n, one in enumerate(folders)]
     fleet = enroll_fleet(folder, plan, lines)
@@ -111,13 +111,13 @@ def open_link(at: str | None, fleet: Fleet, receivers: Iterable[int]) -> Link:
 
 
 def run_meter(folder: Path, lines: Iterable[str]) -> Iterable[str]:
-    """Readings in, `time,value` a line; reports out, a line each: one way only, for schemes that need no questions."""
+    """Read `time,value` lines and write reports, one per line: one way only, for schemes without questions."""
     device = Device.open(folder)
     plan = device.fleet.plan
     try:
         if plan.way != "local" or not SCHEMES[plan.scheme].unasked:
             raise ParameterError(
-                "Through a pipe a meter only sends, and this fleet needs questions as well. Use a --link, or enrol a "
+                "Through a pipe a meter only sends, but this fleet also needs questions. Use a --link, or enrol a "
                 "fleet with the scheme budget-uniform or population-uniform."
             )
         for label, reading in parse_readings(plan, lines):
@@ -128,12 +128,12 @@ def run_meter(folder: Path, lines: Iterable[str]) -> Iterable[str]:
 
 
 def serve_meter(folder: Path, lines: Iterable[str], at: str, linger: float = 0.0) -> int:
-    """Readings in; messages through a link, both ways, until the readings end. Gives how many were sent.
+    """Read readings and exchange messages through a link until the readings end. Returns how many were sent.
 
     Parameters
     ----------
     linger
-        For how many seconds questions are answered after the last reading.
+        How many seconds to answer questions after the last reading.
     """
     device, sent = Device.open(folder), 0
     link = open_link(at, device.fleet, [device.place])
@@ -188,10 +188,10 @@ def collect_live(
     Parameters
     ----------
     begin
-        The first instant; by default the next one. Instants that are over already are concluded at once, `wait`
+        The first instant; by default the next one. Instants that are already over are concluded at once, with `wait`
         seconds for each step.
     wait
-        How long to wait for messages, each time something was sent.
+        How long to wait for messages each time something was sent.
     """
     plan = collector.fleet.plan
     try:
@@ -243,7 +243,7 @@ def parse_readings(plan: Plan, lines: Iterable[str]) -> Iterable[tuple[int, floa
 
 
 def collect_reports(collector: Collector, lines: Iterable[str]) -> None:
-    """Reports that were gathered, a line each, in any order: instants are concluded one after the other."""
+    """Gathered reports, one per line, in any order: instants are concluded one after the other."""
     by_label: dict[int, list[bytes]] = {}
     for line in lines:
         try:
@@ -254,7 +254,9 @@ def collect_reports(collector: Collector, lines: Iterable[str]) -> None:
         if len(content) >= 35:
             by_label.setdefault(int.from_bytes(content[27:35], "big", signed=True), []).append(content)
     if collector.fleet.plan.way != "local" or not SCHEMES[collector.fleet.plan.scheme].unasked:
-        raise ParameterError("Reports in files are for schemes without questions; run this fleet through a --link.")
+        raise ParameterError(
+            "Reports in files work only for schemes without questions; run this fleet through a --link."
+        )
     for label in sorted(by_label):
         for _ in collector.begin(label):
             pass
@@ -275,7 +277,7 @@ def simulate_fleet(
     fleet_folder: Path | None = None,
     steps: Watcher = silent,
 ) -> Field:
-    """Run meters with the readings of a panel, a series each, and give what came of it.
+    """Run meters on the readings of a panel, one per series, and return the result.
 
     Parameters
     ----------
@@ -284,18 +286,18 @@ def simulate_fleet(
     plan
         What is measured, and how it is protected. Bounds must not come from the panel.
     groups
-        Into how many groups meters are dealt.
+        Number of groups that meters are assigned to.
     absent
-        Share of meters that are not there, drawn at each instant.
+        Share of meters that are offline, drawn at each instant.
     at
         As in `open_link`.
     seed
-        Who is not there; noise has no seed.
+        Decides who is offline; noise has no seed.
     fleet_folder
         A fleet of `enroll_together` whose devices are used, with their budgets on disk; otherwise they are in memory.
     """
     if panel.n_channels != 1:
-        raise ParameterError("Meters of one channel can be simulated; choose one with --value.")
+        raise ParameterError("Only meters with one channel can be simulated; choose one with --value.")
     devices: dict[int, Device]
     if fleet_folder is None:
         keys = [Keys.draw() for _ in range(panel.n_series)]
@@ -333,7 +335,7 @@ def simulate_fleet(
 
 
 def candidate_of(collector: Collector, *, smoothed: bool = False) -> Candidate:
-    """What a collector proposes to publish. There are no originals: what stands for them has no reading in it."""
+    """What a collector proposes to publish. There are no originals: their stand-in holds no reading."""
     fleet = collector.fleet
     published = collector.profiles(smoothed=smoothed)
     way = "local-reports" if fleet.plan.way == "local" else "secure-sums"

@@ -15,30 +15,31 @@ from shoal.queries import Between, WindowCount
 
 
 def window_query(published: EventTables, start: str | None, end: str | None, where: Sequence[str]) -> WindowCount:
-    """The query of texts such as "age=40..60" or "diagnosis=flu,gout"; the whole time where no end is given."""
+    """Build the query from texts such as "age=40..60" or "diagnosis=flu,gout"; the whole period if no end is given."""
     times = published.records[TIME]
     conditions: dict[str, Any] = {}
     for text in where:
         column, equals, wanted = text.partition("=")
         if not equals or not wanted:
-            raise ParameterError("A condition must be written COLUMN=VALUE,VALUE or COLUMN=LOW..HIGH.")
+            raise ParameterError("A condition must have the form COLUMN=VALUE,VALUE or COLUMN=LOW..HIGH.")
         if column in conditions:
             raise ParameterError(
-                f"There are two conditions on column {column!r}. Put its values into one, with commas."
+                f"There are two conditions on column {column!r}. Put its values into one condition, separated by "
+                "commas."
             )
         conditions[column] = _condition(wanted, _kind(published, column))
     return WindowCount(times.min() if start is None else start, times.max() if end is None else end, conditions)
 
 
 def _kind(published: EventTables, column: str) -> pl.DataType:
-    """The type of the values of a column; text where it is published as a list."""
+    """The type of the values of a column; text if it is published as a list."""
     tables = (published.records,) if published.counts is None else (published.records, published.counts)
     for table in tables:
         for name in (column, f"{column}_low"):
             if name in table.columns and column in (*published.quasi, published.sensitive):
                 return table.schema[name]
     names = ", ".join((*published.quasi, published.sensitive))
-    raise ParameterError(f"The release has no column {column!r} to ask for. Conditions can be on: {names}.")
+    raise ParameterError(f"The release has no column {column!r}. Conditions can use: {names}.")
 
 
 def _condition(text: str, kind: pl.DataType) -> Any:
@@ -46,7 +47,7 @@ def _condition(text: str, kind: pl.DataType) -> Any:
     if not dots:
         return _typed(text.split(","), kind)
     if not (kind.is_numeric() or kind.is_temporal()):
-        raise ParameterError("A range LOW..HIGH can be asked for numbers and dates; list words with commas.")
+        raise ParameterError("A range LOW..HIGH works for numbers and dates only; list words separated by commas.")
     ends = [end or None for end in (low, high)]
     if None in ends and not kind.is_numeric():
         raise ParameterError("A range of dates needs both ends.")
@@ -58,5 +59,5 @@ def _condition(text: str, kind: pl.DataType) -> Any:
 def _typed(texts: list[str], kind: pl.DataType) -> list[Any]:
     values = from_text(pl.Series([text.strip() for text in texts], dtype=pl.String), kind)
     if values.null_count():
-        raise ParameterError("A condition of a query has a value that its column cannot have.")
+        raise ParameterError("A condition has a value that its column cannot have.")
     return values.to_list()

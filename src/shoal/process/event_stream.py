@@ -40,14 +40,14 @@ from shoal.streams.terms import check_terms, read_duration, stream_terms
 from shoal.streams.topics import Topic
 
 LOG_BYTES = 1 << 24
-"""Bytes of the log after which the whole state is kept: as much is taken in again after a crash."""
+"""Bytes of the log after which the whole state is saved: after a crash, this much is read again."""
 AT_ONCE = 64
 """Snapshots that go through the operator together."""
 
 
 @dataclass(frozen=True)
 class StreamColumns:
-    """Which column of the events is what."""
+    """The role of each column of the events."""
 
     time: str
     sensitive: str
@@ -74,18 +74,18 @@ def stream_events(
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish events as they arrive; `source` is a descriptor with NDJSON, a folder, or a topic. Gives the summary.
+    """Publish events as they arrive; `source` is a descriptor with NDJSON, a folder, or a topic. Returns the summary.
 
     Parameters
     ----------
     source, columns, every, lateness, known, strict
         As in `Lines`, `Folder` and `Arrivals`.
     to
-        The folder for published snapshots: new, or that of the state in `private`.
+        The folder for published snapshots: new, or the one that belongs to the state in `private`.
     private
-        The folder of the state, from which a later run goes on.
+        The folder of the state from which a later run resumes.
     goes_on
-        Whether lines that are consumed already do not come again.
+        Whether lines already consumed will not come again.
     follow
         Whether to wait for further files or messages until SIGINT or SIGTERM.
     flush
@@ -93,20 +93,20 @@ def stream_events(
     send
         A topic to which published snapshots are sent as well.
     tell
-        Who is told, in a sentence, what a publisher should know and what is no error.
+        Receives a sentence for anything a publisher should know that is not an error.
     """
     check_terms(method, [*columns.quasi, columns.sensitive], known, file_format)
     if private is None and (goes_on or not flush):
         raise ParameterError(
-            "--continue and --no-flush need --private: there stands what waits, and where the stream was."
+            "--continue and --no-flush need --private: it holds pending events and the stream's position."
         )
     if private is None and (isinstance(source, Topic) or send is not None):
-        raise ParameterError("Topics need --private: what was read and sent is known from the state alone.")
+        raise ParameterError("Topics need --private: only the state records what was read and sent.")
     if send is not None and file_format != "parquet":
         raise ParameterError("--send needs --format parquet: snapshots are sent from the published files.")
     if goes_on and not isinstance(source, int):
         raise ParameterError(
-            "--continue is for standard input; a folder or a topic is always read from where the stream was."
+            "--continue is for standard input; a folder or a topic always resumes at the stream's position."
         )
     if follow and isinstance(source, int):
         raise ParameterError("--follow is for a folder or a topic; standard input is read until it ends.")
@@ -142,8 +142,8 @@ def stream_events(
             check_new(to)
         elif stream.published and not to.exists():
             raise ReleaseError(
-                f"{str(to)!r} is gone, and with it {stream.published} snapshots that were published there. Put the "
-                "folder back, empty if they were taken elsewhere, or begin a new stream in new folders."
+                f"{str(to)!r} is gone, and with it {stream.published} published snapshots. Restore the folder (empty "
+                "if the snapshots were moved elsewhere), or start a new stream in new folders."
             )
         to.mkdir(parents=True, exist_ok=True)
         stop = stack.enter_context(stopping())
@@ -175,14 +175,14 @@ def stream_events(
             if stream.finished:
                 if not isinstance(source, Topic) and any(len(block) for block in open_source().blocks(stop)):
                     raise InputError(
-                        "This stream is finished, so nothing can be added. Begin a new one in new folders."
+                        "This stream is finished, so nothing can be added. Start a new one in new folders."
                     )
                 publisher.wait()
                 tell(complete_summary(to, stream.summary()))
                 _deliver(to, stream, send, gate)
                 return stream.summary()
             if private is None:
-                tell("Without --private no state is kept: a stream that is stopped cannot go on.")
+                tell("Without --private no state is kept: a stopped stream cannot be resumed.")
             stream.keep(publisher)  # before a broker knows the stream by its name
             delivery = _start_delivery(to, stream, send, gate)
             publisher.on_commit = None if delivery is None else delivery.advance
@@ -212,7 +212,7 @@ def _open_source(
     flush: bool,
     tell: Callable[[str], None],
 ) -> Source:
-    """The source from where the stream is."""
+    """The source at the position of the stream."""
     columns, position = arrivals.columns, arrivals.position
     if isinstance(source, Path):
         return Folder(source, columns, position, follow=follow, tell=tell)
@@ -224,7 +224,7 @@ def _open_source(
 
 
 def _start_delivery(to: Path, stream: _Stream, send: Topic | None, gate: StreamGate) -> Delivery | None:
-    """Begin to send what is published, after what was sent before."""
+    """Start sending what is published, after what was sent before."""
     if send is None:
         return None
     receiver = (KafkaDelivery if send.kind == "kafka" else MqttDelivery)(send, f"{stream.client}-out")
@@ -254,7 +254,7 @@ class _Stream:
         self._number = 0
         self.finished = False
         self.client = f"shoal-{secrets.token_hex(8)}"
-        """The name under which brokers know the stream."""
+        """The name by which brokers know the stream."""
         if kept is not None:
             self._restore(kept)
 
@@ -262,8 +262,8 @@ class _Stream:
         facts = kept.facts
         if names := different(facts["settings"], self._settings):
             raise ParameterError(
-                f"The stream was begun with other settings than now: {', '.join(names)}. Give the same, or begin a new "
-                "one in new folders."
+                f"The stream was started with other settings: {', '.join(names)}. Give the same, or start a new one "
+                "in new folders."
             )
         self._method = dataclasses.replace(self._method, seed=facts["seed"])
         self._arrivals.restore(kept.tables.get("open"), facts["arrivals"])
@@ -283,7 +283,7 @@ class _Stream:
         return self._number
 
     def take_again(self, blocks: Sequence[Block | None], publisher: Publisher) -> None:
-        """Take in what the log has: it gives what is published already, or was about to be."""
+        """Replay the log: it returns what is already published, or was about to be."""
         for block in blocks:
             if block is None:
                 self._end(publisher)
@@ -291,11 +291,11 @@ class _Stream:
                 self._take(block, publisher, None)
 
     def keep(self, publisher: Publisher) -> None:
-        """Keep the whole state: from now on the folder belongs to it."""
+        """Save the whole state: from now on the folder belongs to it."""
         publisher.submit(Commit([], self.summary(), checkpoint=self._checkpoint() if publisher.durable else None))
 
     def run(self, source: Source, publisher: Publisher, stop: Stop, *, flush: bool, steps: Watcher) -> None:
-        """Publish until the input ends or a stop is asked for."""
+        """Publish until the input ends or a stop is requested."""
         steps.start("publishing snapshots")
         with prefetched(source.blocks(stop)) as blocks:
             for block in blocks:
@@ -362,7 +362,7 @@ class _Stream:
         return Checkpoint(self._number, facts, tables)
 
     def tell_of_suppression(self, tell: Callable[[str], None]) -> None:
-        """Tell the publisher what was lost so far, by value; the summary beside the release says only how much."""
+        """Tell the publisher what was lost so far, by value; the summary next to the release only says how much."""
         recipe = Recipe(self._method.name, self._method.parameters)
         for sentence in said(LOSS, Streamed(self._totals.suppression, recipe, self.finished)):
             tell(sentence)

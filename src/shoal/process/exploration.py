@@ -1,15 +1,14 @@
-"""The search of a policy kept in a folder: watched while it runs, stopped, killed, taken up again.
+"""The search of a policy, kept in a folder: watched while it runs, stopped, killed, resumed.
 
 The folder stays with the publisher and is for its owner alone. It holds
 
     policy.yaml     what is searched
     points.jsonl    a line for each trial, on disk before the next begins, and one whenever the search ends
-    details/N.json  what a point looks like, made when somebody asks
+    details/N.json  what a point looks like, made on request
 
-What is tried next follows from earlier trials alone (see `search.rule`). So a search that was killed is given the
-trials in its journal again and goes on as if nothing had happened: no point is lost, and none is tried twice.
-There is no identifier in the folder, and no figure of the originals is that of fewer subjects than the guarantee asks
-for.
+What is tried next follows from earlier trials alone (see `search.rule`). So a killed search replays the trials in its
+journal and continues as if nothing had happened: no point is lost, and none is tried twice. The folder holds no
+identifier, and every figure of the originals covers at least as many subjects as the guarantee asks for.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Exploration:
     Parameters
     ----------
     folder
-        Where it is kept; made where there is none, for its owner alone.
+        Where it is kept; created if missing, for its owner alone.
     policy
         What is searched.
     base
@@ -78,7 +77,7 @@ class Exploration:
         if not place.exists():
             _write(place, policy_text(policy))
         elif load_policy(place) != policy:
-            raise InputError(f"{str(self.folder)!r} has the search of another policy. Choose another folder.")
+            raise InputError(f"{str(self.folder)!r} holds the search of another policy. Choose another folder.")
         self._journal = Journal(self.folder / POINTS)
         self._reading = threading.Lock()
 
@@ -86,12 +85,12 @@ class Exploration:
     def open(cls, folder: Path, *, base: Path) -> Exploration:
         """One that exists."""
         if not (Path(folder) / POLICY).is_file():
-            raise InputError(f"{str(folder)!r} has no search: there is no {POLICY} in it.")
+            raise InputError(f"{str(folder)!r} holds no search: it has no {POLICY}.")
         return cls(folder, load_policy(Path(folder) / POLICY), base=base)
 
     @property
     def state(self) -> State:
-        """What the folder says. "running?": it has begun and has not ended; whether it runs, `is_running` tells."""
+        """What the folder says. "running?": it has started and not ended; `is_running` says whether it runs."""
         lines = self._journal.lines()
         if not lines:
             return "new"
@@ -100,12 +99,12 @@ class Exploration:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process that is alive tries points."""
+        """Whether a live process is trying points."""
         return self._journal.is_being_written
 
     @property
     def stopped(self) -> Stopped | None:
-        """After how many points of how many a person stopped it, where one did."""
+        """After how many points of how many a person stopped it, if one did."""
         lines = self._journal.lines()
         ended = lines[-1] if lines else {}
         return Stopped(**ended["stopped"]) if ended.get("ended") == "stopped" else None
@@ -133,18 +132,18 @@ class Exploration:
 
     @cached_property
     def _bare_task(self) -> SearchTask:
-        """The task as it is for a panel with times, before one is read."""
+        """The task for a panel with times, before one is read."""
         return self._task.on(Panel([[0.0, 0.0]], times=np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[us]")))
 
     def run(self, *, steps: Watcher = silent, stop: Callable[[], bool] = never) -> None:
-        """Try points, and go on where it was; `stop` is asked before every point but the first of all."""
+        """Try points, resuming where it stopped; `stop` is asked before every point except the very first."""
         if self.state == "complete":
             return
         try:
             with self._journal.writing() as append:
                 self._run(append, steps, stop)
         except BlockingIOError:
-            raise InputError(f"The search in {str(self.folder)!r} runs already.") from None
+            raise InputError(f"The search in {str(self.folder)!r} is already running.") from None
 
     def _run(self, append: Callable[[Mapping[str, Any]], None], steps: Watcher, stop: Callable[[], bool]) -> None:
         steps.start("reading")
@@ -155,7 +154,7 @@ class Exploration:
             append({"begun": panel})
         elif lines[0]["begun"] != panel:
             raise InputError(
-                "The table is not the one that this search began with. Put it back, or begin a new search."
+                "The table is not the one that this search started with. Restore it, or start a new search."
             )
         known = {(line["point"]["number"], line["part"]): line["point"] for line in lines if "point" in line}
         n_replayed = 0
@@ -243,9 +242,9 @@ class Exploration:
     def policy_at(
         self, number: int, *, risk: float | None = None, utility: Mapping[str, float] | None = None
     ) -> Policy:
-        """The policy whose run gives that point, with the limits on screen where they were moved.
+        """The policy whose run gives that point, with the limits on screen if they were moved.
 
-        A measure's limit is held from the side that is worse: at most where lower is better.
+        A measure's limit applies to the worse side: at most if lower is better.
         """
         setting = _setting(self._line(number))
         given = [{"name": name, **parameters} for name, parameters in self._task.choices.parameters(setting)]
@@ -262,7 +261,7 @@ class Exploration:
         return Policy.model_validate(changed.model_dump(by_alias=True))
 
     def _explored(self) -> Explored:
-        """How much was tried so far, and before, where this policy is itself that of a point."""
+        """How much was tried so far, and before, if this policy itself came from a point."""
         earlier = self.policy.search.explored
         if earlier is not None and self.n_points == 1:
             return earlier
@@ -282,7 +281,9 @@ class Exploration:
         found: dict[str, Limit] = {}
         for name, value in utility.items():
             if name not in measures:
-                raise ParameterError(f"{name} is none of the measures of this search: {', '.join(measures)}.")
+                raise ParameterError(
+                    f"{name} is not a measure of this search. Its measures are: {', '.join(measures)}."
+                )
             measure = measures[name]
             usual = type(measure)().parameters if name not in self.policy.require.utility else {}
             further = {key: one for key, one in measure.parameters.items() if one != usual.get(key)}
@@ -305,7 +306,7 @@ def _task_of(policy: Policy) -> SearchTask:
     refuse_no_data(policy)
     if task.by_mechanism:
         raise ParameterError(
-            "method: differential privacy is not explored. Choosing by what came out would itself tell something about "
+            "method: differential privacy is not explored. Choosing by results would itself reveal something about "
             "the data, and no budget was spent on it. Give every parameter a value known without the data: shoal run"
         )
     return task
@@ -317,7 +318,7 @@ def _setting(line: Mapping[str, Any]) -> Setting:
 
 
 def _point(shown: Mapping[str, Any]) -> Point:
-    """As much of a point as the rule of the search asks for."""
+    """As much of a point as the rule of the search needs."""
     scores = {
         name: Score(math.nan if one["value"] is None else one["value"], one["goal"], (-math.inf, math.inf))
         for name, one in shown["scores"].items()
@@ -334,7 +335,7 @@ def _point(shown: Mapping[str, Any]) -> Point:
 
 
 def _account(sample: Sample) -> dict[str, Any]:
-    """What tells one table from another."""
+    """What distinguishes one table from another."""
     panel: Any = sample.panel  # samples are in memory
     state = hashlib.sha256(np.ascontiguousarray(panel.values).data)
     state.update(np.ascontiguousarray(panel.subject_codes).data)

@@ -1,4 +1,4 @@
-"""The three ways out of a policy: a release for all, a copy for one recipient, a folder that only answers."""
+"""The three ways out of a policy: a release for everyone, a copy for one recipient, a folder that only answers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from shoal.release import check_target
 from shoal.release.agreement import Agreement
 
 RELEASE = "release"
-"""Where the release of a closed folder lies in it."""
+"""Location of the release inside a closed folder."""
 
 
 def refuse_export(part: ReleasePart, to: Path) -> None:
-    """Raise where nothing could be written in the end: best asked before long work."""
+    """Raise if nothing could be written in the end; call it before long work."""
     if part.model != "closed":
         check_target(to, overwrite=part.overwrite)
         return
@@ -28,19 +28,19 @@ def refuse_export(part: ReleasePart, to: Path) -> None:
 
 
 def agreement_of(part: ReleasePart) -> Agreement | None:
-    """For whom the release is, where it is for one recipient."""
+    """The recipient of the release, if it is for one recipient."""
     if part.model != "agreement" or part.recipient is None or part.purpose is None or part.expires is None:
         return None
     if part.private is None:
         raise ParameterError(
-            "model: agreement needs release.private, a folder for what stays with you: it tells the copies apart."
+            "model: agreement needs release.private, a folder for what you keep: it distinguishes the copies."
         )
     return Agreement(recipient=part.recipient, purpose=part.purpose, expires=part.expires, contact=part.contact)
 
 
 @contextmanager
 def exporting(part: ReleasePart, to: Path, candidate: Candidate | CandidateShards) -> Iterator[Path]:
-    """Yield the folder for the release; for a closed folder, put around it what a service needs.
+    """Yield the folder for the release; for a closed folder, add what a service needs.
 
     The settings of a closed folder are written last: without them it is not served.
     """

@@ -1,4 +1,5 @@
-"""Methods, guarantees, attacks and measures from names and plain values, as a command line or a policy gives them."""
+"""Methods, guarantees, attacks and measures built from names and plain values, as a command line or a policy gives
+them."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from shoal.errors import ParameterError
 def build(
     cls: Any, options: Mapping[str, Any], *, called: Callable[[str], str] = str, beside: Collection[str] = ()
 ) -> Any:
-    """One of them from its options.
+    """Build one of them from its options.
 
-    `called` says how this user writes the name of an option, `beside` which options there are besides.
+    `called` says how this user writes the name of an option, `next to` which other options exist.
     """
     if not isinstance(options, Mapping):
         raise ParameterError(f"{cls.name} takes its parameters by name, such as {{name: value}}.")

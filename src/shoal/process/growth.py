@@ -45,9 +45,9 @@ def publish_growing(
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish every stretch that has come, each as a release folder, so that all of them together keep k.
+    """Publish every stretch that has arrived, each as a release folder, so that all of them together keep k.
 
-    A stretch that is published already is left as it is; the same command is run again when more has come. Gives a
+    A stretch that is already published stays as it is; run the same command again when more has arrived. Returns a
     summary.
 
     Parameters
@@ -67,7 +67,8 @@ def publish_growing(
     """
     if private is None:
         raise ParameterError(
-            "A growing panel needs --private DIR: there stands which groups were published, and the key of the names."
+            "A growing panel needs --private DIR: it records which groups were published, and holds the key of the "
+            "names."
         )
     given = {
         "out": str(to.resolve()),
@@ -110,13 +111,13 @@ def _opened(private: Path, method: Microaggregation, given: dict[str, Any]) -> G
     begun = {**growth.settings, "reading": given_options(growth.settings["reading"])}
     if names := different(begun, given):
         raise ParameterError(
-            f"The growing panel was begun with other settings than now: {', '.join(names)}. Give the same. A new "
-            "sequence of the same subjects would not be judged beside this one."
+            f"The growing panel was started with other settings: {', '.join(names)}. Give the same. A new sequence of "
+            "the same subjects would not be judged together with this one."
         )
     if not key.exists() or _fingerprint(load_or_make_key(private)) != growth.settings["key"]:
         raise ReleaseError(
-            f"{_KEY} in {str(private)!r} is not the key of the releases before: names would change from one release to "
-            "the next. Put back a copy of it."
+            f"{_KEY} in {str(private)!r} is not the key of the earlier releases: names would change from one release "
+            "to the next. Restore a copy of it."
         )
     return growth
 
@@ -127,14 +128,14 @@ def _fingerprint(key: bytes) -> str:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where releases go, and where the state is."""
+    """The folder of the releases, and that of the state."""
 
     to: Path
     private: Path
     reading: Mapping[str, Any]
 
     def settle(self, growth: Growth) -> None:
-        """Look what became of a release that was announced when a process ended."""
+        """Find out what happened to a release that was announced when a process ended."""
         for left in self.private.glob(".pseudonyms-*.partial"):
             if left.is_file():  # folders of this name are maps in parts, of runs in shards
                 left.unlink()
@@ -150,7 +151,7 @@ class _Place:
         growth.save(self.private)
 
     def add(self, growth: Growth, arrived: Stretch, publishing: Mapping[str, Any]) -> bool:
-        """Publish a stretch, if it is not published already; whether a release was written."""
+        """Publish a stretch, unless it is already published; returns whether a release was written."""
         if growth.operator.knows(arrived.panel):
             return False
         folder = name_of(arrived.panel)
@@ -177,14 +178,14 @@ class _Place:
         return True
 
     def _digest(self, folder: str) -> str | None:
-        """SHA-256 of the certificate in a place, where there is one."""
+        """SHA-256 of the certificate in a folder, if there is one."""
         path = self.to / folder
         if not (path / FILE_NAME).is_file():
             return None
         if read_certificate(path) is None:
             raise ReleaseError(
-                f"The release in {str(path)!r} was changed since it was written. Put it back as it was, or remove the "
-                "folder if nobody has got it."
+                f"The release in {str(path)!r} was changed after it was written. Restore it, or remove the folder if "
+                "nobody has received it."
             )
         return hashlib.sha256((path / FILE_NAME).read_bytes()).hexdigest()
 

@@ -1,7 +1,7 @@
-"""Subjects kept out of a release, at random: the control that attacks on it are compared with.
+"""Subjects kept out of a release at random: the control for attacks on it.
 
-What an attack finds of people who are not behind a release, it does not find because of the release. Who was kept out
-stays in the private folder.
+What an attack finds about people who are not in a release, it does not find because of the release. Their names stay in
+the private folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.process.remembered import recall_held_out
 from shoal.release.publishers_word import tells_exact_figures
 
 WHOLE = (Copies, Completion, Membership)
-"""Attacks on a table as a whole, each of which has a control of people outside."""
+"""Attacks on a table as a whole; each has a control of people outside it."""
 
 
 def as_share(given: Any) -> float:
@@ -37,7 +37,7 @@ def as_share(given: Any) -> float:
     except ValueError:
         share = float("nan")
     if not 0.0 < share <= 0.5:
-        raise ParameterError("hold-out is the share of the subjects that is kept out: 10%, or 0.1; at most a half.")
+        raise ParameterError("hold-out is the share of subjects to keep out: 10%, or 0.1; at most one half.")
     return share
 
 
@@ -60,7 +60,7 @@ class Control:
 def keep_out(
     panel: Panel | PanelShards, share: float | None, steps: Watcher, seed: int = 0
 ) -> tuple[Panel | PanelShards, Control | None]:
-    """Everybody else, and the subjects kept out: that share of them, drawn by chance from the seed and the readings.
+    """The other subjects, and those kept out: the given share, drawn at random from the seed and the readings.
 
     Of a panel in shards about that share: each subject is drawn by itself.
     """
@@ -73,7 +73,7 @@ def keep_out(
         n = round(share * panel.n_subjects)
     if n < FEWEST:
         raise ParameterError(
-            f"hold-out: {share:.3g} of {panel.n_subjects} subjects are {n}, and a control needs {FEWEST} at least. "
+            f"hold-out: {share:.3g} of {panel.n_subjects} subjects are {n}, but a control needs at least {FEWEST}. "
             "Keep out a larger share."
         )
     steps.say(f"{n} of {panel.n_subjects} subjects are kept out of the release, as a control for attacks")
@@ -92,7 +92,8 @@ def refuse_no_private(share: float | None, private: Any) -> None:
 
 
 def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel, Panel | None]:
-    """The originals of a release, without those that were kept out of it, and these; None where nobody was."""
+    """The originals of a release without the subjects kept out of it, and those subjects; None if nobody was kept
+    out."""
     names = recall_held_out(private, release)
     if not names:
         return panel, None
@@ -108,7 +109,7 @@ def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel,
 def attack_whole(
     original: Panel, published: Panel, control: Panel, seed: int = 0
 ) -> dict[str, tuple[Attack[Any], Risk]]:
-    """What each attack on the whole table finds of those behind it and of the control; left out where none applies."""
+    """What each attack on the whole table finds about those in it and about the control; omitted if none applies."""
     found: dict[str, tuple[Attack[Any], Risk]] = {}
     for kind in WHOLE:
         attack = kind(seed=seed)
@@ -123,7 +124,7 @@ def control_risks(candidate: Candidate | CandidateShards, held_out: Control | No
     """The same for a certificate, where the release shows values and something is promised; of a candidate in shards on
     a sample.
 
-    What promises nothing is held against a limit on links, which these figures are not.
+    A release that promises nothing is judged by a limit on links, which these figures are not.
     """
     if held_out is None or candidate.has_envelopes or candidate.has_profiles:
         return {}

@@ -1,9 +1,9 @@
-"""Any published table against its originals, whoever made it: what attacks achieve, and what it is still good for.
+"""Any published table against its originals, however it was made: what attacks achieve, and what it is still good for.
 
-Where it is known which published series is whose, by names, by a map or by order, series are linked and compared one by
-one. Where it is not, as for synthetic tables, the whole is judged: what it repeats, what can be read off it, who can be
-told to be behind it. Some figures mean little without people who are not behind the table to compare with, the control:
-without them such figures are absent, and `absent` says how to get them.
+If names, a map or the order show which published series belongs to which original, series are linked and compared one
+by one. If not, as for synthetic tables, the whole is judged: what it repeats, what can be read off it, whose membership
+can be inferred. Some figures mean little without people outside the table to compare with, the control: without them
+such figures are absent, and `absent` says how to get them.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ Match = Literal["auto", "ids", "order", "none"]
 Instants = Literal["time", "position"]
 
 LINKING: Mapping[str, Any] = {"points": 5, "totals": "day", "another-period": True}
-"""What an adversary is taken to know of a target where published series can be told apart."""
+"""What an adversary is assumed to know about a target if published series can be matched."""
 
 LEAST_SHARED = 0.5
-"""The share of published names that originals must have for names to say who is who."""
+"""The share of published names that must be names of originals for matching by name."""
 
 NO_CONTROL = (
-    "Membership is not judged, and no figure has a control: that takes series of people who are not behind the table. "
-    "Keep some subjects out before it is made, and give them with --control TABLE."
+    "Membership is not judged, and no figure has a control: that takes series of people whose data did not go into "
+    "the table. Keep some subjects out before you make it, and give them with --control TABLE."
 )
 NOT_MATCHED = (
-    "Links to single series are not tried: nothing says which published series is whose. Where rows are in the order "
-    "of the originals, say --match order; where there is a list of names, give --map TABLE."
+    "Links to single series are not tried: nothing says which published series belongs to which original. If rows are "
+    "in the order of the originals, give --match order; if there is a list of names, give --map TABLE."
 )
 NO_COMMON = (
-    "Nothing is compared reading by reading: the tables share no instants. Where both begin at the same place of a "
+    "Nothing is compared reading by reading: the tables share no instants. If both begin at the same point of a "
     "calendar, --instants position compares them by position."
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judgement:
-    """What is found of a published table.
+    """The findings about a published table.
 
     Parameters
     ----------
     matched
-        How it is known which published series is whose: "ids", "map", "order", "private"; None where it is not.
+        How published series were matched to originals: "ids", "map", "order", "private"; None if they were not.
     n_original, n_published, n_control
         Series of each.
     risks
@@ -70,9 +70,9 @@ class Judgement:
     usefulness
         What every measure found, or why it does not apply.
     absent
-        What the data cannot show, and how it could.
+        What the data cannot show, and what would make it possible.
     at_most
-        The limit on what an attack may get out of the table, if one is stated.
+        The limit on what an attack may gain from the table, if one is stated.
     """
 
     matched: str | None
@@ -88,23 +88,23 @@ class Judgement:
 
     @property
     def held(self) -> dict[str, float]:
-        """What each attack gets out of the table, at the end of its interval: the figure held against the limit.
+        """What each attack gains from the table, at the upper end of its interval: the figure compared with the limit.
 
-        Of a link its chance. Of copies and of readings read off, what goes beyond the control, or beyond the baseline
-        where there is none. Of membership the advantage: 0 where guessing does as well, 1 where everybody is told.
+        For a link, its chance. For copies and readings read off, the excess over the control, or over the baseline if
+        there is none. For membership, the advantage: 0 if guessing does as well, 1 if everyone is identified.
         """
         return {name: _gained(attack, risk) for name, (attack, risk) in self.risks.items()}
 
     @property
     def above(self) -> tuple[str, ...]:
-        """Attacks that get more out of the table than the limit allows."""
+        """Attacks that gain more from the table than the limit allows."""
         if self.at_most is None:
             return ()
         return tuple(name for name, figure in self.held.items() if figure > self.at_most)
 
     @property
     def met(self) -> bool:
-        """Whether every limit that was stated is kept; one on risks needs at least one attack."""
+        """Whether every stated limit is met; one on risks needs at least one attack."""
         return not self.above and self.usefulness.met and (self.at_most is None or bool(self.risks))
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,23 +155,23 @@ def judge(
     steps: Watcher = silent,
     **reading: Any,
 ) -> Judgement:
-    """Judge any published table against its originals, whoever made it and however.
+    """Judge any published table against its originals, however it was made.
 
     Parameters
     ----------
     original
         The series it was made from: anything `read_panel` takes, or a Panel.
     published
-        The table to be judged, or the folder of a release.
+        The table to judge, or the folder of a release.
     control
-        Series of people like these who are not behind the table.
+        Series of similar people whose data did not go into the table.
     match
-        How to tell which published series is whose: "ids", the same names; "order", row by row; "none". "auto" takes
-        names where the tables share most of them.
+        How to match published series to originals: "ids", by equal names; "order", row by row; "none". "auto" uses
+        names if the tables share most of them.
     names
         A table with two columns: the name of each original and the published name that stands for it.
     private
-        The private folder of a release of ours: it tells who is who.
+        The private folder of a Shoal release: it maps pseudonyms to subjects.
     instants
         "time": readings of the same time are compared. "position": the first with the first, whatever the clock says.
     knows
@@ -180,11 +180,11 @@ def judge(
     measures
         Measures by name, such as "mean-day-error:at_most=0.1". Default: all that apply.
     at_most
-        The limit on what any attack gets out of the table (see `Judgement.held`).
+        The limit on what any attack gains from the table (see `Judgement.held`).
     n_targets, seed
-        Attack so many originals, drawn by chance.
+        Attack this many originals, drawn at random.
     reading
-        Settings of `read_panel` for all tables. Columns that a table does not have are left for it to find.
+        Settings of `read_panel` for all tables. Columns that a table lacks are detected in it.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def judge(
         if value not in get_args(kind):
             raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
     if at_most is not None and not 0.0 < at_most <= 1.0:
-        raise ParameterError("at_most is a share of the targets: above 0, at most 1.")
+        raise ParameterError("at_most is a share of the targets, above 0 and at most 1.")
     wanted = [asked_for(text) for text in measures]
     linking = build_attacks(knows or LINKING)
     steps.start("reading")
@@ -252,7 +252,7 @@ def _release(published: Any) -> Release | None:
 
 
 def _read(which: str, source: Any, reading: Mapping[str, Any], steps: Watcher) -> Panel:
-    """A table as a panel; columns that were named for another table and are not here are left for it to find."""
+    """A table as a panel; columns that were named for another table and are missing here are detected."""
     if isinstance(source, Panel):
         return source
     roles = {name for name, option in OPTIONS.items() if option.is_role} | {"id", "time", "value", "subject"}
@@ -275,14 +275,14 @@ def _published(source: Any, release: Release | None, reading: Mapping[str, Any],
         return _read("published", source, reading, steps)
     if not isinstance(release.published, Panel):
         raise InputError(
-            f"This release is of {release.certificate['form']}, and judging compares series of values. Use shoal "
+            f"This release holds {release.certificate['form']}, but judging compares series of values. Use shoal "
             "attack and shoal utility."
         )
     return release.published
 
 
 def _by_position(tables: Sequence[Panel]) -> list[Panel]:
-    """The first so many instants of each, numbered."""
+    """The first n instants of each, numbered."""
     n = min(table.n_instants for table in tables)
     return [
         Panel(t.values[:, :n], ids=t.ids, subjects=t.subjects, times=np.arange(n), channels=t.channels) for t in tables
@@ -340,7 +340,7 @@ def _by_map(original: Panel, published: Panel, names: Any) -> NDArray[np.int64]:
 def _usefulness(
     original: Panel, published: Panel, rows: NDArray[np.int64] | None, wanted: Sequence[Asked]
 ) -> Usefulness | None:
-    """What measures find at the instants that both tables have; None where there are none."""
+    """What measures find at the instants that both tables share; None if there are none."""
     try:
         ground = find_ground("Judging", original, published)
     except ParameterError:

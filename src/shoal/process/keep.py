@@ -1,6 +1,6 @@
-"""What a release shall keep: built into the method, measured, and compared with what grouping by raw values gives.
+"""What a release must keep: built into the method, measured, and compared with groups formed on raw values.
 
-`apply_keep` is the one way from words such as "peaks" to a method; `measures_of` are the measures of exactly that.
+`apply_keep` is the one way from words such as "peaks" to a method; `measures_of` returns the measures of exactly that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Keep = str | Mapping[str, Any] | Kept | Iterable[str | Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class KeptFigure:
-    """What a measure finds with `keep`, and what it would find of groups formed on raw values."""
+    """What a measure finds with `keep`, and what it would find for groups formed on raw values."""
 
     label: str
     kept: float
@@ -40,7 +40,7 @@ class KeptFigure:
 
 
 def apply_keep(method: M, keep: Keep | None) -> M:
-    """The same method with groups formed on what is to be kept; the method itself where nothing is.
+    """The same method with groups formed on what is to be kept; the method itself if nothing is.
 
     Examples
     --------
@@ -56,22 +56,22 @@ def apply_keep(method: M, keep: Keep | None) -> M:
         return method.set_params(steps=tuple(apply_keep(s, keep) if _has(s, "features") else s for s in several))
     if not _has(method, "features"):
         raise ParameterError(
-            f"keep is for methods that group similar series; {method.name} does not. Use microaggregation, or leave "
-            "keep out."
+            f"keep applies to methods that group similar series; {method.name} does not. Use microaggregation, or "
+            "omit keep."
         )
     if method.get_params()["features"] != "raw":
-        raise ParameterError("keep and features both say what similar means. Give one of them.")
+        raise ParameterError("keep and features both define similarity. Give one of them.")
     return method.set_params(features=features.name)
 
 
 def publish_columns(method: M, columns: Sequence[str]) -> M:
-    """The same method with these attributes published, which its groups then do not cross."""
+    """The same method with these attributes published; its groups then do not cross them."""
     if not columns:
         return method
     if not _has(method, "attributes"):
         raise ParameterError(
-            f"{method.name} publishes no attributes: only groups that do not cross them may. Use microaggregation "
-            "alone, or withhold the columns."
+            f"{method.name} publishes no attributes: only a method whose groups do not cross them may. Use "
+            "microaggregation alone, or withhold the columns."
         )
     published = method.get_params()["attributes"]
     return method.set_params(attributes=tuple(dict.fromkeys([*published, *columns])))
@@ -101,7 +101,7 @@ def measures_of(kept: Kept, panel: Panel | PanelShards) -> dict[str, Measure]:
 
 
 def kept_measures(method: Described, panel: Panel | PanelShards) -> dict[str, Measure]:
-    """Measures of what the method was told to keep; none where that is nothing."""
+    """Measures of what the method was asked to keep; none if that is nothing."""
     kept = kept_by(method)
     return {} if kept is None else measures_of(kept, panel)
 
@@ -109,7 +109,7 @@ def kept_measures(method: Described, panel: Panel | PanelShards) -> dict[str, Me
 def scores_of(
     method: Described, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> dict[str, tuple[Score, str]]:
-    """What is left of that which was to be kept, each with its meaning; nothing where nothing was."""
+    """What is left of what was to be kept, each with its meaning; nothing if nothing was."""
     measures = kept_measures(method, panel)
     return {label: (candidate.measure(m), candidate.meaning_of(m)) for label, m in measures.items()}
 
@@ -117,9 +117,9 @@ def scores_of(
 def compare_with_raw(
     method: Method, candidate: Candidate | CandidateShards, panel: Panel | PanelShards
 ) -> tuple[KeptFigure, ...]:
-    """What keeping cost and gained: every measure of it, and the information loss, beside those of raw groups.
+    """What keeping cost and gained: every measure of it, and the information loss, next to those of raw groups.
 
-    For the publisher's eyes: the second candidate is never published, and its figures are in no certificate.
+    For the publisher only: the second candidate is never published, and its figures are in no certificate.
     """
     kept = kept_by(method)
     if kept is None:
@@ -138,7 +138,7 @@ def compare_with_raw(
 def with_comparison(
     release: Release, method: Method, candidate: Candidate | CandidateShards, panel: Panel | PanelShards, steps: Watcher
 ) -> Release:
-    """A release just made, and for its publisher what keeping cost and gained; the release itself where nothing was."""
+    """A new release, and for its publisher what keeping cost and gained; the release alone if nothing was kept."""
     if kept_by(method) is None:
         return release
     steps.start("comparing with groups of raw values")

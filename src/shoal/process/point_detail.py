@@ -1,7 +1,6 @@
-"""What a point that was tried looks like: curves before and after, its groups, attacks with more knowledge.
+"""What a tried point looks like: curves before and after, its groups, attacks with more knowledge.
 
-Of the originals there is nothing but means over at least as many subjects as the guarantee asks for, and never fewer
-than five.
+The originals appear only as means over at least as many subjects as the guarantee asks for, and never fewer than five.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from shoal.utility.days import days_of
 from shoal.utility.peak_time_error import peak_times
 
 FEWEST = 5
-"""Subjects behind every figure of the originals, whatever a method promises."""
+"""Smallest number of subjects behind every figure of the originals, whatever a method promises."""
 
 N_WORST = 5
 
 MOST_TARGETS = 200
-"""Series that are attacked for a curve over more knowledge: it is drawn, and nothing is decided by it."""
+"""Number of series attacked for a curve over more knowledge: it is drawn, but nothing is decided by it."""
 
 
 def detail_of(task: SearchTask, candidate: Candidate, point: Point, sample: Sample) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def detail_of(task: SearchTask, candidate: Candidate, point: Point, sample: Samp
 
 
 def _peaks(original: Panel, curves: Panel, crowd: int) -> dict[str, Any] | None:
-    """The share of daily peaks in each hour of the day; None without days, and of hours with too few subjects."""
+    """The share of daily peaks in each hour of the day; None without days, and for hours with too few subjects."""
     if original.times.dtype.kind != "M" or curves.times.dtype.kind != "M":
         return None
     try:
@@ -87,7 +86,7 @@ def _peak_hours(panel: Panel) -> NDArray[np.float64]:
 
 
 def _shares(hours: NDArray[np.float64], subjects: NDArray[np.int64], crowd: int) -> list[float | None]:
-    """Of all peaks the share in each hour; None where only a few subjects have one."""
+    """The share of all peaks in each hour; None if only a few subjects have one."""
     total = int((~np.isnan(hours)).sum())
     shares: list[float | None] = []
     for hour in range(24):
@@ -109,7 +108,7 @@ def _attack_curves(task: SearchTask, candidate: Candidate, sample: Sample) -> di
 
 
 def _worst(task: SearchTask, candidate: Candidate, point: Point, sample: Sample) -> list[dict[str, Any]]:
-    """Whom the strongest attack finds most surely: positions in the table as it was read, and the chance."""
+    """The subjects the strongest attack finds most surely: positions in the table as read, and the chance."""
     name = max(point.risks, key=lambda one: point.risks[one].success)
     attack = task.attacks[name]
     if not attack.draws_targets or (sample.positions is not None and (sample.positions < 0).any()):

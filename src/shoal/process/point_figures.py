@@ -1,4 +1,4 @@
-"""The figures of one point that was tried, as plain JSON for a page."""
+"""The figures of one tried point, as plain JSON for a page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def figures_of(task: SearchTask, candidate: Candidate, point: Point, unit: Calla
 
 
 def no_figures() -> dict[str, Any]:
-    """The same of a point nothing came of."""
+    """The same for a point that gave no result."""
     return {
         "risk": None,
         "risk_interval": None,
@@ -66,9 +66,9 @@ def _risk(task: SearchTask, name: str, risk: Risk, bound: float) -> dict[str, An
 
 
 def lights_of(task: SearchTask, point: Point, bound: float) -> dict[str, dict[str, Any] | None]:
-    """Singling out, linkability and inference: for each the highest figure that an attack gives; None without one.
+    """Singling out, linkability and inference: for each, the highest figure of any attack; None without one.
 
-    "within" where the upper end of the figure is at most the risk limit.
+    "within" if the upper end of the figure is at most the risk limit.
     """
     lights: dict[str, dict[str, Any] | None] = dict.fromkeys(QUESTIONS)
     for name, risk in point.risks.items():

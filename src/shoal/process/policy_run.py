@@ -1,4 +1,4 @@
-"""From a policy file to a release that met its limits: the whole process."""
+"""From a policy file to a release within its limits: the whole process."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from shoal.release.certificate import PUBLISHERS_WORDS, ApprovalPart
 
 NOT_SHOWN = (
     "Other points that were tried are not listed: this release withholds readings or series, and their figures would "
-    "tell about these."
+    "reveal something about them."
 )
-"""Why a certificate has the chosen point alone."""
+"""Why a certificate lists only the chosen point."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a policy: the frontier, and the release of its chosen point."""
+    """The result of a policy: the frontier, and the release of its chosen point."""
 
     frontier: Frontier
     release: Release
     process: dict[str, Any]
-    """What was tried. The certificate has it where the release shows everybody and enough stays open; that of a
+    """What was tried. The certificate has it where the release shows everyone and enough stays open; that of a
     differentially private release has none of it."""
 
 
 class NothingMeetsBothError(GuaranteeNotMetError):
-    """No point met both limits; what was tried, as the certificate would have had it, is in `process`."""
+    """No point met both limits; `process` holds what was tried, as the certificate would have had it."""
 
     def __init__(self, sentence: str, process: dict[str, Any]) -> None:
         super().__init__(f"{sentence} Nothing was written.")
@@ -77,14 +77,14 @@ def run_policy(
     base
         The folder that relative paths of the policy start from.
     steps
-        Who wants to know how far it is.
+        Receives progress.
     insecure_seed
         Repeatable pseudonyms, for tests only.
     approval
-        Who approved it; needed where the policy has `release: {review: required}`.
+        Who approved it; required if the policy has `release: {review: required}`.
     stop
-        Asked before every point that is tried but the first: true ends the search, which then concludes from what was
-        tried. Certificate and report say that a person stopped it.
+        Asked before every point except the first: true ends the search, which then chooses among the points tried.
+        Certificate and report say that a person stopped it.
     """
     refuse_unapproved(policy, approval)
     task = task_of(policy)
@@ -94,7 +94,7 @@ def run_policy(
     refuse_export(policy.release, to)
     if policy.engine is not None and policy.release.model != "publish":
         raise ParameterError(
-            f"release.model: {policy.release.model} is made in memory, not in shards. Use publish, or leave out engine."
+            f"release.model: {policy.release.model} works in memory, not in shards. Use publish, or omit engine."
         )
     steps.start("reading")
     with panel_of(policy, base) as panel:
@@ -112,17 +112,17 @@ def panel_of(policy: Policy, base: Path) -> Iterator[Panel | PanelShards]:
 
 
 def refuse_unapproved(policy: Policy, approval: ApprovalPart | None) -> None:
-    """Raise where the policy wants an officer's approval and there is none."""
+    """Raise if the policy requires an officer's approval and there is none."""
     if policy.release.review == "required" and approval is None:
         raise GuaranteeNotMetError(
-            "The policy wants an officer to approve the decision sheet first (release.review: required), and nobody "
-            "has. Open it in the studio: Review sends the sheet, and Release writes what was approved. Nothing was "
-            "written."
+            "The policy requires an officer to approve the decision sheet first (release.review: required), and "
+            "nobody has. Open it in the studio: Review sends the sheet, and Release writes what was approved. Nothing "
+            "was written."
         )
 
 
 def refuse_no_data(policy: Policy) -> None:
-    """A policy that is carried out names a table."""
+    """A policy to be run must name a table."""
     if policy.data.path is None:
         raise ParameterError("The policy names no data: give data.path, or a table on the command line.")
 
@@ -193,10 +193,10 @@ def _search_and_publish(
 
 
 def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate | CandidateShards) -> dict[str, Any]:
-    """As much of what was tried as the certificate may have.
+    """As much of what was tried as the certificate may contain.
 
-    Other points show readings that the chosen one withholds, and series that it suppresses. Their figures would tell
-    them, so that of such a release the figures of the chosen point stand alone.
+    Other points show readings that the chosen one withholds, and series that it suppresses. Their figures would reveal
+    these, so such a release lists the figures of the chosen point alone.
     """
     if candidate.shows_everybody or frontier.chosen is None or not frontier.chosen.scores:
         return process
@@ -206,15 +206,15 @@ def certified(process: dict[str, Any], frontier: Frontier, candidate: Candidate 
 
 
 def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
-    """An identifier must be a column of the table, and may play no part that would publish it."""
+    """An identifier must be a column of the table, and may have no role that would publish it."""
     identifiers = [name for name, role in policy.roles.items() if role == "identifier"]
     if not identifiers:
         return
     for name in identifiers:
         if roles.get(name) not in (None, Role.IDENTIFIER):
             raise ParameterError(
-                f"roles: {name!r} is an identifier and also read as {roles[name].value}, so it would be "
-                "published. Take it out of one of them."
+                f"roles: {name!r} is an identifier and is also read as {roles[name].value}, so it would be published. "
+                "Remove it from one of them."
             )
     # A database is not asked twice, nor an address that only Spark can read.
     if "://" not in source or (policy.engine is None and is_address(source)):
@@ -224,7 +224,8 @@ def refuse_roles(policy: Policy, roles: Roles, source: str) -> None:
 
 
 def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
-    """The search for the certificate and the report: figures of three digits, no times, so that bytes repeat."""
+    """The search for the certificate and the report: figures of three digits, no times, so that bytes are
+    reproducible."""
     return {
         "scenario": task.policy.adversary.scenario,
         "knows": {name: attack.parameters for name, attack in task.attacks.items()},
@@ -233,7 +234,7 @@ def describe(task: SearchTask, frontier: Frontier) -> dict[str, Any]:
 
 
 def _told(tried: dict[str, Any], explored: Explored | None) -> dict[str, Any]:
-    """With what a person had tried before, where a point of an exploration was chosen."""
+    """With what a person had tried before, if a point of an exploration was chosen."""
     if explored is None:
         return tried
     told = explored.model_dump(exclude_none=True) | {"sentence": explored.sentence}

@@ -13,19 +13,19 @@ from shoal.model import Panel, Release
 from shoal.release.private import data_digest, sweep_private
 
 NOBODY = -1
-"""What a published row stands for that is no original's: a fictive series."""
+"""Stands for a published row without an original: a fictive series."""
 
 
 def match(original: Panel, release: Release, private: str | Path) -> NDArray[np.int64]:
-    """For each published series the position of the original it stands for, NOBODY where it stands for none.
+    """For each published series, the position of the original it stands for; NOBODY if it stands for none.
 
-    The map is the one that was kept when this very release was written; its name tells the data file's SHA-256.
+    The map is the one kept when this very release was written; its name contains the data file's SHA-256.
     """
     published = release.published
     if not isinstance(published, Panel):
         raise InputError(
-            f"This release is of {release.certificate['form']}, and only releases of values name single series. "
-            "Attack or measure the candidate in Python instead, before it is published."
+            f"This release holds {release.certificate['form']}, and only releases of values name single series. "
+            "Attack or measure the candidate in Python instead, before you publish it."
         )
     table = read_map(release, Path(private))
     position = {str(name): at for at, name in enumerate(original.ids)}

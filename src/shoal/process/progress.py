@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal or in a notebook, nothing in a pipe."""
+"""Progress of long work: a bar on a terminal or in a notebook, nothing in a pipe."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from html import escape
 from importlib import import_module
 
 Show = Callable[[str, int | None, int | None], None]
-"""Told the name of a step, how much of it is done and how much there is."""
+"""Receives the name of a step, how much of it is done, and its total."""
 
 
 class ProgressBar:
-    """Where long work tells how far it is."""
+    """Where long work reports its progress."""
 
     def __init__(self, show: Show) -> None:
         self._show = show
         self.name = ""
-        """The step that is being taken."""
+        """The current step."""
         self.said: list[str] = []
 
     def start(self, name: str) -> None:
@@ -28,7 +28,7 @@ class ProgressBar:
         self._show(name, None, None)
 
     def advance(self, done: int, total: int) -> None:
-        """Say how far the step is."""
+        """Report the progress of the step."""
         self._show(self.name, done, total)
 
     def say(self, text: str) -> None:
@@ -71,14 +71,14 @@ def steps() -> Iterator[ProgressBar]:
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in the kernel of a notebook; IPython on a terminal is none."""
+    """Whether this runs in a notebook kernel; IPython on a terminal does not count."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
 
 @contextmanager
 def _notebook_bar() -> Iterator[Show]:
-    """A bar below the cell, which goes when the work is done; drawn by the browser, without widgets."""
+    """A bar below the cell that disappears when the work is done; drawn by the browser, without widgets."""
     display = import_module("IPython.display")
     place = display.display(display.HTML(""), display_id=True)
     drawn = 0.0

@@ -25,10 +25,10 @@ from shoal.report import Audience, render, summarise
 from shoal.utility import InformationLoss, NormalizedDivergence, WindowError
 
 DRAWN = 500
-"""About how many published series the curves of a report are drawn from where the release is made of shards."""
+"""About how many published series the curves of a report use if the release consists of shards."""
 
-WHY = "Not shown: the release is made of shards, and this is drawn from a sample of it."
-"""Why the report has no curve of the originals beside them."""
+WHY = "Not shown: the release consists of shards, and these curves come from a sample of it."
+"""Why the report has no curve of the originals next to them."""
 
 
 Scores = Mapping[str, tuple[Score, str]]
@@ -57,14 +57,14 @@ def publish(
     to
         The folder to write. It appears whole or not at all.
     risks, scores
-        What attacks achieved and measures found, each with its meaning in words, beyond what is measured here.
+        What attacks achieved and measures found, each with its meaning in words, in addition to what is measured here.
     measures
-        What else to measure once it is checked, by the name that the certificate gives it.
+        What else to measure after the check, by its name in the certificate.
     process
         How the parameters were found, for the certificate and the report.
     ledger
         The file of earlier releases: a candidate that breaks a promise together with them is refused, others are
-        recorded. Made when it is first used; its key, beside it, stays with you.
+        recorded. Created on first use; its key, next to it, stays with you.
     options, given
         How it is written: `shoal.release.ReleaseOptions`, or its fields by name, such as `private="private"`.
 
@@ -97,7 +97,7 @@ def publish(
         if ledger is not None:
             raise ParameterError(
                 "A ledger compares the groups of all releases in one place, and those of shards may not fit there. "
-                "Leave out the ledger or the shards; panels that grow month by month are released with shoal grow."
+                "Omit the ledger or the shards; release panels that grow month by month with shoal grow."
             )
         return _released(candidate, to, measured, reductions, risks or {}, options)
     with recording(ledger, candidate, to, require=options.require, keyed=options.pseudonyms == "keyed") as record:
@@ -129,7 +129,7 @@ def _released(
 def _measures(
     candidate: Candidate | EventsCandidate | CandidateShards, asked: Mapping[str, Measure], known: Mapping[str, Any]
 ) -> dict[str, Measure]:
-    """What is measured here: two figures of every release of series, and what is asked for."""
+    """What is measured here: two figures for every release of series, and what is asked for."""
     if isinstance(candidate, EventsCandidate):
         return {}
     usual = {measure.name: measure for measure in (InformationLoss(), NormalizedDivergence())}
@@ -154,7 +154,7 @@ def _figures(
 
 
 def shown_figures(candidate: Candidate | CandidateShards) -> tuple[dict[str, Any], Panel, Panel]:
-    """Aggregates that may be drawn; and of what, the originals and the curves that stand for them."""
+    """Aggregates that may be drawn, from the originals and from the curves that stand for them."""
     if isinstance(candidate, CandidateShards):
         return _of_sample(candidate, candidate.sample(DRAWN))
     original, curves = candidate.originals, candidate.curves
@@ -186,17 +186,16 @@ def _event_figures(candidate: EventsCandidate) -> Figures:
 def render_report(
     folder: str | Path, audience: Audience = "public", private: str | Path | None = None
 ) -> tuple[dict[str, Any], str]:
-    """The certificate of a release and its report, made again from the folder, if the release still verifies.
+    """The certificate of a release and its report, rebuilt from the folder, if the release still verifies.
 
-    The publisher's has with `private`, the folder the release was made with, also figures that were left out of it.
+    With `private`, the folder the release was made with, the publisher's report also has figures that were left out of
+    it.
     """
     if private is not None and audience != "publisher":
-        raise ParameterError(
-            "What a private folder holds is for its publisher: give --for publisher, or leave out --private."
-        )
+        raise ParameterError("A private folder is for its publisher: give --for publisher, or omit --private.")
     outcome = verify(folder)
     if outcome.findings:
-        raise GuaranteeNotMetError(f"No report of a release that does not verify: {outcome.findings[0]}.")
+        raise GuaranteeNotMetError(f"No report for a release that does not verify: {outcome.findings[0]}.")
     sealed = read_certificate(Path(folder))
     assert sealed is not None  # it verifies
     certificate = sealed.as_dict()

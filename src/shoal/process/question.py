@@ -30,7 +30,7 @@ class QueryAnswer:
     form: str
     by: str
     estimated: bool = False
-    """Whether instants were asked for whose ranges or letters are not published."""
+    """Whether some requested instants have no published ranges or letters."""
 
     @property
     def share(self) -> float:
@@ -51,7 +51,7 @@ def ask(
 ) -> QueryAnswer:
     """Count the series of a release whose values lie in `ranges` and whose shape is as asked.
 
-    Of a release of events, count those from `start` to `end` that meet the conditions `where`.
+    In a release of events, count those from `start` to `end` that meet the conditions `where`.
 
     Ranges alone are counted by DuckDB in the table itself. For a condition on the shape, and for instants whose ranges
     are estimated, the release is read.
@@ -61,12 +61,12 @@ def ask(
     if isinstance(release.published, EventTables):
         if ranges or differences or like is not None or within is not None:
             raise ParameterError(
-                "This release has events, which have no ranges or shapes: ask with --from, --to, --where."
+                "This release holds events, which have no ranges or shapes: use --from, --to and --where."
             )
         found = window_query(release.published, start, end, where).count(release.published)
         return QueryAnswer(found, int(counts["events"]), form, "memory")
     if where or start is not None or end is not None:
-        raise ParameterError("--from, --to and --where are for releases of events; this one has series.")
+        raise ParameterError("--from, --to and --where are for releases of events; this one holds series.")
     query = _query(ranges, differences, like, within)
     of = int(counts["subjects"] if form == "profiles" else counts["series"])
     table = Path(folder) / "data.parquet"
@@ -100,9 +100,9 @@ def _query(
     within: float | None,
 ) -> Query:
     if like is not None and (within is None or differences):
-        raise ParameterError("A shape is asked for by --like together with --within, or by --difference; not both.")
+        raise ParameterError("Ask for a shape with --like and --within, or with --difference; not both.")
     if like is None and within is not None:
-        raise ParameterError("--within says how near a shape must be to --like, which is not given.")
+        raise ParameterError("--within says how close a shape must be to --like, which is not given.")
     values = RangeCount([(_instant(time), low, high) for time, low, high in ranges]) if ranges else None
     shape: PatternRange | PatternSimilarity | None = None
     if differences:
@@ -113,12 +113,12 @@ def _query(
         return Combined(values, shape)
     query = values or shape
     if query is None:
-        raise ParameterError("Nothing is asked. Give --range, --difference, or --like with --within.")
+        raise ParameterError("The query is empty. Give --range, --difference, or --like with --within.")
     return query
 
 
 def _instant(text: str) -> Instant:
-    """A whole number where it is one, else a moment."""
+    """A whole number if it is one, else a moment."""
     if len(text) > _LONGEST_TIME:
         raise ParameterError(f"A query asks for an instant of {len(text)} characters; give a time or a whole number.")
     return as_instant(int(text) if text.lstrip("-").isdigit() else text)

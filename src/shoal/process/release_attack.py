@@ -1,4 +1,4 @@
-"""Attacks on a release that is already there, scored with the publisher's map."""
+"""Attacks on an existing release, scored with the publisher's map."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.read import read_panel
 from shoal.release import load_release
 
 USUAL = {"points": 5, "totals": "day"}
-"""What an adversary is taken to know where nobody says otherwise."""
+"""What an adversary is assumed to know by default."""
 
 
 def attack_release(
@@ -35,8 +35,8 @@ def attack_release(
 ) -> dict[str, tuple[Attack[Risk], Risk]]:
     """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate.
 
-    Where subjects were kept out of the release, attacks on the whole of it are compared with what they find of these.
-    The originals are read with the options that the private folder remembers, and with `settings` in their place.
+    If subjects were kept out of the release, attacks on the whole are compared with what they find about those
+    subjects. The originals are read with the options that the private folder remembers; `settings` override them.
     """
     attacks = build_attacks(knows or USUAL)
     steps.start("reading")

@@ -1,4 +1,4 @@
-"""Reading options that were given once: kept in the private folder with a release, and named where they differ."""
+"""Reading options given once: kept in the private folder with a release, and named if they differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def remember(private: Path | None, release: Release, settings: Mapping[str, Any]
 
 
 def recall(private: Path | None, release: Release) -> dict[str, Any] | None:
-    """The options that a release was read with; None where nothing is remembered."""
+    """The options that a release was read with; None if nothing is remembered."""
     found = _kept(private, release).get("reading")
     return found if isinstance(found, dict) else None
 
@@ -68,7 +68,7 @@ class Reading:
 
     @staticmethod
     def of(release: Release, private: Path | None, given: Mapping[str, Any]) -> Reading:
-        """The remembered options, with those that are given in their place."""
+        """The remembered options, overridden by those given."""
         kept = recall(private, release)
         settings = {**(kept or {}), **given}
         differing = () if kept is None else tuple(different_options(settings, kept))
@@ -81,15 +81,15 @@ class Reading:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Where reading or comparing fails, the options that differ are named beside the reason."""
+        """If reading or comparing fails, name the differing options next to the reason."""
         try:
             yield
         except (InputError, ParameterError) as error:
             if not self.differing:
                 raise
             raise type(error)(
-                f"{error} Not as for the release: {self.named}. Leave out what is given, and the option is taken from "
-                "the private folder."
+                f"{error} These options differ from those of the release: {self.named}. Omit them to use the ones "
+                "from the private folder."
             ) from None
 
     def notes(self, original: Panel, release: Release, private: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""From data to a checked result, in memory: what most people do in Python."""
+"""From data to a checked result, in memory: the usual way in Python."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from shoal.release.suppression import LIMIT
 from shoal.report.charts import before_after, group_curves
 
 TARGETS = 1_000
-"""Subjects that are attacked where nobody says how many; candidates are always all."""
+"""Number of subjects attacked by default; candidates are always all."""
 
 
 def anonymize(
@@ -75,29 +75,28 @@ def anonymize(
     hold_out: float | str | None = None,
     **reading: Any,
 ) -> Result:
-    """Anonymize a frame, an array or a file, and check the guarantee on what came out.
+    """Anonymize a frame, an array or a file, and check the guarantee on the result.
 
-    Raises GuaranteeNotMetError where it does not hold: there is no unchecked result. Series have fresh names and a new
-    order. The frame that comes back has the layout, the names of columns and the types of the one that was given; see
-    `Result`.
+    Raises GuaranteeNotMetError if it does not hold: there is no unchecked result. Series get fresh names and a new
+    order. The returned frame has the layout, the column names and the types of the input; see `Result`.
 
     Parameters
     ----------
     data
         A pandas, polars or pyarrow table, wide or long; a pandas Series or frame with an index of series and instants;
-        a numpy array (series, instants[, channels]); an xarray DataArray; a Panel; or whatever else
-        `shoal.read_panel` reads.
+        a numpy array (series, instants[, channels]); an xarray DataArray; a Panel; or anything else `shoal.read_panel`
+        reads.
     k
-        Every published series is that of at least k subjects, by microaggregation. Larger hides better and blurs more.
+        Every published series is shared by at least k subjects, by microaggregation.Larger hides better and blurs more.
     method
         Another method with its parameters, such as `shoal.KP(k=10, p=3)`, in place of k.
     keep
-        What the release shall keep, such as "peaks" or "window:17:00-20:00": groups are formed on it. See
+        What the release must keep, such as "peaks" or "window:17:00-20:00": groups are formed on it. See
         `shoal.features.keep`.
     within
         A column that groups must not cross, such as a tariff.
     require
-        Guarantees asked for beyond those of the method, such as `shoal.AggregateRule()`.
+        Guarantees in addition to those of the method, such as `shoal.AggregateRule()`.
     suppression_limit
         The largest share of the series that the method may leave out.
     hold_out
@@ -127,7 +126,7 @@ def anonymize(
 def make_result(
     method: Method, panel: Panel | PanelShards, options: ReleaseOptions, watched: Watcher = silent
 ) -> Result:
-    """Anonymize and check; raises where a guarantee does not hold."""
+    """Anonymize and check; raises if a guarantee does not hold."""
     watched.start("grouping")
     candidate = method.anonymize(panel, progress=watched.advance)
     watched.start("checking")
@@ -137,13 +136,13 @@ def make_result(
 def check_result(
     candidate: Candidate | CandidateShards, options: ReleaseOptions, method: Method | None = None
 ) -> Result:
-    """The result of a candidate that keeps what it promises."""
+    """The result of a candidate that keeps its promises."""
     try:
         checked = check_candidate(candidate, options)
     except GuaranteeNotMetError as error:
         error.add_note(
-            "There is no unchecked result. method.anonymize(panel) gives what the method proposes; shoal.publish takes "
-            "it with risks= and risk_limit=, where only attacks can judge it."
+            "There is no unchecked result. method.anonymize(panel) gives what the method proposes; shoal.publish "
+            "takes it with risks= and risk_limit= if only attacks can judge it."
         )
         raise
     return Result(candidate, checked.verdicts, options, method)
@@ -162,14 +161,14 @@ def check_reading(reading: dict[str, Any], verb: str) -> None:
 def read_data(
     data: Any, columns: Sequence[str], reading: dict[str, Any], verb: str, watched: Watcher
 ) -> Panel | PanelShards:
-    """The panel of whatever somebody gives in Python."""
+    """The panel of whatever the caller gives in Python."""
     if isinstance(data, Events):
         raise ParameterError(
-            f"shoal.{verb} is about series. Anonymize events with shoal.Reposition(...).anonymize(events)."
+            f"shoal.{verb} works on series. Anonymize events with shoal.Reposition(...).anonymize(events)."
         )
     if isinstance(data, Panel | PanelShards):
         if reading:
-            raise ParameterError(f"{next(iter(reading))}: a panel is read already. Give such settings to read_panel.")
+            raise ParameterError(f"{next(iter(reading))}: a panel is already read. Give such settings to read_panel.")
         return data
     named = {setting: reading.get(setting) or () for setting in ("subject", "quasi", "sensitive", "other")}
     listed = {setting: [names] if isinstance(names, str) else list(names) for setting, names in named.items()}
@@ -196,14 +195,14 @@ def needed_columns(method: Method) -> list[str]:
 def _method(k: int | None, method: Any, keep: Keep | None, within: str | None) -> Method:
     if method is None:
         if k is None:
-            raise ParameterError("Say how well to hide: k=10, or method=shoal.KP(k=10, p=3) or another.")
+            raise ParameterError("Say how well to hide: k=10, or another method such as method=shoal.KP(k=10, p=3).")
         chosen: Method = apply_keep(Microaggregation(k=k, within=within), keep)
         return chosen
     if isinstance(method, type) or not isinstance(method, Method):
         raise ParameterError("method: give a method with its parameters, such as shoal.KP(k=10, p=3).")
     if k is not None:
         raise ParameterError(
-            f"k is for microaggregation, and the method is {method.name}. Give k to the method itself."
+            f"k belongs to microaggregation, but the method is {method.name}. Give k to the method itself."
         )
     chosen = apply_keep(method, keep)
     return chosen if within is None else chosen.set_params(within=within)
@@ -239,20 +238,19 @@ class Scores(dict[str, Score]):
 class Result:
     """What `shoal.anonymize` returns: series whose guarantee was checked, under fresh names, in a new order.
 
-    `to_pandas()`, `to_polars()`, `to_arrow()`, `to_numpy()` and `to_xarray()` give the layout, the index, the names of
-    columns and the types of what came in, as far as these can hold it: means of whole numbers are floating. Envelopes
+    `to_pandas()`, `to_polars()`, `to_arrow()`, `to_numpy()` and `to_xarray()` return the layout, the index, the column
+    names and the types of the input, as far as these can hold the result: means of whole numbers are floats. Envelopes
     come as columns low, high, level and pattern, in a wide pandas frame as a level of its columns; groups as their
-    profiles. Names and order are drawn once for each
-    result. A release that is written has others.
+    profiles. Names and order are drawn once per result. A written release has others.
 
     Parameters
     ----------
     candidate
-        What was checked, with the originals: for the publisher's eyes.
+        What was checked, with the originals: for the publisher only.
     verdicts
         What the check found of each guarantee.
     options
-        What was asked for beyond the method's own guarantees.
+        What was requested beyond the method's own guarantees.
     method
         What made it.
     held_out
@@ -269,7 +267,7 @@ class Result:
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> Verdict:
-        """Judge every guarantee again: the first that does not hold, else the one aimed at first."""
+        """Judge every guarantee again: returns the first that does not hold, else the one aimed at first."""
         return self.candidate.check()
 
     @overload
@@ -281,7 +279,7 @@ class Result:
     def attack(
         self, attack: Attack[Any] | str | None = None, *, n_targets: int = TARGETS, seed: int = 0
     ) -> Risk | Risks:
-        """What an attack achieves: a `Risk`; without one, all attacks that apply, by name.
+        """Return what an attack achieves, a `Risk`; without one, all attacks that apply, by name.
 
         Parameters
         ----------
@@ -331,7 +329,7 @@ class Result:
     def measure(self, measure: str) -> Score | Scores: ...
 
     def measure(self, measure: Measure | str | None = None) -> Score | Scores:
-        """What it is still good for: a `Score`; without a measure, or for a purpose, all that apply, by name.
+        """Return what it is still good for, a `Score`; without a measure, or for a purpose, all that apply, by name.
 
         Parameters
         ----------
@@ -358,7 +356,7 @@ class Result:
         return found
 
     def publish(self, to: str | Path, **given: Any) -> Release:
-        """Write it as a release folder; see `shoal.publish`. Names and order there are drawn anew.
+        """Write it as a release folder; see `shoal.publish`. Names and order there are drawn again.
 
         Where subjects were kept out, `private=` must say where to write who they are.
         """
@@ -382,31 +380,31 @@ class Result:
         return ResultPlot(self)
 
     def to_pandas(self) -> Any:
-        """A pandas frame of the shape that came in, or a Series."""
+        """Return a pandas frame in the shape of the input, or a Series."""
         return self._framed.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """A polars frame of the shape that came in; what was an index is a column."""
+        """Return a polars frame in the shape of the input; a former index is a column."""
         return self._framed.to_polars()
 
     def to_arrow(self) -> Any:
-        """A pyarrow table of the shape that came in."""
+        """Return a pyarrow table in the shape of the input."""
         return self._framed.to_arrow()
 
     def to_numpy(self) -> NDArray[Any]:
-        """An array (series, instants) or (series, instants, channels)."""
+        """Return an array (series, instants) or (series, instants, channels)."""
         return self._framed.to_numpy()
 
     def to_xarray(self) -> Any:
-        """An xarray DataArray with the dimensions that came in."""
+        """Return an xarray DataArray with the dimensions of the input."""
         return self._framed.to_xarray()
 
     @property
     def _framed(self) -> Panel:
-        """What is published under fresh names in a new order, as a panel of the shape that came in."""
+        """What is published, under fresh names in a new order, as a panel in the shape of the input."""
         if isinstance(self.candidate, CandidateShards):
             raise ParameterError(
-                "This result is in shards, for data larger than memory, and no frame holds it. Write it with "
+                "This result is in shards, for data larger than memory, so no frame can hold it. Write it with "
                 "publish(to), or read the data without an engine."
             )
         origin = self.candidate.private.original.origin
@@ -492,20 +490,20 @@ def _as_panel(renamed: Any, shape: FrameShape) -> Panel:
 
 @dataclass(frozen=True)
 class ResultPlot:
-    """Draws a result beside what it was made from, never one subject's curve."""
+    """Draws a result next to its input, never one subject's curve."""
 
     result: Result
 
     def __call__(self, *, channel: int = 0) -> Any:
         """Mean day, load duration and a few groups, before and after, as a plotly figure.
 
-        Everything about the originals is taken over at least as many subjects as the guarantee asks for. A group is
-        drawn as it is published, where enough subjects share it.
+        Everything about the originals covers at least as many subjects as the guarantee asks for. A group is drawn as
+        published, if enough subjects share it.
         """
         candidate = self.result.candidate
         figures, original, curves = shown_figures(candidate)
         if not tells_exact_figures(candidate.guarantees):
-            figures = without_originals(figures, "Not shown: exact figures beside the noise would undo it.")
+            figures = without_originals(figures, "Not shown: exact figures next to the noise would undo it.")
         n_channels = len(figures["channels"])
         if isinstance(channel, bool) or not isinstance(channel, int) or not 0 <= channel < n_channels:
             raise ParameterError(f"channel: give a position from 0 to {n_channels - 1}.")

@@ -21,13 +21,13 @@ _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
 
 
 def simulate_table(kind: str, out: Path, options: dict[str, Any]) -> dict[str, int]:
-    """Simulate and write a table; return what is in it."""
+    """Simulate and write a table; return its counts."""
     generator, size, takes = _GENERATORS[kind]
     unknown = sorted(set(options) - {"n", *takes})
     if unknown:
         raise ParameterError(f"{kind} takes no --{unknown[0]}. It takes: --n, {', '.join('--' + t for t in takes)}.")
     if out.suffix not in (".parquet", ".csv"):
-        raise ParameterError("The table must be called something.parquet or something.csv.")
+        raise ParameterError("The table's name must end in .parquet or .csv.")
     if out.exists():
         raise ReleaseError(f"{str(out)!r} exists. Choose another name or remove it.")
     simulated = generator(**{size if name == "n" else name: value for name, value in options.items()})

@@ -37,17 +37,17 @@ def stream_events_on_spark(
     steps: Watcher = silent,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
-    """Publish the events in a folder of Parquet, CSV or JSON files, each key for itself. Gives the summary.
+    """Publish the events in a folder of Parquet, CSV or JSON files, each key by itself. Returns the summary.
 
     Parameters
     ----------
     source, to, columns, every, lateness, known, private, file_format, strict, follow, flush, steps, tell
         As in `stream_events`; the state is always kept.
     key
-        The column whose values are kept apart.
+        The column whose values are kept separate.
     master, conf
-        Where Spark runs, and its settings; without them the session of this process or of spark-submit, or
-        all cores of this machine.
+        Spark's master and settings; by default the session of this process or of spark-submit, or all cores of this
+        machine.
     """
     with opened(master, conf) as spark:
         wanted = [columns.time, *columns.quasi, columns.sensitive, *([] if columns.id is None else [columns.id]), key]

@@ -1,4 +1,4 @@
-"""What the publisher of a stream is told about what it left out, each sentence beside its condition."""
+"""What the publisher of a stream learns about suppressed events, each sentence next to its condition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.release.suppression import loss_by_value, warning_of
 
 @dataclass(frozen=True)
 class Streamed:
-    """What was lost of the events that have left the window, by which method, and whether more may come."""
+    """What was lost among the events that have left the window, by which method, and whether more may come."""
 
     loss: Suppression
     recipe: Recipe
@@ -19,7 +19,8 @@ class Streamed:
 
     @property
     def warning(self) -> str:
-        """What is said of a notable loss. Bounds over all windows are those of a whole stream, not of its beginning."""
+        """The sentences about a notable loss. Bounds over all windows hold for a whole stream, not for its
+        beginning."""
         if not self.loss.n_originals:
             return ""
         return warning_of(self.loss if self.finished else replace(self.loss, values=()), self.recipe) or ""
@@ -35,6 +36,6 @@ LOSS: tuple[Sentence[Streamed], ...] = (
     Sentence(
         "so far",
         lambda s: not s.finished and bool(s.warning),
-        lambda s: "This is about the events that have left the window; the stream can go on.",
+        lambda s: "This covers the events that have left the window; the stream can continue.",
     ),
 )

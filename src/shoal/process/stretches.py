@@ -28,7 +28,7 @@ class Stretch:
     panel
         The readings.
     source
-        SHA-256 of the file that holds this stretch alone; None where a file holds several.
+        SHA-256 of the file that holds this stretch alone; None if a file holds several.
     """
 
     panel: Panel
@@ -43,16 +43,14 @@ def stretches(
     known: Callable[[str], bool],
     tell: Callable[[str], None],
 ) -> Iterator[Stretch]:
-    """What is there to be published, in order; a file that is `known` by its SHA-256 is not read again.
+    """What there is to publish, in order; a file that is `known` by its SHA-256 is not read again.
 
-    A folder has one table for each stretch, in the order of their names. One table is cut at multiples of `every`, by
-    default a day, as the clock of the data shows it; its last stretch waits until it is whole.
+    A folder has one table per stretch, in the order of their names. One table is cut at multiples of `every`, by
+    default a day, on the clock of the data; its last stretch waits until it is complete.
     """
     if source.is_dir():
         if every is not None:
-            raise ParameterError(
-                "--every cuts one table. In a folder each table is a stretch of its own: leave it out."
-            )
+            raise ParameterError("--every cuts one table. In a folder, each table is a stretch of its own: omit it.")
         files = sorted(p for p in source.iterdir() if kind_of(p) and not p.name.startswith((".", "_")))
         if not files:
             raise InputError(f"No CSV or Parquet file in {source}.")
@@ -67,7 +65,8 @@ def stretches(
 
 
 def _read(path: Path, settings: Mapping[str, Any], tell: Callable[[str], None]) -> Panel:
-    """A table, and what was done to its readings: told here, since certificates of a growing panel carry no counts."""
+    """A table, and what was done to its readings: reported here, since certificates of a growing panel carry no
+    counts."""
     panel: Panel = read_panel(path, **settings)
     if panel.origin is not None and (said := account_of(panel.origin.reading)):
         tell(" ".join(said))
@@ -81,7 +80,7 @@ def _length(every: str | None) -> Duration:
 def _cut(panel: Panel, length: Duration, tell: Callable[[str], None]) -> Iterator[Stretch]:
     on_clock = panel.times.dtype.kind == "M"
     if not on_clock and length.on_clock:
-        raise ParameterError("The times are whole numbers: say with --every how many of them are a stretch.")
+        raise ParameterError("The times are whole numbers: give --every, the number of them in a stretch.")
     size = length.needs(clock=on_clock, setting="every")
     times = panel.times.astype(np.int64)
     shown = local_clock(times, panel.timezone)
@@ -89,7 +88,7 @@ def _cut(panel: Panel, length: Duration, tell: Callable[[str], None]) -> Iterato
     bounds = [0, *ends.tolist(), len(times)]
     for start, stop in pairwise(bounds):
         if stop == len(times) and not _whole(times, panel.timezone, size):
-            tell(f"The last {stop - start} instant(s) wait until their stretch is whole.")
+            tell(f"The last {stop - start} instant(s) wait until their stretch is complete.")
             return
         values = panel.values[:, start:stop]
         rows = np.flatnonzero(~np.isnan(values.reshape(panel.n_series, -1)).all(axis=1))
@@ -127,7 +126,7 @@ def local_clock(times: Any, timezone: str | None) -> Any:
 
 
 def name_of(panel: Panel) -> str:
-    """A folder's name for a stretch: the day it begins on, with the time and its offset where it is not midnight."""
+    """A folder's name for a stretch: the day it begins on, with the time and its offset unless it is midnight."""
     first = panel.times[:1].astype(np.int64)
     if panel.times.dtype.kind != "M":
         return str(int(first[0]))

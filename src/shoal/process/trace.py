@@ -1,18 +1,18 @@
-"""Whose copy a leaked table is.
+"""Find out whose copy a leaked table is.
 
-By names: a pseudonym has 64 bits under a key of the recipient's own. That one of a leaked names stands by chance among
-the n names of another recipient's copy has odds of at most a n / 2^64.
+By names: a pseudonym has 64 bits under a key of the recipient's own. The odds that one of a leaked names is by chance
+among the n names of another recipient's copy are at most a n / 2^64.
 
-By order, where no name survived: each leaked row is taken for the published curve nearest to it, so that rounding does
-no harm, and the longest sequence of curves that stands in the same order in the leaked table and in the copy is found.
-In a copy of somebody else rows stand in random order. There a given sequence of length s, with curve c in it s_c
-times, fits s given places with a chance of Π n_c (n_c - 1) ... (n_c - s_c + 1) / n (n - 1) ... (n - s + 1), where
-n_c of its n rows are curve c. There are C(n, s) choices of places and C(a, s) of leaked rows, hence
+By order, if no name survived: each leaked row is matched to the nearest published curve, so that rounding does no harm,
+and the longest sequence of curves in the same order in the leaked table and in the copy is found. In another
+recipient's copy, rows are in random order.There a given sequence of length s, with curve c in it s_c times, fits s
+given places with a chance of Π n_c (n_c - 1) ... (n_c - s_c + 1) / n (n - 1) ... (n - s + 1), where n_c of its n rows
+are curve c. There are C(n, s) choices of places and C(a, s) of leaked rows, hence
 
     P(some sequence of length s) <= C(a, s) max Π n_c (n_c - 1) ... / s!
 
-The odds told are this bound times the number of copies compared: how often, at most, a table that is nobody's copy
-would be laid to somebody.
+The reported odds are this bound times the number of copies compared: how often, at most, a table that is nobody's copy
+would be attributed to someone.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from shoal.errors import InputError, ReleaseError
 from shoal.release.copies import Copy, Rows, load_copies, read_rows
 
 FALSE_ALARM = 1e-6
-"""How often at most a table that is nobody's copy is laid to somebody."""
+"""Highest acceptable rate at which a table that is nobody's copy is attributed to someone."""
 
 LEAST_ODDS = 1e-300
-"""Odds below this are told as this."""
+"""Odds below this are reported as this."""
 
 Numbers = NDArray[np.int64]
 
@@ -50,11 +50,11 @@ class Suspicion:
     data_sha256
         Of the data file of that copy.
     by
-        "pseudonyms", or "order" where no name is known.
+        "pseudonyms", or "order" if no name is known.
     matched, of
         Leaked names that are in the copy, or leaked rows in the order of the copy; and how many were leaked.
     odds
-        At most how likely so good a fit is for a copy of somebody else.
+        Upper bound on the chance of so good a fit for another recipient's copy.
     """
 
     recipient: str
@@ -91,7 +91,7 @@ def trace(leaked: str | Path, private: str | Path) -> list[Suspicion]:
         raise InputError(f"There is no file {str(leaked)!r}.")
     found = read_rows(Path(leaked))
     if found is None:
-        raise InputError("The leaked table needs a column time and a column of figures, as they were published.")
+        raise InputError("The leaked table needs a time column and a column of figures, as published.")
     by_name = [_by_name(found[0], copy, len(copies)) for copy in copies]
     suspicions = (
         by_name if any(s.matched for s in by_name) else [_by_order(found, copy, len(copies)) for copy in copies]
@@ -115,9 +115,9 @@ def _by_order(found: Rows, copy: Copy, n_copies: int) -> Suspicion:
 
 
 def nearest_curves(found: Rows, copy: Copy) -> Numbers:
-    """For each leaked row the curve of the copy nearest to it over the readings both have; -1 where there are none.
+    """For each leaked row, the curve of the copy nearest to it over the readings both have; -1 if there are none.
 
-    Which curve a row is taken for does not look at any order, so a wrong one makes a fit worse, never a chance larger.
+    Matching a row to a curve ignores order, so a wrong match makes a fit worse, never a chance larger.
     """
     _, times, figures, values = found
     shared_figures = [name for name in figures if name in copy.figures]
@@ -140,7 +140,7 @@ def nearest_curves(found: Rows, copy: Copy) -> Numbers:
 
 
 def longest_common(first: Numbers, second: Numbers) -> int:
-    """Length of the longest sequence that stands in the same order in both (Hunt and Szymanski 1977).
+    """Length of the longest sequence in the same order in both (Hunt and Szymanski 1977).
 
     Examples
     --------
@@ -160,7 +160,7 @@ def longest_common(first: Numbers, second: Numbers) -> int:
 
 
 def order_odds(leaked: Numbers, copy: Numbers, length: int) -> float:
-    """At most how likely so long a sequence is in common when the copy's rows stand in random order.
+    """Upper bound on the chance of so long a common sequence if the copy's rows are in random order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a release is still good for, by purpose: every measure that applies, or those that are asked for."""
+"""What a release is still good for, by purpose: every measure that applies, or those requested."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Asked:
 
     @property
     def label(self) -> str:
-        """Its name, and the parameters that are not the usual ones: as it is asked for."""
+        """Its name, and the parameters that differ from the defaults: as it is requested."""
         usual = {field.name: field.default for field in fields(self.measure)}
         changed = {name: value for name, value in self.measure.parameters.items() if value != usual[name]}
         listed = ",".join(f"{name}={value}" for name, value in changed.items())
         return f"{self.measure.name}:{listed}" if listed else self.measure.name
 
     def met_by(self, score: Score) -> bool:
-        """Whether a score keeps the limits; a figure that is no number keeps none."""
+        """Whether a score meets the limits; a figure that is not a number meets none."""
         above = self.at_least is None or score.value >= self.at_least
         return above and (self.at_most is None or score.value <= self.at_most)
 
@@ -62,7 +62,7 @@ class Measured:
 
     @property
     def met(self) -> bool:
-        """Whether the limits are kept; true where there are none."""
+        """Whether the limits are met; true if there are none."""
         return self.score is None or self.asked.met_by(self.score)
 
 
@@ -72,7 +72,7 @@ class Usefulness:
 
     form: str
     paired: int | None
-    """Series that were compared with their own original; None where nobody said who is who."""
+    """Series that were compared with their own original; None if nobody said who is who."""
     findings: tuple[Measured, ...]
     notes: tuple[str, ...]
 
@@ -100,12 +100,12 @@ def asked_for(text: str) -> Asked:
     limits = {limit: _limit(limit, options.pop(limit)) for limit in ("at_most", "at_least") if limit in options}
     asked = Asked(build(find_in("measure", utility, name.strip()), options), **limits)
     if asked.at_most is not None and asked.at_least is not None and asked.at_most < asked.at_least:
-        raise ParameterError(f"{name}: at_most is below at_least, nothing can meet both.")
+        raise ParameterError(f"{name}: at_most is below at_least, so nothing can meet both.")
     return asked
 
 
 def usual_measures() -> list[Asked]:
-    """What is measured where nobody asks for anything."""
+    """What is measured by default."""
     return [Asked(build(measure, way)) for measure in MEASURES for way in measure.usual]
 
 
@@ -120,7 +120,7 @@ def measure_release(
 ) -> Usefulness:
     """Measure a release against the originals it was made from. `settings` are those of `read_panel`.
 
-    A measure that was asked for and does not apply is an error; where nobody asked, it is told why it does not.
+    A measure that was requested and does not apply is an error; a default one is listed with the reason.
     """
     steps.start("reading")
     release = load_release(folder)
@@ -134,7 +134,7 @@ def measure_release(
 def find_all(
     compared: Compared, todo: Sequence[Asked], *, strict: bool, steps: Watcher = silent
 ) -> tuple[Measured, ...]:
-    """What each measure finds, by purpose; where `strict`, one that does not apply is an error."""
+    """What each measure finds, by purpose; if `strict`, one that does not apply is an error."""
     findings = []
     for done, asked in enumerate(todo):
         steps.start(asked.label)
@@ -167,7 +167,7 @@ def scores_by_purpose(
 
 
 def _scores(candidate: Candidate | CandidateShards, measures: Sequence[Measure]) -> list[Score | None]:
-    """What each measure finds, of shards in one visit; None where it does not apply."""
+    """What each measure finds, for shards in one pass; None if it does not apply."""
     if isinstance(candidate, CandidateShards):
         answers: Sequence[Answer] = candidate.reduce(*map(candidate.to_measure, measures))
     else:
@@ -196,14 +196,14 @@ def _find(asked: Asked, compared: Compared) -> Measured:
 
 
 def _why_not(measure: Measure, compared: Compared) -> str:
-    """Why a measure has nothing to compare; empty where it has."""
+    """Why a measure has nothing to compare; empty if it has."""
     of_events = measure.judges == "events"
     if of_events != (compared.form == "events"):
-        return f"it is about {'events' if of_events else 'series'}, and this release has {compared.form}."
+        return f"it applies to {'events' if of_events else 'series'}, and this release holds {compared.form}."
     if measure.needs_envelopes and compared.form != "envelopes":
-        return f"it is about envelopes, and this release has {compared.form}."
+        return f"it applies to envelopes, and this release holds {compared.form}."
     if compared.pairs is None and measure.matched:
-        return "it compares each series with its original. Say who is who with --private DIR."
+        return "it compares each series with its original. Give --private DIR to match them."
     return ""
 
 

@@ -2,7 +2,7 @@
 
 The value at an instant is x = μ + zσ, with μ and σ >= 0 the mean and deviation of the series and z its normalised value
 there. A letter says [floor, ceil] of z: its breakpoints, and for the outermost letters ∓√(n - 1), which no normalised
-value of n instants exceeds (one spike has it; the paper's √n is looser). So whoever knows ranges [low, high] knows
+value of n instants exceeds (one spike has it; the paper's √n is looser). So anyone who knows ranges [low, high] knows
 
     μ + floor(j) σ <= high(j)           μ + ceil(j) σ >= low(j)           for each of the m instants j with a range
     m μ - σ Σ ceil(i) <= Σ high(j)      m μ - σ Σ floor(i) >= Σ low(j)    i being all other instants: Σ z = 0
@@ -101,7 +101,7 @@ def estimate(envelopes: Envelopes, *, open_ends: OpenEnds = "release") -> Estima
     if not (ranged & lettered).any():
         raise ParameterError(
             "Ranges and words of this release have no instant in common: nothing ties letters to values, and neither "
-            "can be estimated from the other. Ask the publisher for one with instants that have both."
+            "can be estimated from the other. Ask the publisher for a release in which some instants have both."
         )
     if ranged.all() and lettered.all():
         return Estimation(envelopes, ~ranged, ~lettered, np.zeros(envelopes.low.shape, dtype=np.bool_))
@@ -185,7 +185,7 @@ class _Given(NamedTuple):
         return low, high, letters, assumed
 
     def letter_bounds(self, no_range: NDArray[np.bool_], *, every_letter: bool) -> tuple[Array, Array]:
-        """For each row and letter between which values it lies, infinite where nothing tells; of the letters needed."""
+        """For each row and letter between which values it lies, infinite if nothing tells; of the letters needed."""
         lowest, highest = (np.full((len(self.low), MOST_LETTERS), end) for end in (-np.inf, np.inf))
         both = ~no_range & (self.letters[0] >= 0)
         low, high, letters = self.low[:, both], self.high[:, both], self.letters[:, both]
@@ -245,7 +245,7 @@ class _Region(NamedTuple):
     slack: Array
 
     def ends(self, row: NDArray[np.int64], floor: Array, ceil: Array) -> tuple[Array, Array]:
-        """For each row the least μ + floor σ and the largest μ + ceil σ, infinite where there is none."""
+        """For each row the least μ + floor σ and the largest μ + ceil σ, infinite if there is none."""
         steepest, flattest = self.at_most.slope[row, 0], -self.at_least.slope[row, 0]
         # The deviation may grow where no letters are far enough apart.
         endless = (steepest <= flattest + _SLACK) & np.isinf(self.widest[row])

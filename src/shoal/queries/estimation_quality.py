@@ -70,7 +70,7 @@ def judge_estimation(
     (True, True)
     """
     if original.n_channels != 1 or original.n_missing:
-        raise ParameterError("Estimates are judged by originals of one channel without gaps.")
+        raise ParameterError("Estimates are judged against originals of one channel without gaps.")
     kept = published_rows(original.n_series, published.n_series, rows)
     found = estimate(published)
     whole, no_range, no_letter = found.envelopes, found.estimated_ranges, found.estimated_letters

@@ -46,7 +46,7 @@ def as_stored(time: Instant, timezone: str | None) -> int | np.datetime64:
     if time.tzinfo is not None:
         if timezone is None:
             raise ParameterError(
-                "The data has no time zone, only what the clock showed. Give the time of a query without an offset."
+                "The data has no time zone, only clock times. Give the time of a query without an offset."
             )
         return np.datetime64(time.astimezone(UTC).replace(tzinfo=None), "us")
     moment = np.datetime64(time, "us")
@@ -55,10 +55,10 @@ def as_stored(time: Instant, timezone: str | None) -> int | np.datetime64:
     found, twice, never = find_zone(timezone).to_utc(moment.astype(np.int64).reshape(1))
     if twice[0]:
         raise ParameterError(
-            f"The clock of {timezone} shows the time of a query twice, as it is put back. Give it with its offset."
+            f"The clock of {timezone} shows the time of a query twice, because it is put back. Give it with its offset."
         )
     if never[0]:
-        raise ParameterError(f"The clock of {timezone} skips the time of a query, as it is put forward.")
+        raise ParameterError(f"The clock of {timezone} skips the time of a query, because it is put forward.")
     return np.datetime64(int(found[0]), "us")
 
 
@@ -69,7 +69,7 @@ def find_instants(wanted: Iterable[Instant], times: NDArray[Any], timezone: str 
     plain = [key if isinstance(key, int) else key.item() for key in keys]
     if lacking := sum(key not in places for key in plain):
         raise ParameterError(
-            f"The query asks for {lacking} of its {len(keys)} instants that the data does not have. "
-            "Ask for instants of which something is published."
+            f"The query asks for {lacking} of its {len(keys)} instants that the data does not have. Ask for published "
+            "instants."
         )
     return [places[key] for key in plain]

@@ -87,7 +87,7 @@ class Prepared:
 
 
 Data = Panel | Envelopes | Profiles | Prepared
-"""What a query can be asked of."""
+"""What a query can be run on."""
 
 
 def prepare(data: Data) -> Prepared:

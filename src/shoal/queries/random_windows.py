@@ -82,7 +82,7 @@ class _Column:
         self.words = {} if counted is None else dict(sorted(counted.iter_rows(), key=lambda pair: str(pair[0])))
 
     def around(self, row: int, rng: np.random.Generator) -> Condition | None:
-        """A condition that the entry of this row meets; None where it is missing."""
+        """A condition that the entry of this row meets; None if it is missing."""
         entry: Any = self.entries[row]
         if entry is None:
             return None

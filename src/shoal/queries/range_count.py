@@ -79,7 +79,9 @@ class RangeCount(Query):
         """For each row whether its values lie in the ranges."""
         ready = prepare(data)
         if isinstance(ready.data, Envelopes):
-            raise ParameterError("Envelopes do not tell which values lie in a range, only how likely: ask for shares.")
+            raise ParameterError(
+                "Envelopes do not show which values lie in a range, only how likely it is: ask for shares."
+            )
         inside: NDArray[np.bool_] = self.shares(ready) > 0.0
         return inside
 

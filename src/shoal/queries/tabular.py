@@ -54,11 +54,11 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     import pyarrow.parquet as pq  # here, because those who ask in memory need not load it
 
     if not isinstance(query, RangeCount):
-        raise ParameterError("A table is asked for ranges of values: give a RangeCount. Patterns are asked in memory.")
+        raise ParameterError("A table answers ranges of values only: give a RangeCount. Ask for patterns in memory.")
     file = Path(path)
     file = file / "data.parquet" if file.is_dir() else file
     if not file.is_file():
-        raise InputError(f"{file.name} is not there. Give the data.parquet of a release, or its folder.")
+        raise InputError(f"{file.name} does not exist. Give the data.parquet of a release, or its folder.")
     with duckdb.connect() as connection:
         try:
             # The statistics of a file leave NaN out, and DuckDB would conclude from them that there is none.
@@ -80,9 +80,8 @@ def count_in_table(path: str | Path, query: RangeCount) -> float:
     assert answer is not None
     if lacking := len(asked) - int(answer[1]):
         raise ParameterError(
-            f"The query asks for {lacking} of its {len(asked)} instants that the data does not have. "
-            "Ask for instants that are there; ranges that were not published are estimated in memory only, by "
-            "query.count(load_release(...).published)."
+            f"The query asks for {lacking} of its {len(asked)} instants that the data does not have. Ask for instants "
+            "that exist; unpublished ranges are estimated in memory only, by query.count(load_release(...).published)."
         )
     return float(answer[0])
 
@@ -92,7 +91,7 @@ def _form(columns: set[str], name: str) -> tuple[str, str, str, str]:
         if {"time", *needed} <= columns:
             return form
     raise InputError(
-        f"{name} is none of the tables that ranges can be asked of: id,time,low,high or id,time,value or "
+        f"{name} is not a table that ranges can be asked of: id,time,low,high or id,time,value or "
         f"group,count,time,mean, with one channel. It has {len(columns)} columns."
     )
 
@@ -101,5 +100,5 @@ def _number(time: int | np.datetime64, moments: bool) -> int:
     """An instant as the table holds it: a whole number, or microseconds since 1970."""
     if isinstance(time, np.datetime64) != moments:
         kind = "datetimes" if moments else "whole numbers"
-        raise ParameterError(f"The instants of the table are {kind}; those of the query are not.")
+        raise ParameterError(f"The instants of the table are {kind}, but those of the query are not.")
     return int(time.astype(np.int64)) if isinstance(time, np.datetime64) else time

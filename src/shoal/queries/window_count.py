@@ -82,7 +82,7 @@ class WindowCount:
         unknown = [column for column in self.where if column not in (*quasi, sensitive)]
         if unknown:
             raise ParameterError(
-                f"The events have no column {unknown[0]!r}. Conditions can be on: {', '.join((*quasi, sensitive))}."
+                f"The events have no column {unknown[0]!r}. Conditions can use: {', '.join((*quasi, sensitive))}."
             )
 
 
@@ -204,13 +204,15 @@ def _moment(time: Any, kind: pl.DataType) -> Any:
         try:
             return int(time)
         except (TypeError, ValueError):
-            raise ParameterError("The times of these events are whole numbers; give the window so.") from None
+            raise ParameterError(
+                "The times of these events are whole numbers; give the window as whole numbers."
+            ) from None
     try:
         moment = dt.datetime.fromisoformat(time) if isinstance(time, str) else time
     except ValueError:
         raise ParameterError("A window must be given as dates or datetimes, such as 2024-01-31.") from None
     if not isinstance(moment, dt.date):
-        raise ParameterError("The times of these events are dates or datetimes; give the window so.")
+        raise ParameterError("The times of these events are dates or datetimes; give the window in the same form.")
     if kind == pl.Date:
         return moment.date() if isinstance(moment, dt.datetime) else moment
     if not isinstance(moment, dt.datetime):

@@ -29,7 +29,7 @@ class Resample:
 
     step: Duration
     by: By | None = None
-    """None: as the quantity wants it."""
+    """None: chosen by the quantity."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Rules:
     align: Exact | Resample = Exact()
     duplicates: Duplicates = Duplicates.FAIL
     complete: Fraction | None = Fraction(1)
-    """The share of its readings that a bucket must have; None takes every bucket with a reading as it is."""
+    """The share of its readings that a bucket must have; None accepts every bucket that has a reading."""
     quantity: Quantity | None = None
     dst: Dst = Dst.INFER
     uneven: bool = False
-    """Whether the instants of a panel that keeps its gaps may be any that occur."""
+    """Whether the instants of a panel that keeps its gaps may be arbitrary."""
 
     def by(self, names: Sequence[str] | None, n_channels: int) -> tuple[By, ...]:
         """The aggregate of each channel."""
@@ -53,7 +53,7 @@ class Rules:
         return tuple(By.MEAN if quantity is None else quantity.by for quantity in found)
 
     def settings(self, names: Sequence[str] | None, n_channels: int) -> dict[str, str]:
-        """What a certificate says of them, the aggregate and the quantity as they were understood."""
+        """What a certificate says about them, with the aggregate and the quantity as they were understood."""
         told = {"align": "exact", "duplicates": str(self.duplicates)}
         if isinstance(self.align, Exact):
             return told
@@ -68,7 +68,7 @@ class Rules:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Each word, or the one they all are."""
+    """Each word, or one word if they are all the same."""
     return ",".join(words if len(set(words)) > 1 else words[:1])
 
 
@@ -134,7 +134,7 @@ def require_even(
 ) -> None:
     """Refuse instants that are not evenly spaced: by a fixed length, by whole days of the local clock, or by months.
 
-    `own_step` finds the most frequent step within series, where these have instants of their own.
+    `own_step` finds the most frequent step within series, if these have instants of their own.
     """
     n_irregular = count_irregular(times, on_clock=on_clock, zone=zone)
     if not n_irregular:
@@ -145,17 +145,17 @@ def require_even(
     setting = f"align='resample:{write_step(usual, on_clock=on_clock)}:{by}'"
     if n_series > 1 and 2 * n_filled < n_series * len(times):
         raise InputError(
-            f"The times of the series do not line up: {n_series} series have {len(times)} different times between "
-            f"them, unevenly spaced, and fill {100 * n_filled // (n_series * len(times))} % of the cells. "
-            f"Gather them with {setting}, which is their own step, or a multiple of it."
+            f"The times of the series do not line up: {n_series} series have {len(times)} different, unevenly spaced "
+            f"times between them, and fill {100 * n_filled // (n_series * len(times))} % of the cells. Resample them "
+            f"with {setting}, which is their own step, or a multiple of it."
         )
     if on_clock and zone is None and np.any(gaps == usual + HOUR) and not np.any((gaps < usual) & (gaps % usual != 0)):
         way_out = (
-            "One is longer by an hour, as where summer time begins: give timezone=, for example "
+            "One step is longer by an hour, as when summer time begins: give timezone=, for example "
             f"timezone='Europe/Bratislava', or mark the gap with {setting}."
         )
     else:
-        way_out = f"Gather readings with {setting}, which marks gaps as missing, or a multiple of that step."
+        way_out = f"Resample with {setting}, which marks gaps as missing, or a multiple of that step."
     raise InputError(
         f"The instants are not evenly spaced: {n_irregular} of {n_steps} steps differ from the usual one. {way_out}"
     )
@@ -167,7 +167,7 @@ def write_step(step: int, *, on_clock: bool) -> str:
 
 
 def count_irregular(times: NDArray[np.int64], *, on_clock: bool, zone: Zone | None) -> int:
-    """How many steps differ from the usual one; 0 where the instants are even on some calendar."""
+    """How many steps differ from the usual one; 0 if the instants are even on some calendar."""
     if len(times) <= 2:
         return 0
     gaps = np.diff(times)
@@ -212,7 +212,7 @@ class Buckets:
     """An even grid of buckets from the first reading to the last; each reading belongs to the bucket it lies in."""
 
     start: int
-    """Start of the first bucket: local clock where `days` is set, else like the instants."""
+    """Start of the first bucket: local clock if `days` is set, else like the instants."""
     step: int
     n_buckets: int
     days: Zone | None

@@ -1,4 +1,4 @@
-"""What is packed, unpacked within limits: gzip and zip, workbooks among them."""
+"""Packed files, unpacked within limits: gzip and zip, including workbooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd
 
 
 def unpacked(file: SourceFile, shown: str) -> list[SourceFile]:
-    """The files inside a packed file; a file that is not packed is itself."""
+    """The files inside a packed file; a file that is not packed is returned itself."""
     head = file.head(HEAD)
     if head.startswith(b"\x1f\x8b"):
         return [_gunzipped(file, shown)]
@@ -146,5 +146,5 @@ def _damaged(shown: str) -> InputError:
 def _too_much(shown: str) -> InputError:
     return InputError(
         f"A packed file at {shown} unpacks to far more than tables do (over {MOST_RATIO} times its size, or over "
-        f"{MOST_UNPACKED >> 30} GiB). If it is meant, unpack it first."
+        f"{MOST_UNPACKED >> 30} GiB). If that is intended, unpack it first."
     )

@@ -1,4 +1,4 @@
-"""Tables whose cells hold arrays: of the readings of a day, or of times and readings side by side."""
+"""Tables whose cells hold arrays: the readings of a day, or times and readings side by side."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shoal.read.tables import Table
 
 
 def spread(table: Table) -> Table:
-    """The table with a column for each place of its arrays, or with a row for each where one of them holds times.
+    """The table with a column for each position of its arrays, or with a row for each if one of them holds times.
 
-    The table itself where no cell holds as many as a day has.
+    The table itself if no cell holds as many entries as a day has.
     """
     for batch in table.batches(range(len(table.names))):
         lists = [place for place, array in enumerate(batch) if _is_list(array.type)]
@@ -64,7 +64,7 @@ def _is_time(kind: Any) -> bool:
 
 
 class _RowsOfArrays(Table):
-    """A row for each place of arrays that belong together, and a column for each part of their records."""
+    """A row for each position of arrays that belong together, and a column for each part of their records."""
 
     def __init__(self, table: Table, lists: list[int], batch: list[Any]) -> None:
         self._table, self._lists = table, lists
@@ -77,7 +77,7 @@ class _RowsOfArrays(Table):
         }
         counts = [columns[f"{place}"].list.len() for place in self._lists]
         if any((count != counts[0]).any() for count in counts):
-            raise InputError("Arrays in the cells of one row differ in length. Write a row for each reading.")
+            raise InputError("Arrays in the cells of one row differ in length. Write one row per reading.")
         frame = pl.DataFrame(columns).explode([f"{place}" for place in self._lists])
         parts: dict[str, pl.Series] = {}
         for place, name in enumerate(self._table.names):
@@ -106,7 +106,7 @@ class _SpreadTable(Table):
         super().__init__(names, kind=table.kind, sha256=table.sha256, untyped=table.untyped)
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
-        """Cells of the table, those of arrays by their place."""
+        """Cells of the table; those of arrays by position."""
         wanted = sorted({self._places[column][0] for column in columns})
         for batch in self._table.batches(wanted):
             held = dict(zip(wanted, batch, strict=True))

@@ -1,8 +1,8 @@
-"""The hour that a clock shows twice when summer time ends, told apart by the order of rows.
+"""The hour that a clock shows twice when summer time ends, distinguished by the order of rows.
 
-Within a series, in the order of the table (reversed where the table goes back in time), times go on until the clock is
-put back: from the row at which they do not, all are of the second hour. A series whose times go on throughout, because
-one of the two hours is not there, stays open.
+Within a series, in the order of the table (reversed if the table runs backwards), times advance until the clock is put
+back: from the row at which they do not, all belong to the second hour. A series whose times advance throughout, because
+one of the two hours is missing, stays undecided.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Autumn:
         self._n_backward = 0
 
     def see(self, instants: NDArray[np.int64]) -> None:
-        """See the instants of a batch, to know whether the table goes on or back in time."""
+        """See the instants of a batch, to know whether the table runs forwards or backwards."""
         steps = np.diff(instants)
         self._n_forward += int((steps > 0).sum())
         self._n_backward += int((steps < 0).sum())
@@ -69,7 +69,7 @@ class Autumn:
         return instants
 
     def settle(self, dst: Dst) -> tuple[NDArray[np.bool_], int]:
-        """Which rows mean the second hour, in the order they came, and how many stay open."""
+        """Which rows mean the second hour, in the order they came, and how many stay undecided."""
         n = self.n_rows
         second = np.full(n, dst is Dst.SECOND)
         if not n or dst is Dst.FAIL:
@@ -91,7 +91,7 @@ class Autumn:
 
 
 def _in_pairs(instants: NDArray[np.int64]) -> bool:
-    """Whether each time comes twice in a row, and times go on from pair to pair."""
+    """Whether each time comes twice in a row, and times advance from pair to pair."""
     pairs = instants[: len(instants) // 2 * 2].reshape(-1, 2)
     twice = len(instants) % 2 == 0 and bool(np.all(pairs[:, 0] == pairs[:, 1]))
     return twice and len(pairs) > 0 and bool(np.all(np.diff(pairs[:, 0]) > 0))

@@ -1,4 +1,4 @@
-"""Columns that are intervals of a day, found by their names or, where nothing names them, by their number."""
+"""Columns that are intervals of a day, found by their names or, if nothing names them, by their number."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.read.stamps import share_with, time_of_label
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>\d{1,4})(?P<after>\D*)$")
 _AGAIN = re.compile(r"(?P<before>.*?)(?P<number>\d{1,2})(?:[xX*']|bis|[bB]|DST)$")
 _ONCE = re.compile(r"(.*?\d{1,2})[aA]$")
-"""The first of two hours, beside one that ends in b."""
+"""The first of two hours, next to one that ends in b."""
 _HOURS = re.compile(r"(?P<before>\D*?)(?P<from>\d{1,2}) *[-–] *(?P<to>\d{1,2})\D*$")
 _HALF = re.compile(r"(?P<before>\D*?)(?P<hour>\d{1,2}) *(?P<half>[AaPp])\.?[Mm]\.?$")
 _ENOUGH = 23
@@ -28,7 +28,7 @@ class Block:
     """Columns of one quantity, one for each interval of a day."""
 
     name: str
-    """What their names have in common; empty where that is nothing."""
+    """What their names have in common; may be empty."""
     positions: tuple[int, ...]
     offsets: tuple[int, ...]
     """Microseconds from midnight to the start of each interval."""
@@ -38,7 +38,7 @@ class Block:
     labelled: str
     """"start", "end" or "number"."""
     again: frozenset[int] = frozenset()
-    """Positions of columns for the second of two hours that a clock shows; empty but on one day of the year."""
+    """Positions of columns for the second of two hours that a clock shows; empty except on one day of the year."""
 
     @property
     def is_monthly(self) -> bool:
@@ -47,7 +47,7 @@ class Block:
 
 
 def per_day(n: int) -> int | None:
-    """How many intervals a usual day has where columns or numbers go up to `n`; None where no day has as many.
+    """How many intervals a usual day has if columns or numbers go up to `n`; None if no day has as many.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def per_day(n: int) -> int | None:
 
 
 def find_blocks(columns: Sequence[Profile]) -> list[Block]:
-    """Every block of a table with a row per day; none where its columns are no intervals."""
+    """Every block of a table with a row per day; none if its columns are not intervals."""
     named = [column for column in columns if column.name]
     blocks = _by_clock(named) or _by_number(named)
     if not blocks and len({re.sub(r"\d+", "", column.name) for column in columns}) == 1:
@@ -77,7 +77,7 @@ def _is_numeric(columns: Sequence[Profile], block: Block) -> bool:
 
 
 def _may_be_reading(column: Profile) -> bool:
-    """Whether a column has numbers, or would but for a few words among them."""
+    """Whether a column has numbers, apart from a few words among them."""
     return column.kind in ("number", "empty") or (
         column.kind == "word" and share_with(column.texts.drop_nulls(), r"^[+-]?\d+(?:[.,]\d+)?$") >= 0.5
     )
@@ -218,13 +218,13 @@ def _by_number(columns: Sequence[Profile]) -> list[Block]:
 
 
 def _again(columns: Sequence[Profile], before: str, numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Columns such as HE02X beside HE02."""
+    """Columns such as HE02X next to HE02."""
     found = ((column.position, _AGAIN.match(column.name.strip())) for column in columns)
     return [(p, int(m["number"])) for p, m in found if m and m["before"] == before and int(m["number"]) in numbers]
 
 
 def _by_position(columns: Sequence[Profile]) -> list[Block]:
-    """Without names: as many numbers right of a date as a day has intervals, alone or with a flag beside each."""
+    """Without names: as many numbers right of a date as a day has intervals, alone or with a flag next to each."""
     dates = [column.position for column in columns if column.kind == "date"]
     for date in dates:
         right = columns[date + 1 :]
@@ -240,7 +240,7 @@ def _by_position(columns: Sequence[Profile]) -> list[Block]:
 
 
 def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
-    """As many readings side by side as a day has half or quarter hours, whatever they are called: no day has as many
+    """As many readings side by side as a day has half or quarter hours, whatever their names: no day has as many
     quantities."""
     for run in _runs([c.position for c in columns if c.kind == "number" and c.has_decimals])[:1]:
         positions = _without_total(run, columns)
@@ -252,7 +252,7 @@ def find_block_by_number(columns: Sequence[Profile]) -> list[Block]:
 
 
 def _names(column: Profile) -> bool:
-    """Whether numbers are rather names: whole and long."""
+    """Whether numbers look like names: whole and long."""
     return not column.has_decimals and bool(np.abs(column.present).min(initial=1e9) >= 1e7)
 
 
@@ -271,7 +271,7 @@ def _runs(positions: list[int]) -> list[list[int]]:
 
 
 def _without_total(run: list[int], columns: Sequence[Profile]) -> list[int]:
-    """A run without the sum of the others at either end of it."""
+    """A run without the sum of the others at either end."""
     for total, rest in ((run[0], run[1:]), (run[-1], run[:-1])):
         if per_day(len(rest)) is None:
             continue

@@ -112,11 +112,11 @@ class Incomplete:
     """Buckets that lacked readings, counted for each series."""
 
     incomplete: NDArray[np.int64]
-    """Missing, since they had too few."""
+    """Missing, because they had too few readings."""
     scaled: NDArray[np.int64]
     """Sums scaled up."""
     partial: NDArray[np.int64]
-    """Taken as they are."""
+    """Accepted as they are."""
 
     def account(self) -> dict[str, int]:
         """The counts of all series together."""
@@ -137,20 +137,20 @@ def _combine(
 
 
 def require_step(steps: StepCount, bucket: int, by: By, *, on_clock: bool) -> int:
-    """The step of the table; refused where it has none or where it does not divide a bucket."""
+    """The step of the table; refused if it has none or if it does not divide a bucket."""
     usual = steps.usual
     length = write_step(bucket, on_clock=on_clock)
-    anyway = "complete='any' takes every bucket with a reading as it is."
+    anyway = "complete='any' accepts every bucket that has a reading."
     if usual is None:
         raise InputError(
-            f"No series has two instants, so nobody knows how many readings fill a bucket of {length}. {anyway}"
+            f"No series has two instants, so the number of readings in a full bucket of {length} is unknown. {anyway}"
         )
     step = write_step(usual, on_clock=on_clock)
     if 2 * steps.n_explained < steps.n_differences:
         raise InputError(
             f"The series have no step of their own: the most frequent one, {step}, explains {steps.n_explained} of "
-            f"{steps.n_differences} differences between successive times. So nobody knows how many readings fill a "
-            f"bucket of {length}. {anyway}"
+            f"{steps.n_differences} differences between successive times. So the number of readings in a full bucket "
+            f"of {length} is unknown. {anyway}"
         )
     if bucket % usual:
         longer = write_step(-(-bucket // usual) * usual, on_clock=on_clock)

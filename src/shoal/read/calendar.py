@@ -1,11 +1,10 @@
-"""Days or weeks out of long recordings: each becomes a series of its own, of the same subject.
+"""Days or weeks cut from long recordings: each becomes a series of its own, of the same subject.
 
-A day is one of the panel's own clock, from midnight to midnight, a week from Monday on. What all series must share are
-the times of the day, so the times of the result are those of a day without a date: 1970-01-01, or the week from Monday
-1970-01-05. The calendar is kept as attributes: `weekday`, `weekend` and `month` of a day, `month` of the Monday of a
-week. Nothing is moved or filled: a day that does not have the instants that most days have is left out and counted; so
-are those at the ends that are cut off, those on which the clock is set forward or back, and, of each series, those
-without any reading.
+A day runs from midnight to midnight on the panel's own clock, a week starts on Monday. All series must share the times
+of the day, so the result has the times of a day without a date: 1970-01-01, or the week from Monday 1970-01-05. The
+calendar is kept as attributes: `weekday`, `weekend` and `month` of a day, `month` of the Monday of a week. Nothing is
+moved or filled: a day that lacks the instants most days have is left out and counted. So are incomplete days at the
+ends, days on which the clock changes, and, for each series, days without any reading.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from shoal.read.zones import find_zone
 Split = Literal["day", "week"]
 
 CALENDAR = {"day": ("weekday", "weekend", "month"), "week": ("month",)}
-"""Attributes that splitting adds: they are no columns of the table."""
+"""Attributes that splitting adds; they are not columns of the table."""
 
 _MONDAY = 4 * DAY  # 1970-01-05
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -35,7 +34,7 @@ _LENGTHS = {"day": DAY, "week": 7 * DAY}
 def parse_split(given: Any) -> Split | None:
     """Read the setting of that name."""
     if given is not None and given not in get_args(Split):
-        raise ParameterError("split: give 'day' or 'week', or leave it out.")
+        raise ParameterError("split: give 'day' or 'week', or omit it.")
     found: Split | None = given
     return found
 
@@ -46,7 +45,7 @@ def split_draft(draft: Draft, split: Split | None) -> Draft:
         return draft
     if draft.times is None or not draft.on_clock:
         raise ParameterError(
-            f"split='{split}' needs timestamps, and the times of this table are numbers. Leave split out, or name the "
+            f"split='{split}' needs timestamps, and the times of this table are numbers. Omit split, or name the "
             "column with the timestamps as time=."
         )
     local = draft.times if draft.timezone is None else find_zone(draft.timezone).to_local(draft.times)
@@ -89,12 +88,12 @@ def split_draft(draft: Draft, split: Split | None) -> Draft:
 
 
 def _usual(slots: list[NDArray[np.int64]], split: Split) -> NDArray[np.int64]:
-    """The instants that most of the whole parts have; of equally many those of the first."""
+    """The instants that most of the whole parts have; in a tie, those of the first."""
     whole = [one for one in slots if _is_whole(one, split)]
     if not whole:
         raise InputError(
-            f"split='{split}' needs whole {split}s in even steps; of the {len(slots)} in this table none is. Read a "
-            "longer stretch, or gather its readings with align='resample:1h'."
+            f"split='{split}' needs whole {split}s in even steps; none of the {len(slots)} in this table qualifies. "
+            "Read a longer period, or resample with align='resample:1h'."
         )
     times = Counter(one.tobytes() for one in whole)
     return max(whole, key=lambda one: times[one.tobytes()])

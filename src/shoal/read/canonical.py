@@ -42,9 +42,9 @@ class Canonical(Table):
     zone
         Zone of times that have none.
     only_id
-        Identifier of the one series of a table that has no column for it.
+        Identifier of the single series, if the table has no column for it.
     static
-        Positions of columns with one entry per series, to be read along.
+        Positions of columns with one entry per series, read at the same time.
     """
 
     def __init__(
@@ -56,22 +56,22 @@ class Canonical(Table):
         self._static = list(static)
         self.coded = bool(guess.channel) or len(guess.blocks) > 1
         self.pairs: dict[tuple[str, str], int] = {}
-        """Identifier and channel of each number, where identifiers are numbers."""
+        """Identifier and channel of each number, if identifiers are numbers."""
         self.ends = guess.time.interval == "end"
         self.shift = 0
-        """Microseconds taken off every time."""
+        """Microseconds subtracted from every time."""
         self.n_not_readings = 0
         self.n_beyond = 0
         self.n_infinite = 0
         self.is_counted = False
-        """Whether a whole reading is behind what was counted."""
+        """Whether the counts cover the whole table."""
         self.n_wrong: dict[int, int] = {}
         self.n_read = 0
         self._stamp_readers: dict[int, StampReader] = {}
         self.words: Counter[str] = Counter()
-        """Words in place of numbers that mean missing, and how often they came."""
+        """Words in place of numbers that mean missing, and how often they occurred."""
         self.offsets: set[int] = set()
-        """Minutes ahead of UTC that were printed beside times."""
+        """Minutes ahead of UTC that were printed next to times."""
         self._offset_at: dict[int, int] = {}
         self.aware = self._is_aware()
         names = ["id", "time", *self._value_names(), *(source.names[p] for p in self._static)]
@@ -190,13 +190,13 @@ class Canonical(Table):
         return numbers
 
     def _see_words(self, texts: pl.Series, numbers: NDArray[np.float64]) -> None:
-        """Count words in place of numbers, those that mean missing wherever they stand."""
+        """Count words in place of numbers; some mean missing wherever they occur."""
         gone = texts.filter(pl.Series(np.isnan(numbers))).drop_nulls()
         for word, n in gone.filter(gone.str.to_lowercase().is_in(list(USUAL_NULLS))).value_counts().iter_rows():
             self.words[word] += n
 
     def _plain_numbers(self, array: Any) -> NDArray[np.float64] | None:
-        """The numbers of a batch in which all texts are some without further ado, as in most; None otherwise."""
+        """The numbers of a batch if every text parses directly, as in most batches; else None."""
         form: NumberForm = self.guess.numbers
         if form.thousands:
             return None
@@ -208,7 +208,7 @@ class Canonical(Table):
         return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
 
     def _matrix(self, held: dict[int, Any], positions: Sequence[int]) -> NDArray[np.float64]:
-        """The readings of many columns, all at once if nothing is wrong with them: each reading has its cost."""
+        """The readings of many columns, all at once if nothing is wrong with them: each call has its cost."""
         arrays = [held[p] for p in positions]
         if len({array.type for array in arrays}) == 1 and is_text(arrays[0]):
             together = pa.concat_arrays(arrays)
@@ -279,7 +279,7 @@ class Canonical(Table):
             if naive.any():
                 raise InputError(
                     f"{int(naive.sum())} of {len(naive)} times have no offset from UTC, the others have one. Export "
-                    "them all alike."
+                    "them all in the same form."
                 )
             self.aware = True
             found = stamps.offset[stamps.valid]
@@ -291,7 +291,7 @@ class Canonical(Table):
         return stamps.printed, stamps.valid, False
 
     def _counted(self, midnights: NDArray[np.int64], past: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Instants by what has passed since local midnight: a day of the clock may have 23 or 25 hours."""
+        """Instants by the time passed since local midnight: a local day may have 23 or 25 hours."""
         if self._zone is None:
             return np.where(past < DAY, midnights + past, _BEYOND)
         days, back = np.unique(midnights, return_inverse=True)
@@ -332,7 +332,7 @@ class Canonical(Table):
         by_row: bool = True,
         ids_by_row: bool = True,
     ) -> list[Any] | None:
-        """Leave out what is no reading, and put the parts together."""
+        """Leave out what is not a reading, and put the parts together."""
         gone = np.all(np.isnan(values), axis=0)
         beyond = times == _BEYOND
         self.n_beyond += int((beyond & ~gone).sum())
@@ -382,7 +382,7 @@ class Canonical(Table):
         return np.array([at + self._offset_at.get(int(at), 0) * MINUTE for at in instants.tolist()])
 
     def verify(self) -> list[InputError]:
-        """What speaks against the table after a whole reading, most important first."""
+        """What is wrong with the table after reading all of it, most important first."""
         troubles = []
         for position, n in self.n_wrong.items():
             name = self._source.names[position]
@@ -390,7 +390,8 @@ class Canonical(Table):
             label = f"Column {name!r}" if named else f"Column number {position + 1}, counted from 1,"
             troubles.append(
                 InputError(
-                    f"{label} holds text in {n} of its cells. Say which words mean missing with null=, or correct them."
+                    f"{label} holds text in {n} of its cells. List the words that mean missing with null=, or correct "
+                    "them."
                 )
             )
         if self.n_infinite:

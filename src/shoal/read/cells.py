@@ -20,24 +20,24 @@ _MANY_CELLS = 200_000_000
 
 
 def refuse_sparse(n_series: int, n_instants: int, n_rows: int) -> None:
-    """Refuse a huge array that would stay all but empty, before it is allocated."""
+    """Refuse a huge array that would stay almost empty, before it is allocated."""
     n_cells = n_series * n_instants
     if n_cells > _MANY_CELLS and n_rows < _FEW * n_cells:
         raise InputError(
-            f"{n_rows} rows would fill less than 1 % of {n_series} series x {n_instants} instants. "
-            "Use a longer step with align='resample:1d' or another, or check the times for outliers."
+            f"{n_rows} rows would fill less than 1 % of {n_series} series x {n_instants} instants. Use a longer step "
+            "with align='resample:1d' or similar, or check the times for outliers."
         )
 
 
 class ExactCells:
-    """One reading per cell. Further ones are set aside, compared, and settled in the end.
+    """One reading per cell. Further ones are set aside, compared, and settled at the end.
 
     Parameters
     ----------
     shape
         Series, instants, channels.
     duplicates
-        What becomes of readings that differ.
+        What to do with readings that differ.
     """
 
     def __init__(self, shape: Shape, duplicates: Duplicates) -> None:

@@ -1,4 +1,4 @@
-"""Whether a table is read as the names of its columns say, or as what is recognised in it."""
+"""Decide whether a table is read by the names of its columns, or by what is recognised in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FEW_COLUMNS = 40
 def choose(
     table: Table, request: Request, layout: Layout, writing: Writing, timezone: str | None, only_id: str
 ) -> Placement | Recognised:
-    """The plain way to read a table where its names and entries allow it, otherwise what is recognised in it."""
+    """The plain way to read a table if its names and entries allow it, otherwise what is recognised in it."""
     plan, error = None, None
     one_series = table
     if not isinstance(table, DefinedTable) and not writing.is_given:
@@ -64,13 +64,11 @@ def choose(
         return found
     if plan is not None:
         return plan
-    raise error or InputError(
-        "No columns of the table can be recognised as times and readings. Name id=, time= and value=."
-    )
+    raise error or InputError("Shoal cannot tell which columns hold times and readings. Name id=, time= and value=.")
 
 
 def named_columns(table: Table, found: Recognised, request: Request) -> Request | None:
-    """The columns that were recognised in a long frame, by name, where their types leave nothing to understand.
+    """The columns recognised in a long frame, by name, if their types leave nothing to interpret.
 
     Read by name, its instants keep their zone, and the frame goes back in its own shape.
     """
@@ -95,7 +93,7 @@ def _has_layout(found: Recognised, layout: Layout) -> bool:
 
 
 def _overlooks_time(plan: Placement | None, found: Recognised) -> bool:
-    """Whether a long table has a column called time, and another one was taken for it."""
+    """Whether a long table has a column called time, but another one was taken for it."""
     if plan is None or plan.time is None or plan.layout is not Layout.LONG:
         return False
     time = found.guess.time
@@ -103,7 +101,7 @@ def _overlooks_time(plan: Placement | None, found: Recognised) -> bool:
 
 
 def _apart(table: Table) -> Table:
-    """The files of a table apart, each with its name as a column."""
+    """The files of a table separately, each with its name as a column."""
     if not isinstance(table, CsvTable | ParquetTable) or len(table.files) < 2:
         return table
     tables = [type(table)(table.source, [file], ()) for file in table.files]
@@ -113,7 +111,7 @@ def _apart(table: Table) -> Table:
 
 
 def _is_plain(table: Table, plan: Placement) -> bool:
-    """Whether a table can be read as its names say: ISO times or integers, numbers with a decimal point."""
+    """Whether a table can be read by its names: ISO times or integers, numbers with a decimal point."""
     if plan.layout is Layout.WIDE and plan.id is not None:
         labels = parse_times(pa.array([column.name for column in plan.values], pa.string()))
         return (
@@ -150,7 +148,7 @@ def _is_plain(table: Table, plan: Placement) -> bool:
 
 
 def _counts_time(array: Any) -> bool:
-    """Whether whole numbers are dates without marks or instants since an origin, and no mere numbers of instants."""
+    """Whether whole numbers are dates without marks or instants since an origin, not mere positions."""
     if not (is_text(array) or pa.types.is_integer(array.type)):
         return False
     texts = texts_of(array.unique()).drop_nulls()
@@ -173,7 +171,7 @@ def _numbers_rows(table: Table, id_: Column, time: Column) -> bool:
 
 
 def _all_numbers(table: Table, plan: Placement) -> bool:
-    """Whether some number stands in each column of readings."""
+    """Whether each column of readings holds some number."""
     for batch in table.batches([column.position for column in plan.values]):
         cells = (texts_of(array.slice(0, SAMPLE_ROWS)) for array in batch)
         return all(len(texts.cast(pl.Float64, strict=False).drop_nulls()) for texts in cells if _is_filled(texts))

@@ -1,4 +1,4 @@
-"""Whether times without a zone follow a clock that changes: which hours are missing in spring and twice in autumn.
+"""Whether times without a zone follow a clock that changes: which hours are missing in spring and doubled in autumn.
 
 At each change of a zone's clock within the span, the rows in the hour it skips or shows twice are compared with those
 around it (the median over six hours before and after):
@@ -6,7 +6,7 @@ around it (the median over six hours before and after):
     spring   skipped if at most a twentieth of the rows are there, kept if at least nine tenths
     autumn   twice if at least 1.8 times the rows are there, once if between 0.8 and 1.2 times
 
-A zone explains the times if at least one change shows and none speaks against it. Many zones have the same changes; the
+A zone explains the times if at least one change shows and none contradicts it. Many zones have the same changes; the
 one named stands for all of them.
 """
 
@@ -34,11 +34,11 @@ class ClockChanges:
     n_twice: int
     """Autumns in which the hour comes twice."""
     n_once: int
-    """Autumns in which the hour comes once, so that one of the two is lost."""
+    """Autumns in which the hour comes once, so one of the two is lost."""
 
 
 def find_clock_changes(instants: Instants, step: int | None) -> ClockChanges | None:
-    """The clock that the times follow; None where no change shows."""
+    """The clock that the times follow; None if no change shows."""
     if step is None or not instants.exact or step > HOUR or HOUR % step or len(instants.times) < 3:
         return None
     first, last = int(instants.times[0]), int(instants.times[-1])
@@ -77,7 +77,7 @@ def _runs(which: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _level(rows: NDArray[np.int64], start: int, end: int, step: int) -> float:
-    """The usual number of rows around a change; 0 where the span does not reach both sides."""
+    """The usual number of rows around a change; 0 if the span does not reach both sides."""
     n = _SIDE // step
     before, after = rows[max(0, start - n) : start], rows[end : end + n]
     return float(np.median(np.concatenate([before, after]))) if len(before) and len(after) else 0.0

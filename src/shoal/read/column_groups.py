@@ -1,4 +1,4 @@
-"""Two lines of header: names over groups of columns, and the same quantities below each."""
+"""Two header lines: names over groups of columns, and the same quantities below each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ColumnGroups:
 
 
 def find_groups(rows: Rows) -> ColumnGroups | None:
-    """The groups that two lines above the first row tell; None where they tell none."""
+    """The groups that two lines above the first row define; None if they define none."""
     width = len(rows.cells[0]) if rows.cells else 0
     for upper, lower in itertools.pairwise(rows.head):
         if len(lower) != width or not 3 <= len(upper) <= width:

@@ -1,7 +1,7 @@
-"""What can be said of a further column without showing it: whether it belongs to a series, and whether to a person.
+"""What can be said about an extra column without showing it: whether it belongs to a series, and whether to a person.
 
 static    one entry for each series that has any
-own       entries that one series alone has
+own       entries that only one series has
 shared    entries that several series have
 """
 
@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 MOST_ENTRIES = 1_000_000
-"""Different entries of a column that are told apart; a column with more does not belong to series."""
+"""Different entries of a column that are counted separately; a column with more does not belong to series."""
 
 _SAMPLE = 1000
-"""Entries whose shape is looked at."""
+"""Number of entries whose shape is examined."""
 
 _SHAPES = {
     "e-mail addresses": re.compile(r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}"),
@@ -32,7 +32,7 @@ _SHAPES = {
     ),
     "IBANs": re.compile(r"[A-Z]{2}\d{2}( ?[A-Z0-9]{4}){3,7}( ?[A-Z0-9]{1,3})?"),
 }
-"""Shapes that few other entries have; a plain number of five digits is no postcode by its shape alone."""
+"""Shapes that few other entries have; a plain number of five digits is not a postcode by its shape alone."""
 
 _NAMES = {
     "names": "name surname firstname lastname forename fullname",
@@ -60,7 +60,7 @@ class ColumnCounts:
     n_entries: int
     """Different entries."""
     n_own: int
-    """Entries that one series alone has."""
+    """Entries that only one series has."""
     n_shared: int
     """Entries that several series have."""
     largest: int
@@ -137,7 +137,7 @@ class ColumnSurvey:
         return np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def finish(self, owner: NDArray[np.int64] | None = None) -> ColumnCounts:
-        """The counts; by the owner of each series where several belong together."""
+        """The counts; by the owner of each series if several belong together."""
         if owner is not None and len(owner):
             self._join(owner)
         seen = self._codes >= 0
@@ -172,7 +172,7 @@ def _shape(entries: Any) -> str | None:
 
 
 def called_like_people(name: str) -> str | None:
-    """What a column's name says that it tells about a person; None where it says nothing.
+    """What a column's name says it reveals about a person; None if it says nothing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which column of a table plays which part, and how the table is laid out."""
+"""The role of each column of a table, and the layout of the table."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where everything is. Long: id, time and values. Wide: id or time, and one column per instant or series."""
+    """Positions of everything. Long: id, time and values. Wide: id or time, and one column per instant or series."""
 
     layout: Layout
     id: Column | None
@@ -74,9 +74,9 @@ class Placement:
     sensitive: tuple[Column, ...]
     other: tuple[Column, ...]
     guessed: bool
-    """Whether neither the layout nor the value columns were named: then the names must look like instants."""
+    """True if neither the layout nor the value columns were named: then the names must look like instants."""
     asked: bool = False
-    """Whether the layout was named: otherwise columns are subjects only where they look like one quantity."""
+    """True if the layout was named: otherwise columns are subjects only if they look like one quantity."""
 
     @property
     def static(self) -> tuple[Column, ...]:
@@ -114,7 +114,7 @@ def parse_request(*, id: Any, time: Any, value: Any, subject: Any, quasi: Any, s
         raise ParameterError("value: name at least one column.")
     for name in request.names:
         if request.names.count(name) > 1:
-            raise ParameterError(f"Column {name!r} is named for two parts. Give each column one part.")
+            raise ParameterError(f"Column {name!r} is named for two roles. Give each column one role.")
     return request
 
 
@@ -147,12 +147,12 @@ def find_column(names: Sequence[str], wanted: str) -> Column:
             f"There is no column {wanted!r} among the {len(names)} columns of the table. Check the name and its case."
         )
     if len(places) > 1:
-        raise InputError(f"{len(places)} columns of the table are called {wanted!r}. Rename them apart.")
+        raise InputError(f"{len(places)} columns of the table are called {wanted!r}. Rename them so that they differ.")
     return Column(wanted, places[0])
 
 
 def find_default(names: Sequence[str], part: str, taken: Sequence[str]) -> Column | None:
-    """The column that plays a part by its name, whatever the case."""
+    """The column that plays a role by its name, whatever the case."""
     for word in DEFAULTS[part]:
         found = [Column(n, place) for place, n in enumerate(names) if n.lower() == word and n not in taken]
         if len(found) > 1:
@@ -165,8 +165,8 @@ def find_default(names: Sequence[str], part: str, taken: Sequence[str]) -> Colum
 def place_columns(names: Sequence[str], request: Request, layout: Layout) -> Placement:
     """Find every column and decide the layout.
 
-    Auto is long when id, time and value are all there; else wide with one row per series when there is an id and no
-    time; else wide with one row per instant when there is a time and no id.
+    Auto is long if id, time and value are all present; else wide with one row per series if there is an id and no time;
+    else wide with one row per instant if there is a time and no id.
     """
     taken = request.names
     id_ = find_column(names, request.id) if request.id else find_default(names, "id", taken)
@@ -184,7 +184,7 @@ def place_columns(names: Sequence[str], request: Request, layout: Layout) -> Pla
         if id_ is None and time is not None and values and request.value is None:
             raise InputError(
                 "The table has a time and a value but no column called id or series_id. Name the id column with id=; "
-                "a table with a row per instant and a column per series needs layout='wide'."
+                "a table with one row per instant and one column per series needs layout='wide'."
             )
         layout = Layout.LONG if id_ and time and values else Layout.WIDE
         if id_ and time and not values:
@@ -221,8 +221,8 @@ def _wide(
 ) -> tuple[Column | None, Column | None, tuple[Column, ...]]:
     if id_ is None and time is None:
         raise InputError(
-            f"None of the {len(names)} columns of the table is an id or a time. Name id=, time= and value= of a long "
-            "table; id= of a wide one with a row per series; or time= of a wide one with a row per instant."
+            f"None of the {len(names)} columns of the table is an id or a time. For a long table, name id=, time= and "
+            "value=; for a wide one with a row per series, id=; for a wide one with a row per instant, time=."
         )
     if id_ is not None and time is not None:
         # A name that was given outweighs one that was guessed; of two guesses or two names neither does.
@@ -242,5 +242,5 @@ def _wide(
         used |= {place for place, name in enumerate(names) if name in request.static}
         values = tuple(Column(name, place) for place, name in enumerate(names) if place not in used)
     if not values:
-        raise InputError("The wide table has no columns with values beside the id or time column.")
+        raise InputError("The wide table has no columns with values next to the id or time column.")
     return id_, time, values

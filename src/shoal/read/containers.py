@@ -30,7 +30,7 @@ from shoal.read.textfiles import MOST_WHOLE, StreamedText, TextForm, is_plain_fi
 
 
 def stem_of(source: Any) -> str:
-    """What a series is called that has no name but the file's."""
+    """The name of a series that has no name but its file's."""
     if isinstance(source, str | os.PathLike):
         name = PurePath(os.fspath(source)).name.split("?")[0]
         return (
@@ -97,7 +97,7 @@ def open_any(source: Any, sql: str | None, sheet: str | None = None) -> Table:
 
 
 def _names_files(path: str) -> bool:
-    """Whether this is a path or an address that `locate` takes; what else it may be is told elsewhere."""
+    """Whether this is a path or an address that `locate` accepts; other sources are recognised elsewhere."""
     from shoal.read.remote_files import is_address
 
     return is_address(path) or not ("://" in path or "password=" in path.lower() or ("@" in path and ":" in path))
@@ -119,8 +119,8 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
         form, rows, lines = look_at(file, name, must_whole=True)
         if rows is None:
             raise InputError(
-                f"{name} has more than {MOST_WHOLE >> 20} MiB, and {why}: such a file must be looked at as a whole. "
-                "Split it into smaller files, or write it with a row for each series and instant."
+                f"{name} has more than {MOST_WHOLE >> 20} MiB, and {why}: such a file must be read as a whole. Split "
+                "it into smaller files, or write it with one row per series and instant."
             )
     if rows is None:
         return (_grouped(StreamedText(file, form, name), find_table(lines)) if form.width else None), form
@@ -128,16 +128,16 @@ def _open_file(file: SourceFile, kind: str, sheet: str | None, name: str) -> tup
 
 
 def _why_whole(head: Rows) -> str:
-    """Why the rows of a file cannot be told one by one, as its head shows; empty where they can."""
+    """Why the rows of a file cannot be read one by one, judging by its head; empty if they can."""
     if head.n_sections > 1:
-        return "its lines are in sections that say what they are about"
+        return "its lines form sections with headings of their own"
     if head.n_filled:
         return "entries are printed once for a block of rows"
     return "its columns are times" if head.cells and unfold(head) is not head else ""
 
 
 def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
-    """The sheets whose tables have the same columns, as files in a folder are read; those with most cells."""
+    """The sheets whose tables have the same columns, read like files in a folder; those with most cells."""
     alike: dict[tuple[str, ...], dict[str, Table]] = {}
     n_cells: Counter[tuple[str, ...]] = Counter()
     for name, frame in read_sheets(file, sheet):
@@ -156,7 +156,7 @@ def _open_workbook(file: SourceFile, sheet: str | None) -> Table | None:
 
 
 def _repeat_each_other(tables: Sequence[Table]) -> bool:
-    """Whether tables that name their series tell of the same series and times, as versions of one table do."""
+    """Whether tables that name their series cover the same series and times, as versions of one table do."""
     first = recognise(tables[0], Request(), Writing(), None, "") if len(tables) > 1 else None
     if first is None or first.guess.id is None:
         return False

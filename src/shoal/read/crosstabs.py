@@ -1,4 +1,5 @@
-"""Tables whose columns say two things at once, as rows: dates beside times of day, months beside years."""
+"""Tables whose columns express two things at once, turned into rows: dates next to times of day, months next to
+years."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from shoal.read.text_rows import Rows, kind_of_cell
 
 
 def unfold(rows: Rows) -> Rows:
-    """Rows in which each thing has a column of its own; as they are where they need none."""
+    """Rows in which each thing has a column of its own; unchanged if they need none."""
     return _dates_across(rows) or _times_across(rows) or _months_across(rows) or _rows_of_days(rows) or rows
 
 
@@ -110,7 +111,7 @@ def _dates_across(rows: Rows) -> Rows | None:
 
 
 def _days_of_a_month(rows: Rows) -> list[str] | None:
-    """The dates of columns called 1 to 31 below a line that names their month; None where they are none."""
+    """The dates of columns called 1 to 31 below a line that names their month; None if they are not dates."""
     names = rows.names or []
     days = [int(name) for name in names[1:] if name.isdecimal()]
     if not 28 <= len(days) <= 31 or days != list(range(1, len(days) + 1)):
@@ -126,7 +127,7 @@ def _days_of_a_month(rows: Rows) -> list[str] | None:
 
 
 def _month_in(cell: str) -> str | None:
-    """The month that a title tells, such as "Month: January 2024", as 2024-01."""
+    """The month that a title names, such as "Month: January 2024", as 2024-01."""
     text = re.sub(r"^(\d{2})[/.](\d{4})$", r"$2-$1", cell.rpartition(":")[2].strip())
     for name in ("month_name", "named_month", "month"):
         found = StampForm(name).read(pl.Series([text]))

@@ -1,4 +1,4 @@
-"""What a text table must not have: zero bytes, and a quotation mark that is never closed.
+"""What a text table must not contain: zero bytes, and a quotation mark that is never closed.
 
 An open quotation mark swallows every row below it into one entry, and nobody notices if that column is not read.
 """
@@ -14,12 +14,12 @@ from shoal.errors import InputError
 
 _BLOCK = 1 << 22
 _FEW_LINES = 1000
-"""Line breaks inside entries that are nothing to worry about."""
+"""Line breaks inside entries up to which all is well."""
 
 
 @dataclass(frozen=True)
 class TextCounts:
-    """Quotation marks, lines and those that are not empty, of a file without zero bytes."""
+    """Counts of quotation marks, lines and non-empty lines in a file without zero bytes."""
 
     path: Path
     n_quotes: int
@@ -27,12 +27,14 @@ class TextCounts:
 
     @classmethod
     def of(cls, path: Path) -> TextCounts:
-        """Counted at the speed of reading."""
+        """Count at the speed of reading."""
         n_quotes = n_lines = 0
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 if b"\0" in block:
-                    raise InputError("A file holds zero bytes in the middle of its text: it is damaged or no text.")
+                    raise InputError(
+                        "A file holds zero bytes in the middle of its text: it is damaged or not a text file."
+                    )
                 n_quotes += block.count(b'"')
                 n_lines += block.count(b"\n")
         return cls(path, n_quotes, n_lines)
@@ -42,8 +44,8 @@ class TextCounts:
         swallowed = self.n_quotes > 0 and self._many(self.n_lines, n_rows) and self._many(self._n_filled(), n_rows)
         if swallowed or (self.n_quotes % 2 and self._is_open_at_end(separator)):
             raise InputError(
-                "A quotation mark in a file is never closed, so that the rows below it would be one entry. Close it, "
-                "or double it where it is meant."
+                "A quotation mark in a file is never closed, so the rows below it would become one entry. Close it, "
+                "or double it if it is intended."
             )
 
     def _many(self, n_lines: int, n_rows: int) -> bool:
@@ -54,7 +56,7 @@ class TextCounts:
             return sum(bool(line.strip()) for line in stream)
 
     def _is_open_at_end(self, separator: str) -> bool:
-        """Asked only where the number of quotation marks is odd: one may stand for inches inside an entry."""
+        """Called only if the number of quotation marks is odd: one may stand for inches inside an entry."""
         with io.TextIOWrapper(self.path.open("rb"), encoding="utf-8-sig", errors="replace", newline="") as text:
             try:
                 for _ in csv.reader(text, delimiter=separator, strict=True):

@@ -39,7 +39,7 @@ class DefinedTable(ArrowTable):
 
 
 def read_defined(rows: list[list[str]]) -> DefinedTable | None:
-    """Rows of cells as their definition says; None where they have none."""
+    """Rows of cells, read by their format's definition; None if they have none."""
     first = next((row for row in rows if any(row)), [])
     if len(first) > 1 and first[0] == "100" and first[1].upper() in ("NEM12", "NEM13"):
         return (_nem12 if first[1].upper() == "NEM12" else _nem13)(rows)
@@ -149,7 +149,7 @@ def _links(entry: Element, relation: str) -> list[str]:
 
 
 def read_green_button(root: Element, only_id: str) -> DefinedTable | None:
-    """Interval readings of an ESPI feed, times ten to the power its reading type says; None of another XML."""
+    """Interval readings of an ESPI feed, scaled by the power of ten of their reading type; None for other XML."""
     if not any(_name(e) == "IntervalReading" for e in root.iter()):
         return None
     entries = [e for e in root.iter() if _name(e) == "entry"] or [root]

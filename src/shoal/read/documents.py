@@ -1,4 +1,4 @@
-"""JSON, XML and pages of HTML, read whole and within limits: neither depth nor entities may take the machine down."""
+"""JSON, XML and HTML pages, read whole and within limits: neither depth nor entities can bring down the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.errors import InputError
 from shoal.read.source_files import SourceFile
 
 MOST_DOCUMENT = 512 << 20
-"""Bytes of a document: it is held in memory, at several times its size."""
+"""Largest size of a document in bytes: it is held in memory, at several times its size."""
 
 
 def read_json(file: SourceFile) -> Any:
@@ -30,7 +30,7 @@ def read_json(file: SourceFile) -> Any:
     except RecursionError:
         raise InputError("The JSON is nested too deeply to be a table of readings.") from None
     except ValueError:  # a syntax error, an encoding, or a number of thousands of digits
-        raise InputError("The file begins like JSON and is none: it is damaged or cut off.") from None
+        raise InputError("The file begins like JSON but is not valid JSON: it is damaged or cut off.") from None
 
 
 def read_xml(file: SourceFile) -> Element:
@@ -44,9 +44,11 @@ def read_xml(file: SourceFile) -> Element:
     try:
         root: Element = parse(io.BytesIO(text), forbid_dtd=True).getroot()
     except DefusedXmlException:
-        raise InputError("The XML defines entities, as files that attack their reader do. It is not read.") from None
+        raise InputError(
+            "The XML defines entities, as files that attack their reader do. Shoal does not read it."
+        ) from None
     except (ParseError, ValueError, LookupError, RecursionError):
-        raise InputError("The file begins like XML and is none: it is damaged or cut off.") from None
+        raise InputError("The file begins like XML but is not valid XML: it is damaged or cut off.") from None
     return root
 
 
@@ -67,7 +69,7 @@ class _Cells(HTMLParser):
             self.rows[-1].append("")
 
     def handle_endtag(self, tag: str) -> None:
-        """What stands between cells is none."""
+        """Text between cells belongs to none."""
         self._in_cell = self._in_cell and tag not in ("td", "th", "tr", "table")
 
     def handle_data(self, data: str) -> None:
@@ -77,7 +79,7 @@ class _Cells(HTMLParser):
 
 
 def read_page(file: SourceFile) -> list[list[str]] | None:
-    """The rows of the tables of an HTML page, as which some portals save workbooks; None where it is no page."""
+    """The rows of the tables of an HTML page, a form in which some portals save workbooks; None if it is not a page."""
     text = _whole(file, "page")
     if not re.search(rb"(?i)<(?:!doctype )?html|<table", text[:4096]):
         return None

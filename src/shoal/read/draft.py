@@ -15,17 +15,17 @@ from shoal.model import Origin, Panel, Roles
 from shoal.read.numbers import NumberColumn
 
 _TOLD = 3
-"""Columns with the same trouble that are told one by one."""
+"""Number of columns with the same problem that are named one by one."""
 
 
 @dataclass
 class Draft:
-    """What a layout read: values, and what goes along with each series and instant."""
+    """What a layout read: values, and the data that belongs to each series and instant."""
 
     values: NDArray[np.float64]
     ids: list[str] | None = None
     times: NDArray[np.int64] | None = None
-    """Microseconds where `on_clock`, otherwise integers; None for bare positions."""
+    """Microseconds if `on_clock`, otherwise integers; None for bare positions."""
     on_clock: bool = False
     timezone: str | None = None
     subjects: list[Any] | None = None
@@ -34,13 +34,13 @@ class Draft:
     channels: tuple[str, ...] | None = None
     n_rows: int = 0
     told: tuple[str, ...] = ()
-    """What the publisher is told about the names in it."""
+    """Notes to the publisher about its names."""
     printed: NDArray[np.bool_] | None = None
     """Which series have a row for which instant, with a reading or without one."""
     troubles: list[InputError] = field(default_factory=list)
-    """What speaks against the table and was found on the way, most important first."""
+    """Problems of the table found on the way, most important first."""
     account: dict[str, int] = field(default_factory=dict)
-    """How many readings were filled, dropped, merged or scaled, by what was done to them."""
+    """How many readings were filled, dropped, merged or scaled, by operation."""
 
     @property
     def n_channels(self) -> int:
@@ -55,7 +55,7 @@ class Draft:
         return n_series, n_subjects, self.n_channels
 
     def count(self, **changes: int) -> None:
-        """Enter what was done; nothing is no entry."""
+        """Record what was done; zero makes no entry."""
         for name, n in changes.items():
             if n:
                 self.account[name] = self.account.get(name, 0) + n
@@ -103,7 +103,7 @@ class Draft:
 
 @contextmanager
 def noted(troubles: list[InputError]) -> Iterator[None]:
-    """Note a refusal and go on, so that one run tells all that is wrong."""
+    """Note a refusal and continue, so that one run reports everything that is wrong."""
     try:
         yield
     except InputError as error:
@@ -114,19 +114,19 @@ def text_troubles(columns: Sequence[NumberColumn]) -> list[InputError]:
     """What is wrong with columns of readings: each of the first few, and how many more there are."""
     found = [trouble for column in columns if (trouble := column.trouble()) is not None]
     if n_more := len(found[_TOLD:]):
-        found[_TOLD:] = [InputError(f"{n_more} more columns hold text or infinite values, too.")]
+        found[_TOLD:] = [InputError(f"{n_more} more columns also hold text or infinite values.")]
     return found
 
 
 def gathered(troubles: Sequence[InputError]) -> InputError:
-    """All that speaks against a table as one error, most important first."""
+    """All problems of a table as one error, most important first."""
     if len(troubles) == 1:
         return troubles[0]
     return InputError(" Also: ".join(str(trouble) for trouble in troubles))
 
 
 def allocate(n_series: int, n_instants: int, n_channels: int) -> NDArray[np.float64]:
-    """An array of missing values: (series, instants), or with channels where there are several."""
+    """An array of missing values: (series, instants), with channels if there are several."""
     shape = (n_series, n_instants) if n_channels == 1 else (n_series, n_instants, n_channels)
     try:
         return np.full(shape, np.nan)

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 90s, 15min, 2h, 1d; or a bare number of instants where times are integers."""
+"""Lengths of time as people write them: 90s, 15min, 2h, 1d; or a bare number of instants if times are integers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shoal.errors import ParameterError
 
 SECOND = 1_000_000
-"""Microseconds, the unit of every instant in this room."""
+"""Microseconds, the unit of every instant in this package."""
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
@@ -19,7 +19,7 @@ _FORM = re.compile(r"\s*(\d{1,9})\s*(s|min|h|d)?\s*")
 
 @dataclass(frozen=True)
 class Duration:
-    """A length of time: microseconds on a clock, or a number where times are integers."""
+    """A length of time: microseconds on a clock, or a number if times are integers."""
 
     length: int
     on_clock: bool
@@ -38,8 +38,8 @@ def parse_duration(given: object, setting: str) -> Duration:
     found = _FORM.fullmatch(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else None
     if found is None or int(found[1]) == 0:
         raise ParameterError(
-            f"{setting}: give a positive length such as 90s, 15min, 2h or 1d, or a bare number of instants "
-            "where times are integers."
+            f"{setting}: give a positive length such as 90s, 15min, 2h or 1d, or a bare number of instants if times "
+            "are integers."
         )
     if found[2] is None:
         return Duration(int(found[1]), on_clock=False)

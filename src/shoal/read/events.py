@@ -43,18 +43,20 @@ def read_events(
     source, sql
         As in `read_panel`, without arrays.
     time
-        Column with the time; found by itself when called time or timestamp.
+        Column with the time; found automatically if called time or timestamp.
     sensitive, quasi, id
-        Columns with the sensitive value, with quasi-identifiers, and with what tells events apart. Columns that are not
-        named are not read. In a CSV a column of plain numbers becomes numbers, any other stays text; empty is missing.
+        Columns with the sensitive value, with quasi-identifiers, and with an identifier of the event. Columns that are
+        not named are not read.In a CSV a column of plain numbers becomes numbers, any other stays text; empty is
+        missing.
     subject
-        Column with the person behind an event, who may have others in other snapshots.
+        Column with the person behind an event; they may have events in other snapshots too.
     every
-        How long a snapshot is, such as "1d", "2h" or a number where times are integers: times are cut down to a
-        multiple of it, counted from 1970-01-01 00:00 UTC, or from 0. By default events of one time are a snapshot.
+        How long a snapshot is, such as "1d", "2h" or a number if times are integers: times are rounded down to a
+        multiple of it,counted from 1970-01-01 00:00 UTC, or from 0. By default, events with the same time form a
+        snapshot.
     missing
-        What becomes of rows without a time: "fail" refuses them, "drop-instants" and "drop-series" leave them out, and
-        say how many. Nothing else can be done about a time.
+        What to do with rows without a time: "fail" refuses them, "drop-instants" and "drop-series" leave them out, and
+        say how many. A missing time cannot be filled.
     timezone, sheet
         As in `read_panel`.
 
@@ -127,8 +129,7 @@ def _drops_rows(missing: Any) -> bool:
     steps = parse_missing(missing)
     if any(not isinstance(step, Fail | DropSeries | DropInstants) for step in steps):
         raise ParameterError(
-            "missing: a row without a time can be refused ('fail') or left out ('drop-instants'); there is nothing to "
-            "fill it with."
+            "missing: a row without a time can be refused ('fail') or left out ('drop-instants'); nothing can fill it."
         )
     return any(not isinstance(step, Fail) for step in steps)
 

@@ -26,11 +26,11 @@ _KINDS = {"text": "CSV", "parquet": "Parquet", "xlsx": "Excel", "json": "JSON", 
 _FAILURES = (pa.ArrowException, OSError, EOFError, csv.Error, UnicodeDecodeError, MemoryError, OverflowError)
 _BLOCK = 1 << 20
 _CSV_BLOCK = 1 << 24
-"""Bytes per block of a CSV: a row must fit into one, and wide tables have long rows. Some 40 are held at once."""
+"""Bytes per block of a CSV: a row must fit into one, and wide tables have long rows. About 40 are held at once."""
 _NARROW = 1000
-"""Columns up to which a table is read in blocks of a quarter of that, which take a quarter of the memory."""
+"""Largest number of columns for which a table is read in blocks a quarter that size, to save memory."""
 _MOST_COLUMNS = 200_000
-"""Columns of a table: a year of five minutes has half as many."""
+"""Largest number of columns of a table: a year of five-minute readings has half as many."""
 
 
 def open_files(source: str, sheet: str | None = None) -> Table:
@@ -41,7 +41,7 @@ def open_files(source: str, sheet: str | None = None) -> Table:
 def open_found(kind: str, files: list[SourceFile], source: str, sheet: str | None = None) -> Table:
     """Files of one kind as one table."""
     if sheet is not None and kind != "xlsx":
-        raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Leave sheet= out.")
+        raise InputError(f"Only a workbook has sheets, and this is {_KINDS[kind]}. Omit sheet=.")
     if kind in ("json", "xml"):
         raise InputError(f"{shown(source)} is {_KINDS[kind]}, not a table. Write it as CSV or Parquet.")
     sha256 = digests(files)
@@ -58,8 +58,8 @@ def find_files(source: str) -> tuple[str, list[SourceFile]]:
     kinds = [kind_of_bytes(file.head()) for file in files]
     if n_binary := kinds.count("binary"):
         raise InputError(
-            f"{n_binary} of {len(files)} files at {shown(source)} are no text, Parquet or Excel, whatever their names "
-            "say. Give a table in one of these."
+            f"{n_binary} of {len(files)} files at {shown(source)} are not text, Parquet or Excel, whatever their "
+            "names say. Give a table in one of these formats."
         )
     if len(present := {kind: kinds.count(kind) for kind in _KINDS if kind in kinds}) > 1:
         counts = " and ".join(f"{n} {_KINDS[kind]}" for kind, n in present.items())
@@ -68,7 +68,7 @@ def find_files(source: str) -> tuple[str, list[SourceFile]]:
 
 
 def digests(files: Sequence[SourceFile]) -> tuple[str, ...]:
-    """SHA-256 of the files of this machine that hold the table; none of a store's, which would be fetched once more."""
+    """SHA-256 of the local files that hold the table; none for object stores, which would have to be fetched again."""
     places = dict.fromkeys(file.stored for file in files)
     return () if None in places else tuple(digest(path) for path in places if path is not None)
 
@@ -107,7 +107,7 @@ class FileTable(Table):
         if len(headers[0]) > _MOST_COLUMNS:
             raise InputError(
                 f"The table has {len(headers[0])} columns, more than {_MOST_COLUMNS}. Write it as a long table, with "
-                "a row for each series and instant."
+                "one row per series and instant."
             )
         super().__init__(headers[0], kind="file", sha256=sha256, untyped=untyped)
         self._order = [self._match(position, header) for position, header in enumerate(headers)]
@@ -173,7 +173,7 @@ class ParquetTable(FileTable):
 
 @contextlib.contextmanager
 def open_parquet(file: SourceFile, **settings: Any) -> Iterator[Any]:
-    """A Parquet file; in an object store, where it lies."""
+    """A Parquet file; in an object store, read in place."""
     with contextlib.ExitStack() as stack:
         place = file.local() if file.arrow is None else stack.enter_context(file.arrow())
         yield stack.enter_context(pyarrow.parquet.ParquetFile(place, **settings))
@@ -200,7 +200,10 @@ class CsvTable(FileTable):
         if isinstance(error, UnicodeDecodeError) or "UTF8" in text or "UTF-8" in text:
             return f"{name} is not UTF-8 text. Save it as UTF-8."
         if "CSV parse error" in text:
-            return f"{name} has rows with another number of columns than its header. Quote entries with a separator."
+            return (
+                f"{name} has rows with a different number of columns than its header. Quote entries that contain a "
+                "separator."
+            )
         if "straddl" in text or "field larger than field limit" in text:
             return f"{name} has a row longer than {self._block >> 20} MiB: perhaps a quotation mark is never closed."
         return super()._complaint(position, error)
@@ -240,7 +243,9 @@ def read_header(file: SourceFile | Path) -> tuple[list[str], str, int]:
         if not first.strip():
             return [], ",", 1
         if len(first) == _CSV_BLOCK:
-            raise InputError(f"The first line of a file is longer than {_CSV_BLOCK >> 20} MiB, so it is no header.")
+            raise InputError(
+                f"The first line of a file is longer than {_CSV_BLOCK >> 20} MiB, so it cannot be a header."
+            )
         separator = "\t" if ".tsv" in file.name.lower() else _separator(first)
         lines = itertools.chain([first], iter(lambda: stream.readline(_CSV_BLOCK), ""))
         reader = csv.reader(lines, delimiter=separator)

@@ -1,4 +1,4 @@
-"""What the form of a frame says about its parts, and the shape in which its panel goes back."""
+"""What the form of a frame says about its parts, and the shape in which its panel is returned."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Framed:
     source: Any
     request: Request
     timezone: str | None
-    """The zone of instants among the names of its columns, which as text have none."""
+    """The zone of instants among its column names, which as text have none."""
     columns_are_series: bool = False
-    """Whether the frame says that its columns are series: they are called id, or as the id that was named."""
+    """Whether the frame says that its columns are series: they are called id, or carry the id that was named."""
 
 
 def take_frame(source: Any, request: Request, timezone: str | None) -> Framed:
-    """The parts that the index of a pandas frame plays; of all other sources nothing is known."""
+    """The roles that the index of a pandas frame plays; empty for all other sources."""
     if type(source).__module__.split(".")[0] != "pandas":
         return Framed(source, request, timezone)
     if type(source).__name__ == "Series":
@@ -63,7 +63,7 @@ def take_frame(source: Any, request: Request, timezone: str | None) -> Framed:
 
 
 def find_shape(source: Any, table: Table, plan: Placement, timezone: str | None) -> FrameShape:
-    """How the readings lay in a table of any kind."""
+    """How the readings were arranged in a table of any kind."""
     if isinstance(table, XarrayTable):
         return _labelled_shape(source, table)
     as_series = type(source).__name__ == "Series"
@@ -96,12 +96,12 @@ def find_shape(source: Any, table: Table, plan: Placement, timezone: str | None)
 
 
 def unknown_shape(source: Any) -> FrameShape:
-    """A layout that no frame has: the panel goes back with a row per series and instant."""
+    """A layout that no frame has: the panel is returned with one row per series and instant."""
     return FrameShape(_library(source))
 
 
 def _labelled_shape(source: Any, table: XarrayTable) -> FrameShape:
-    """The dimensions of a DataArray; a Dataset comes back as one, with its variables as channels."""
+    """The dimensions of a DataArray; a Dataset is returned as one, with its variables as channels."""
     kinds = {part: source.coords[dim].dtype for part, dim in table.dims.items() if dim in source.coords}
     one, parts = not hasattr(source, "data_vars"), {dim: part for part, dim in table.dims.items()}
     return FrameShape(
@@ -129,7 +129,7 @@ def _label(table: Table, column: Column | None) -> Any:
 
 
 def _types(source: Any, table: Table, plan: Placement) -> dict[str, Any]:
-    """Types of the parts in the words of the library; of series in columns only one they share."""
+    """Types of the parts in the terms of the library; for series in columns, only one they share."""
     columns = {"id": plan.id, "time": plan.time}
     if isinstance(table, PandasTable):
         found = {part: table.part(column.position).dtype for part, column in columns.items() if column is not None}

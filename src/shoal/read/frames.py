@@ -88,12 +88,12 @@ class PandasTable(Table):
         return self.levels[column][1] if column < n_levels else self.frame.iloc[:, column - n_levels]
 
     def label(self, column: int) -> Any:
-        """What pandas calls a column or level: any object, None where a level has no name."""
+        """What pandas calls a column or level: any object, or None if a level has no name."""
         n_levels = len(self.levels)
         return self.levels[column][1].name if column < n_levels else self.frame.columns[column - n_levels]
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
-        """Some rows at a time, so that little is there twice; objects as a whole, since their type is that of all."""
+        """A few rows at a time, so that little is held twice; objects as a whole, since their type is that of all."""
         at_once = rows_per_batch(len(columns))
         parts = [self._objects(c) if self.part(c).dtype == object else self.part(c) for c in columns]
         for first in range(0, len(self.frame), at_once):
@@ -101,7 +101,7 @@ class PandasTable(Table):
             yield plain([_one_chunk(_to_arrow(part, some)) for part in parts])
 
     def matrix(self, columns: Sequence[int]) -> NDArray[Any] | None:
-        """The array that the frame is made of; frames of several types are read column by column."""
+        """The array behind the frame; frames of several types are read column by column."""
         first, last = columns[0] - len(self.levels), columns[-1] + 1 - len(self.levels)
         if first < 0 or last - first != len(columns) or list(columns) != list(range(columns[0], columns[-1] + 1)):
             return None
@@ -119,10 +119,10 @@ class PandasTable(Table):
 
 
 def index_levels(frame: Any) -> list[tuple[str, Any]]:
-    """Levels of a frame's index that mean something, with their names.
+    """Levels of a frame's index that carry meaning, with their names.
 
-    These are levels with a name, levels of instants, and what stands beside instants: the other level of an index
-    that has two, or the index where the columns are instants. Without a name they are called time and id.
+    These are named levels, levels of instants, and what accompanies instants: the other level of a two-level index, or
+    the index if the columns are instants. Unnamed ones are called time and id.
     """
     index = frame.index
     levels = [index.get_level_values(position) for position in range(index.nlevels)]
@@ -142,7 +142,7 @@ def is_clock(index: Any) -> bool:
 
 
 def column_texts(columns: Any) -> list[str]:
-    """Names of columns as text; instants in a zone in UTC, since offsets change with the season."""
+    """Names of columns as text; instants with a zone in UTC, since offsets change with the season."""
     if type(columns).__name__ == "PeriodIndex":
         columns = columns.to_timestamp()
     if getattr(columns, "tz", None) is not None:
@@ -172,4 +172,4 @@ def _one_chunk(array: Any) -> Any:
 
 
 def _failed() -> InputError:
-    return InputError("The polars query cannot be collected. Run it by itself to see why.")
+    return InputError("The polars query cannot be collected. Run it on its own to see why.")

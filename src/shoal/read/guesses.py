@@ -20,9 +20,9 @@ class Wishes:
     value: tuple[int, ...] | None = None
     channel: int | None = None
     other: frozenset[int] = frozenset()
-    """Columns with a part of their own: subject, quasi-identifiers and the like."""
+    """Columns with a role of their own: subject, quasi-identifiers and the like."""
     columns: str | None = None
-    """What columns beside a time are: "series", "channels", or None for what they look like."""
+    """What columns next to a time are: "series", "channels", or None to decide by their look."""
 
 
 @dataclass
@@ -33,24 +33,24 @@ class TimeGuess:
     """A column with date and time, or the date of a row."""
     form: StampForm | None = None
     clock: int | None = None
-    """A column with the time of day beside a date."""
+    """A column with the time of day next to a date."""
     clock_form: StampForm | None = None
     slot: int | None = None
     """A column with the number of the interval."""
     slot_base: int = 1
     slot_step: int = 0
     slot_from: str = "midnight"
-    """What intervals are counted from: "midnight" as time passes, "clock" by what it shows, "stamp" from the stamp."""
+    """Origin of interval numbers: "midnight" as time passes, "clock" by what it shows, "stamp" from the stamp."""
     day_code: int | None = None
     """A column of day numbers followed by two digits for the interval."""
     end: int | None = None
     """A column with the end of the interval."""
     offset: int | None = None
-    """A column with the offset from UTC beside a local time."""
+    """A column with the offset from UTC next to a local time."""
     offset_unit: int = 0
-    """Microseconds of one unit where that column has numbers; 0 where it has texts such as +01:00."""
+    """Microseconds of one unit if that column has numbers; 0 if it has texts such as +01:00."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Columns with year, month, day or day of the year, hour and minute apart."""
+    """Separate columns with year, month, day or day of the year, hour and minute."""
     used: dict[int, tuple[Part, str]] = field(default_factory=dict)
     interval: str = "auto"
     interval_evidence: str = ""
@@ -79,9 +79,9 @@ class Guess:
     series: tuple[str, ...] = ()
     """With a column per series: their identifiers."""
     asked: bool = False
-    """Whether the caller says what columns beside a time are."""
+    """Whether the caller says what columns next to a time are."""
     channels: tuple[str, ...] = ()
-    """Names of the channels that columns or blocks are."""
+    """Names of the channels that columns or blocks stand for."""
     only_channel: str | None = None
     only_id: str | None = None
     unit: str | None = None
@@ -91,6 +91,7 @@ class Guess:
     doubts: list[str] = field(default_factory=list)
 
     def shown(self, name: str, position: int) -> str:
-        """A column of readings in messages. Beside a time alone, a name that tells no quantity may be a person's."""
+        """How messages name a column of readings. Next to a time alone, a name that indicates no quantity may be a
+        person's."""
         known = self.shape is Shape.LONG and (self.id is not None or len(self.values) == 1)
         return name if known or is_printable(name) else f"number {position + 1}"

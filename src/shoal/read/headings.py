@@ -1,4 +1,5 @@
-"""Words that files use for their columns, in several languages. They are evidence; what a column holds is stronger."""
+"""Words that files use for their columns, in several languages. They are evidence; the content of a column is
+stronger."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _apart(name: str) -> str:
 
 
 def groups_of(name: str) -> frozenset[str]:
-    """The groups of words that a name has one of: "point", "time", "cost", ..."""
+    """The word groups that a name matches: "point", "time", "cost", ..."""
     words = words_of(name)
     bare = {word.rstrip("0123456789") for word in words}
     joined = {"".join(words), *("".join(pair) for pair in itertools.pairwise(words))}
@@ -92,7 +93,7 @@ def groups_of(name: str) -> frozenset[str]:
 
 
 def unit_of(text: str) -> str | None:
-    """The unit that a name or a cell tells.
+    """The unit that a name or a cell states.
 
     Examples
     --------

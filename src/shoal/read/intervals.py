@@ -1,4 +1,4 @@
-"""Ends of intervals become starts, pairs of identifier and channel become channels, registers become differences."""
+"""Interval ends become starts, pairs of identifier and channel become channels, registers become differences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from shoal.read.durations import DAY, HOUR
 from shoal.read.zones import Zone, find_zone
 
 _FREQUENT = 0.04
-"""The share of all differences from which a length counts as a step of the table."""
+"""The smallest share of all differences at which a length counts as a step of the table."""
 
 
 def settle_interval(table: Canonical, timezone: str | None) -> None:
-    """Find out whether times are starts or ends, where no name tells: by the first and the last of the table.
+    """Find out whether times are starts or ends if no name says so: by the first and the last of the table.
 
-    Ends go from the first step after midnight, starts from midnight. Where the table counts in UTC, or its first time
-    is neither, times stay as printed.
+    Ends run from the first step after midnight, starts from midnight. If the table counts in UTC, or its first time is
+    neither, times stay as printed.
     """
     time = table.guess.time
     if time.interval == "end" and timezone is not None and not table.aware:
@@ -58,7 +58,7 @@ def settle_interval(table: Canonical, timezone: str | None) -> None:
 
 
 def _settle_labels(table: Canonical, zone: Zone) -> None:
-    """Whether ends are what the clock shows then, or the start and one step, which differs when the clock is put back.
+    """Whether ends are clock times, or the start plus one step, which differs when the clock is put back.
 
     Where summer time ends at 3 o'clock, the clock shows 2:00 to 2:59 twice as the end of an interval; a table that
     writes the start and one step has 3:00 twice instead. Then times become starts before they are placed.
@@ -84,8 +84,8 @@ def _settle_labels(table: Canonical, zone: Zone) -> None:
 def to_starts(draft: Draft) -> Draft:
     """The panel with the start of each interval instead of its end.
 
-    An interval is as long as the series has gone since its last time, where that is a step of the table; after a gap,
-    as long as the next one.
+    An interval is as long as the time since the previous instant of the series, if that is a step of the table; after a
+    gap, as long as the next one.
     """
     if draft.times is None or len(draft.times) < 2:
         return draft
@@ -113,7 +113,7 @@ def _steps(printed: NDArray[np.bool_], times: NDArray[np.int64]) -> NDArray[np.i
 
 
 def find_steps(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The steps of a table: differences within series that are frequent, and the most frequent of them at least."""
+    """The steps of a table: frequent differences within series, and at least the most frequent one."""
     often = counts >= _FREQUENT * counts.sum()
     usual = lengths[counts.argmax()]
     # A gap is no step: only what divides the usual one, or is divided by it no more than eightfold and often.
@@ -170,7 +170,7 @@ _AT_ONCE = 4096
 
 
 def find_growing(rows: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows change and have ten readings, and in which of these no reading is below an earlier one."""
+    """Which rows change and have ten readings, and which of these never fall."""
     if rows.shape[1] < 10:
         return np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
     present = ~np.isnan(rows)
@@ -182,14 +182,14 @@ def find_growing(rows: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[
 
 
 def tell_growing(n_long: int, n_growing: int) -> tuple[str, ...]:
-    """What the publisher is told where most series only grow."""
+    """The note to the publisher if most series only grow."""
     if not n_long or n_growing < _GROWING * n_long:
         return ()
-    return ("readings only grow, as those of meter registers do; they are kept as they are",)
+    return ("readings only grow, like those of meter registers; they are kept as they are",)
 
 
 def handle_registers(draft: Draft, register: str) -> Draft:
-    """Take differences where that is asked for; otherwise say that readings only grow, where they do."""
+    """Take differences if asked to; otherwise note that readings only grow, if they do."""
     if register == "difference":
         draft, n_back = differences(draft)
         draft.told += ("readings of registers taken as differences to the next one",)
@@ -211,7 +211,7 @@ def _rows(draft: Draft) -> NDArray[np.float64]:
 
 
 def differences(draft: Draft) -> tuple[Draft, int]:
-    """What a register counted from each of its readings to the next; where it falls back, missing, and how often."""
+    """What a register counted from each of its readings to the next; missing where it falls back, and how often."""
     values: NDArray[Any] = draft.values
     shape = values.shape
     rows = _rows(draft)

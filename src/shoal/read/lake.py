@@ -1,4 +1,4 @@
-"""Tables of a lake: Delta and Iceberg, where a log says which Parquet files are part of the table."""
+"""Tables of a data lake: Delta and Iceberg, whose log says which Parquet files belong to the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.read.tables import Table, plain, rows_per_batch
 
 
 def is_lake(source: str) -> bool:
-    """Whether this is the folder of a Delta or Iceberg table: its Parquet files may be rows that were deleted."""
+    """Whether this is the folder of a Delta or Iceberg table: its Parquet files may hold deleted rows."""
     return _kind(source) is not None
 
 
@@ -46,12 +46,12 @@ def _number(name: str) -> int:
 
 
 def open_lake(source: str) -> Table:
-    """The table as its log says it is now."""
+    """The current state of the table by its log."""
     return LakeTable(source, str(_kind(source)))
 
 
 class LakeTable(Table):
-    """A Delta or Iceberg table, in one version for all readings."""
+    """A Delta or Iceberg table, in one version for all passes."""
 
     def __init__(self, source: str, kind: str) -> None:
         self._source, self._what = shown(source), kind
@@ -65,8 +65,8 @@ class LakeTable(Table):
 
     def _refused(self) -> InputError:
         return InputError(
-            f"{self._source} cannot be read as a {self._what} table: its log or a file of it is damaged, missing or "
-            "not accessible. Details are withheld, they may quote data or keys."
+            f"{self._source} cannot be read as a {self._what} table: its log or one of its files is damaged, missing "
+            "or not accessible. Details are withheld because they may quote data or keys."
         )
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""How series and instants lie in a table, from what its columns hold, are called and are said to be."""
+"""How series and instants are arranged in a table, from the content, names and stated roles of its columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shoal.read.value_columns import choose_values, plausible_values
 
 
 def guess(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
-    """What the columns are; None where no time or no reading is found."""
+    """What the columns are; None if no time or no reading is found."""
     blocks = find_blocks(columns) if wishes.value is None else []
     blocks = [block for block in blocks if not block.is_monthly or has_months(columns)]
     time = find_time(columns, wishes, blocks)
@@ -129,7 +129,7 @@ def _day_rows(found: Guess, columns: Sequence[Profile], blocks: Sequence[Block],
 
 
 def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wishes) -> Guess | None:
-    """Columns called by dates, or by dates and times."""
+    """Columns named by dates, or by dates and times."""
     if wishes.value is not None or wishes.time is not None:
         return None
     fit = [c for c in columns if c.kind in ("number", "empty") and c.name and c.position not in wishes.other]
@@ -169,7 +169,7 @@ def _row_per_series(columns: Sequence[Profile], numbers: NumberForm, wishes: Wis
         if not rest:
             return None
         found.id = rest[0].position
-        found.roles[found.id] = (Part.ID, "the first column that is no reading")
+        found.roles[found.id] = (Part.ID, "the first column that is not a reading")
     find_channel(found, columns, wishes, taken)
     _tell_rest(found, columns, inside)
     return found

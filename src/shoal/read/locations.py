@@ -1,7 +1,7 @@
 """Where a table lies: files, folders, patterns, archives, object stores and web addresses, as streams of bytes.
 
 Archives are opened within limits, because a few kilobytes can unpack to terabytes. Addresses and the names of files
-inside folders are never part of a message: the first may hold a password, the second the name of a person.
+inside folders never appear in a message: the first may hold a password, the second the name of a person.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _mode(path: Path) -> int | None:
         return None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise InputError("The source is a link that leads back to itself. Give the file itself.") from None
+            raise InputError("The source is a link that points back to itself. Give the file itself.") from None
         if error.errno != errno.EACCES:
             raise
-        raise InputError("A folder on the way to the source cannot be opened: permission denied.") from None
+        raise InputError("A folder on the path to the source cannot be opened: permission denied.") from None
 
 
 def _matching(source: str, pattern: Path) -> list[Path]:

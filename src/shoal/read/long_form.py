@@ -1,8 +1,8 @@
-"""A table of any layout as long rows with settled names and instants, for engines to put together into series.
+"""A table of any layout as long rows with settled names and instants, for engines to assemble into series.
 
 What a table is, where its intervals begin and which of two autumn hours is meant depends on the order of its rows and
-on all of them. That is found here, batch by batch; what is left is a plain long table: a row for each series and
-instant, names in one spelling, instants in UTC or what the local clock showed, readings as numbers.
+on all of them. That is settled here, batch by batch; the result is a plain long table: one row per series and instant,
+names in one spelling, instants in UTC or local clock time, readings as numbers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LongForm:
 
     @property
     def zone(self) -> str | None:
-        """The zone that instants are in, as engines are told it."""
+        """The zone of the instants, as engines receive it."""
         return None if self.rows.clock.zone is None else self.rows.clock.zone.name
 
     @property
@@ -81,7 +81,7 @@ class LongForm:
         return {name: pa.array(entries, from_pandas=True) for name, entries in plain.items()}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, batch by batch; raises at the end what speaks against them."""
+        """The rows, batch by batch; raises their problems at the end."""
         schema, static = self.schema, self._static
         names = pa.array(self.rows.ids.texts(), pa.string())
         for series, instants, readings in self.rows.read():
@@ -102,7 +102,7 @@ class LongForm:
         return self.way.settings() if isinstance(self.way, Recognised) else {}
 
     def told(self) -> tuple[str, ...]:
-        """What the publisher is told; complete when all rows were read."""
+        """Notes to the publisher; complete when all rows were read."""
         understood = self.way.told() if isinstance(self.way, Recognised) else ()
         return (*understood, *self.rows.ids.spellings.told(), *self.static.told)
 
@@ -114,10 +114,10 @@ class LongForm:
 
 @contextmanager
 def open_long_form(source: Any, settings: Mapping[str, Any]) -> Iterator[LongForm | None]:
-    """The long form of files, a query or a lake; None where `read_panel` needs the table in memory.
+    """The long form of files, a query or a lake; None if `read_panel` needs the table in memory.
 
-    That is so for frames, for a column per series, for channels in rows or blocks of columns, and for `split`,
-    `register` and duplicates that go by the order of rows.
+    That is the case for frames, for a column per series, for channels in rows or blocks of columns, and for `split`,
+    `register` and duplicates that depend on the order of rows.
     """
     given = {name: settings.get(name) for name in WRITING}
     register = given["register"] or "keep"
@@ -156,7 +156,7 @@ def open_long_form(source: Any, settings: Mapping[str, Any]) -> Iterator[LongFor
 
 
 def _fits(plan: Placement, way: Placement | Recognised) -> bool:
-    """Whether rows of a series, an instant and readings in columns of their own are all there is."""
+    """Whether the table has only series, instant and readings in columns of their own."""
     if plan.layout is not Layout.LONG or (isinstance(way, Recognised) and way.table.coded):
         return False
     names = [column.name for column in (plan.id, plan.time, *plan.values, *plan.static) if column is not None]
@@ -164,7 +164,7 @@ def _fits(plan: Placement, way: Placement | Recognised) -> bool:
 
 
 def _static(table: Table, plan: Placement, rows: LongRows) -> Draft:
-    """Columns with one entry per series, read before the rest: what kind they are shows only in all of them."""
+    """Columns with one entry per series, read first: their type shows only in all of them."""
     draft = Draft(values=np.empty((rows.ids.n_series, 0)))
     if plan.static:
         assert plan.id is not None

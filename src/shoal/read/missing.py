@@ -1,4 +1,4 @@
-"""What to do with missing values: policies, applied in the order they are given."""
+"""Policies for missing values, applied in the order given."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Fail:
 
 
 def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_incomplete: int) -> InputError:
-    """What to say of gaps, and of buckets that are missing because they lack readings."""
+    """The message about gaps, and about buckets that are missing because they lack readings."""
     short = ""
     if n_incomplete:
         short = (
@@ -42,8 +42,8 @@ def refuse_gaps(n_gappy: int, n_series: int, n_missing: int, n_cells: int, n_inc
         )
     return InputError(
         f"{n_gappy} of {n_series} series have gaps: {n_missing} of {n_cells} cells are missing.{short} Set missing= "
-        "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants where times are "
-        "integers) or 'keep', or to several of them separated by commas."
+        "to 'drop-series', 'drop-instants', 'interpolate:2h' (any length; a number of instants if times are integers) "
+        "or 'keep', or to several of them separated by commas."
     )
 
 
@@ -73,7 +73,7 @@ class DropSeries:
 
 @dataclass(frozen=True)
 class DropInstants:
-    """Drop every instant at which some series has a gap."""
+    """Drop every instant at which any series has a gap."""
 
     def apply(self, draft: Draft) -> Draft:
         """Keep complete instants."""
@@ -89,12 +89,12 @@ class DropInstants:
 
 @dataclass(frozen=True)
 class Interpolate:
-    """Fill short gaps inside a series on the straight line between its neighbours; never at the ends.
+    """Fill short gaps inside a series by linear interpolation between its neighbours; never at the ends.
 
     Parameters
     ----------
     gap
-        The longest gap that is filled: missing instants times the step between them.
+        The longest gap to fill: missing instants times the step between them.
     """
 
     gap: Duration

@@ -1,4 +1,4 @@
-"""Readings inside JSON and XML: the arrays of records are found, and what stands above them becomes columns."""
+"""Readings inside JSON and XML: the arrays of records are found, and the values above them become columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Record = dict[str, str]
 
 
 def rows_of_json(document: Any) -> Rows:
-    """The records of a document as rows: those of the kind that has most cells."""
+    """The records of a document as rows: those of the kind with the most cells."""
     found: dict[tuple[str, ...], list[_Record]] = {}
     for path, record in _records(document, (), {}):
         found.setdefault(path, []).append(record)
@@ -102,7 +102,7 @@ def _records(node: Any, path: tuple[str, ...], above: _Record) -> Iterator[tuple
 
 
 def _frame(node: Mapping[str, Any]) -> Iterator[_Record] | None:
-    """The rows of columns side by side, or of an array of rows beside the names of its columns; None where none are."""
+    """The rows of parallel columns, or of an array of rows next to its column names; None if there are none."""
     lists = {str(key): part for key, part in node.items() if isinstance(part, list) and part}
     flat = {key: part for key, part in lists.items() if not any(isinstance(entry, list | dict) for entry in part)}
     is_named = not any(kind_of_cell(key) == "T" for key in flat)
@@ -139,7 +139,7 @@ _ISO = re.compile(r"P(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?|(\d+)D)")
 
 
 def _timed(node: Mapping[str, Any], own: _Record) -> Iterator[_Record] | None:
-    """A start, a length of intervals and one array of numbers, as a record for each interval; None where none are."""
+    """A start, an interval length and one array of numbers, as one record per interval; None if there are none."""
     lists = [part for part in node.values() if isinstance(part, list)]
     starts = [entry for key, entry in own.items() if kind_of_cell(entry) == "T" and "end" not in groups_of(key)]
     lengths = [step for key, entry in own.items() if _LENGTH.search(key) and (step := _seconds(key, entry))]
@@ -156,7 +156,7 @@ def _timed(node: Mapping[str, Any], own: _Record) -> Iterator[_Record] | None:
 
 
 def _since_start(node: Mapping[str, Any], above: _Record) -> Iterator[_Record] | None:
-    """Numbers by the seconds that have passed since a start above them, as a record for each; None where none are."""
+    """Numbers keyed by the seconds since a start above them, as one record each; None if there are none."""
     starts = [key for key, entry in above.items() if "start" in groups_of(key) and kind_of_cell(entry) == "T"]
     if len(starts) != 1 or not _counts_seconds(node):
         return None
@@ -179,7 +179,7 @@ def _counts_seconds(node: Mapping[str, Any]) -> bool:
 
 
 def _seconds(name: str, entry: str) -> int:
-    """The length of an interval in seconds: PT30M, 30 called minutes, or 1800; 0 where it is none."""
+    """The length of an interval in seconds: PT30M, 30 called minutes, or 1800; 0 if it is not a length."""
     if found := _ISO.fullmatch(entry):
         hours, minutes, seconds, days = (int(part or 0) for part in found.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
@@ -217,14 +217,14 @@ def _cells(name: str, part: Iterable[Any]) -> _Record:
 
 
 def _holds_array(node: Any) -> bool:
-    """Whether there is an array inside, other than a few numbers such as the coordinates of a place."""
+    """Whether there is an array inside, other than a few numbers such as coordinates."""
     if isinstance(node, Mapping):
         return _counts_seconds(node) or any(_holds_array(part) for part in node.values())
     return isinstance(node, list) and (len(node) > 4 or any(isinstance(entry, list | dict) for entry in node))
 
 
 def _form(part: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What tells parts of one kind from others: the names and kinds of what they hold."""
+    """What distinguishes parts of one kind from others: the names and kinds of their content."""
     if isinstance(part, list):
         first = part[0] if part else None
         return "list", _form(first)[1] if isinstance(first, Mapping) else ((type(first).__name__, ""),)
@@ -239,14 +239,14 @@ def _form(part: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _name_of_keys(path: tuple[str, ...], taken: _Record) -> str:
-    """What the keys of parts of one form are called: as the key above them says, or a series and then a channel."""
+    """Names for the keys of parts of one form: as the key above them says, or a series and then a channel."""
     above = path[-1].removesuffix("s") if path and path[-1] not in "#*" else ""
     wanted = [above] if above and groups_of(above) & {"point", "meter", "owner", "channel", "time"} else []
     return next(name for name in (*wanted, "series", "channel", *map(str, range(9))) if name not in taken)
 
 
 def _scalars(node: Mapping[str, Any], *, deep: bool = False) -> _Record:
-    """Entries that are no containers; of containers inside a record too, by their last name."""
+    """Entries that are not containers; for containers inside a record too, by their last name."""
     found: _Record = {}
     for key, part in node.items():
         if isinstance(part, Mapping):

@@ -19,13 +19,13 @@ _COUNTED = ("n_rows", "_n_text", "_n_infinite")
 
 
 class NumberColumn:
-    """Reads one value column, or several of one table alike, and keeps count of what is no number.
+    """Reads one value column, or several of one table alike, and counts what is not a number.
 
     Parameters
     ----------
     label
-        How messages call it, for example "Column 'value'". In a wide table names of columns are identifiers, so
-        there the label must not hold one.
+        Its name in messages, for example "Column 'value'". In a wide table column names are identifiers, so the label
+        must not contain one.
     """
 
     def __init__(self, label: str) -> None:
@@ -72,11 +72,11 @@ class NumberColumn:
         return self._n_text + self._n_infinite
 
     def counts(self) -> dict[str, int]:
-        """All that was counted, to be added up with the counts of other parts of the same column."""
+        """All counts, to be added to the counts of other parts of the same column."""
         return {name: getattr(self, name) for name in _COUNTED}
 
     def take_counts(self, counts: Mapping[str, int]) -> None:
-        """Be the column that saw everything that these counts are of; positions of rows are not among it."""
+        """Become the column that saw everything behind these counts, except positions of rows."""
         for name in _COUNTED:
             setattr(self, name, counts.get(name, 0))
 

@@ -1,6 +1,6 @@
 """How a table is read: every option once, for `read_panel`, the command line, policies and the private folder.
 
-To add one: an entry of `OPTIONS`, and a parameter of `read_panel` with the same name and default (and of
+To add one, write an entry in `OPTIONS`, and a parameter of `read_panel` with the same name and default (and of
 `engines.reading.read_series`, if engines can do it). The options of all commands, the fields under `data:` of a policy,
 and what the private folder remembers follow from the entry.
 """
@@ -25,15 +25,15 @@ class ReadOption:
     meaning
         In a line, for the command line.
     default
-        What holds where nobody says anything.
+        The value if nothing is given.
     in_policy
-        The meaning where a policy writes it another way.
+        The meaning if a policy writes it differently.
     columns
-        Whether it names columns: on the command line it is repeated for several.
+        Whether it names columns: repeat the option for several.
     is_role
         Whether a policy says it under `roles:`.
     on_engines
-        Whether engines know it that read Parquet in parts.
+        Whether engines that read Parquet in parts know it.
     between
         It may also be a number, above the first of these and at most the second.
     """
@@ -67,21 +67,21 @@ _LISTED = (
     ReadOption(
         "missing",
         str | dict[str, Any] | list[str | dict[str, Any]],
-        "fail, drop-series, drop-instants, interpolate:2h, keep; several with commas.",
+        "fail, drop-series, drop-instants, interpolate:2h, keep; several separated by commas.",
         "fail",
         in_policy="fail, drop-series, drop-instants, {interpolate: 2h}, keep, or a list of them.",
     ),
     ReadOption(
         "align",
         str | dict[str, Any],
-        "exact, or resample:1h (resample:1h:sum). Unnamed: sum for energy, mean for the rest.",
+        "exact, or resample:1h (resample:1h:sum). Default aggregate: sum for energy, mean for the rest.",
         "exact",
         in_policy="exact, or {resample: 1h, by: sum}.",
     ),
     ReadOption(
         "duplicates",
         Literal["fail", "first", "last", "mean"],
-        "Rows that differ for one series and time: fail, first, last or mean. Never added up.",
+        "For rows that differ for one series and time: fail, first, last or mean. Never added up.",
         "fail",
     ),
     ReadOption(
@@ -94,20 +94,18 @@ _LISTED = (
     ReadOption(
         "quantity",
         Literal["energy", "power", "other"] | None,
-        "energy (adds up), power or other (average). Unset: by the name.",
+        "energy (adds up), power or other (average). Default: by the name.",
     ),
     ReadOption("timezone", str | None, "Zone of the timestamps, such as Europe/Bratislava."),
-    ReadOption("channel", str | None, "Column that says which channel a reading is of.", on_engines=False),
+    ReadOption("channel", str | None, "Column that says which channel a reading belongs to.", on_engines=False),
+    ReadOption("decimal", Literal[".", ","] | None, "Decimal mark: . or , (detected by default).", on_engines=False),
     ReadOption(
-        "decimal", Literal[".", ","] | None, "Mark before decimals: . or , (found by itself).", on_engines=False
-    ),
-    ReadOption(
-        "time_format", str | None, "How times are written, such as %d/%m/%Y %H:%M (found by itself).", on_engines=False
+        "time_format", str | None, "Format of times, such as %d/%m/%Y %H:%M (detected by default).", on_engines=False
     ),
     ReadOption(
         "dst",
         Literal["infer", "first", "second", "fail"],
-        "The hour shown twice in autumn: infer (by the order of rows), first, second or fail.",
+        "For the hour shown twice in autumn: infer (by the order of rows), first, second or fail.",
         "infer",
         on_engines=False,
     ),
@@ -121,30 +119,30 @@ _LISTED = (
     ReadOption(
         "null",
         str | list[str] | None,
-        "Words that mean a missing reading, such as NA,Null,- (found by themselves).",
+        "Words that mean a missing reading, such as NA,Null,- (detected by default).",
         on_engines=False,
     ),
     ReadOption(
         "register",
         Literal["keep", "difference"],
-        "Readings of a register, which only grow: keep them, or take the difference.",
+        "For register readings, which only grow: keep them, or take the difference.",
         "keep",
         on_engines=False,
     ),
     ReadOption(
         "split",
         Literal["day", "week"] | None,
-        "Make each day or week of a series a series of its own: day or week.",
+        "Turn each day or week of a series into a series of its own: day or week.",
         on_engines=False,
     ),
     ReadOption(
         "every",
         str | None,
-        "Of events: how long a snapshot is, such as 1d. Unset: events of one time are one.",
+        "For events: length of a snapshot, such as 1d. Default: events with the same time form one.",
         on_engines=False,
     ),
-    ReadOption("sql", str | None, "SQL to read with; a file given as the source is the table `input`."),
-    ReadOption("sheet", str | None, "Sheet of a workbook. Unset: the first with a table.", on_engines=False),
+    ReadOption("sql", str | None, "SQL query to read with; a file given as the source is the table `input`."),
+    ReadOption("sheet", str | None, "Sheet of a workbook. Default: the first with a table.", on_engines=False),
 )
 
 OPTIONS: Mapping[str, ReadOption] = {one.name: one for one in _LISTED}
@@ -152,7 +150,7 @@ OPTIONS: Mapping[str, ReadOption] = {one.name: one for one in _LISTED}
 
 
 def given_options(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are not the defaults: what somebody said, and what has to be remembered.
+    """The settings that differ from the defaults: what the caller said, and what has to be remembered.
 
     Examples
     --------

@@ -70,7 +70,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     engine: PanelReader | None = None,
     shard_size: int | None = None,
 ) -> Panel | PanelShards:
-    """Read series over common instants from files, frames, arrays or a database.
+    """Read series with common instants from files, frames, arrays or a database.
 
     Series come sorted by identifier (integers as numbers, everything else as text; CSV is all text), instants by time.
     Columns that are not named are never read into the panel. Nothing is filled, dropped or moved in time unless
@@ -79,71 +79,72 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
     Parameters
     ----------
     source
-        A CSV, Parquet or Excel file, zipped or gzipped or not, a folder or a pattern of one kind, here or at s3://,
-        gs://, az:// or https://; the folder of a Delta or Iceberg table; a pandas, polars or pyarrow table or anything
-        else with an Arrow stream; a numpy array (series, instants[, channels]); an xarray object with a dimension of
-        time and one of series; or `postgresql://...` together with `sql`.
+        A CSV, Parquet or Excel file, optionally zipped or gzipped, a folder or a pattern of one kind, local or at
+        s3://, gs://, az:// or https://; the folder of a Delta or Iceberg table; a pandas, polars or pyarrow table or
+        anything else with an Arrow stream; a numpy array (series, instants[, channels]); an xarray object with a
+        dimension of time and one of series; or `postgresql://...` together with `sql`.
     id, time, value
-        Names of columns. Found by themselves when called id or series_id, time or timestamp, value, in any case.
-        Several values are channels.
+        Names of columns. Found automatically if called id or series_id, time or timestamp, value, in any case. Several
+        values are channels.
     subject
-        Column with the person or household behind a series, where one has several. Found by itself when called subject.
+        Column with the person or household behind a series, needed if one has several. Found automatically if called
+        subject.
     quasi, sensitive, other
         Columns with one entry per series: quasi-identifiers, sensitive values, and others worth keeping.
     layout
         "long": a row per series and instant. "wide": a row per series with a column per instant (timestamps, or else
-        positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long when id, time and value are
-        there, else wide by whichever of id and time is: with an id if the columns are named by timestamps or numbers,
+        positions 0, 1, 2, ...), or a row per instant with a column per series. "auto": long if id, time and value are
+        present, else wide by whichever of id and time is:with an id if the columns are named by timestamps or numbers,
         with a time if they look like one quantity of many subjects (names that differ in numbers only and name no
-        sensor, readings of one scale). Where neither an id nor the names tell, "wide" makes each column a subject,
+        sensor, readings of one scale). If neither an id nor the names decide, "wide" makes each column a subject,
         "long" makes all of them channels of one.
     missing
         "fail", "drop-series", "drop-instants", "interpolate:2h", "keep", or several in order such as
         "interpolate:2h,drop-series". Interpolation fills gaps up to that length between neighbours of the same series,
-        never at its ends; where times are integers the length is a number of instants. What is missing after the last
-        step is refused.
+        never at its ends; if times are integers, the length is a number of instants. Values still missing after the
+        last step are refused.
     align
         "exact": the times in the table, which must be evenly spaced. "resample:1h" or "resample:1h:sum": buckets from
-        midnight, by mean, sum, first, last, min or max of their readings; where none is named, by sum for energy and
-        by mean for the rest. A bucket that lacks readings is missing.
+        midnight, by mean, sum, first, last, min or max of their readings; by default, sum for energy and mean for the
+        rest.A bucket that lacks readings is missing.
     duplicates
         Rows that differ for one series and instant: "fail", or take the "first" or "last" in the order of the table, or
         the "mean" of the different ones. Exact repeats collapse. Nothing is ever added up.
     complete
-        With resample: the share of its readings a bucket must have not to be missing; below 1, sums of buckets with
-        fewer than all are scaled up. "any" takes every bucket with a reading as it is, for tables without a step.
+        With resample: the share of its readings that a bucket must have; with less, it is missing. Below 1, sums of
+        incomplete buckets are scaled up. "any" accepts every bucket that has a reading, for tables without a step.
     quantity
-        "energy" adds up, "power" and "other" average. Found by the name of the value column and the unit in it.
+        "energy" adds up, "power" and "other" average. Detected from the name of the value column and the unit in it.
     timezone
-        Zone of times that have none, and in which instants are shown. Times without a zone are otherwise taken as
-        what the local clock showed.
+        Zone of times that have none, and the zone in which instants are shown. Otherwise, times without a zone count as
+        local clock times.
     channel
-        Column that says which quantity a row has, such as import and export. Found by itself where several rows have
-        one series and time.
+        Column that says which quantity a row has, such as import and export. Detected if several rows have one series
+        and time.
     decimal, time_format, null
-        The decimal mark, the form of times as `strptime` writes it, and words that mean missing ("NA,Null,-"). Left
-        out, they are found in the table.
+        The decimal mark, the form of times as `strptime` writes it, and words that mean missing ("NA,Null,-"). By
+        default, they are detected in the table.
     dst
-        Which hour is meant where the clock shows one twice: "infer" by the order of rows within a series, or "first",
-        "second" where that does not tell; "fail" refuses.
+        Which hour is meant if the clock shows one twice: "infer" by the order of rows within a series, or "first" or
+        "second" if the order does not decide; "fail" refuses.
     interval
-        Whether times are the "start" or the "end" of intervals; a panel has starts. "auto" goes by the table: two
-        times in a row, the name of the column, or a first time that is one step after midnight.
+        Whether times are the "start" or the "end" of intervals; a panel has starts. "auto" decides by the table: two
+        times in a row,the name of the column, or a first time that is one step after midnight.
     register
         "difference" takes what a meter's register counted from each of its readings to the next.
     split
         "day" or "week": each day or week of a series becomes a series of its own, of the same subject, with weekday,
-        weekend and month as attributes; by the local clock. Days without the usual instants, as those on which the
-        clock is changed, are left out. `missing` then judges the days.
+        weekend and month as attributes; by the local clock. Days without the usual instants, such as those on which the
+        clock changes, are left out.`missing` then judges the days.
     sql
-        DuckDB SQL over files it names itself, or over the source, which it calls `input`; SQL of the database for
+        DuckDB SQL over files that it names, or over the source, called `input`; SQL of the database for
         `postgresql://`.
     sheet
         Name of the sheet of a workbook; by default the first with a table.
     engine
-        Where a panel lies that is too large for memory, such as `shoal.engines.Local()`: it is then read in shards.
+        Where to keep a panel too large for memory, such as `shoal.engines.Local()`: it is then read in shards.
     shard_size
-        With an engine: about how many subjects a shard has, up to twice as many. Left out, it follows from the data.
+        With an engine: about how many subjects a shard has, up to twice as many. By default, it follows from the data.
 
     Examples
     --------
@@ -184,9 +185,9 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
         }
         return engine.read_panel(source, shard_size=shard_size, **settings, **given_options(further))
     if shard_size is not None:
-        raise ParameterError("shard_size is for a panel on an engine. Give engine=shoal.engines.Memory() with it.")
+        raise ParameterError("shard_size applies to a panel on an engine. Add engine=shoal.engines.Memory().")
     if every is not None:
-        raise ParameterError("every is about events and their snapshots. For series give align='resample:1h'.")
+        raise ParameterError("every applies to events and their snapshots. For series, give align='resample:1h'.")
     policies = parse_missing(missing)
     uneven = isinstance(policies[-1], Keep)
     rules = parse_rules(
@@ -254,7 +255,7 @@ def read_panel(  # type: ignore[misc]  # `settings` stands for the same words
 
 
 def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:
-    """What speaks against a table, gaps included where what came before does not make them."""
+    """The problems of a table, including gaps unless an earlier problem causes them."""
     troubles = list(draft.troubles)
     if not any("holds text" in str(trouble) or "evenly" in str(trouble) for trouble in troubles):
         try:
@@ -266,9 +267,9 @@ def _all_troubles(draft: Draft, policies: tuple[Policy, ...]) -> InputError:
 
 def _from_array(source: Any, request: Request, timezone: str | None, sql: str | None) -> Draft:
     if request.names or timezone is not None or sql is not None:
-        raise ParameterError("An array has no columns: leave id, time, value, the roles, timezone and sql out.")
+        raise ParameterError("An array has no columns: omit id, time, value, the roles, timezone and sql.")
     if source.dtype.kind not in "biuf":
-        raise InputError("The array holds something else than numbers. Convert it to float64 first.")
+        raise InputError("The array holds something other than numbers. Convert it to float64 first.")
     # Filled, since otherwise what a masked array hides would come to light.
     values = np.array(np.ma.filled(source.astype(np.float64), np.nan), order="C")
     if values.ndim not in (2, 3) or 0 in values.shape:

@@ -1,8 +1,8 @@
 """Long tables: one row per series and instant, in any order.
 
-Two readings, batch by batch: the first finds the series and the instants, the second puts every value into its cell.
-Memory is the array itself, one byte per cell beside it, and one batch. To gather readings into buckets, the rows of as
-many series are held as make 16 million on average, and the table is read again for the others.
+Two passes, batch by batch: the first finds the series and the instants, the second puts every value into its cell.
+Memory is the array itself, one more byte per cell, and one batch. To resample readings, the pass holds the rows of as
+many series as make 16 million on average, and reads the table again for the others.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _MANY_TIMES = 4_000_000
 """Different times held before they are merged."""
 
 _MANY_CELLS = 50_000_000
-"""Cells up to which a table with uneven instants is read all the same, to tell what else is wrong with it."""
+"""Largest number of cells for which a table with uneven instants is read anyway, to report what else is wrong."""
 
 _LARGEST = 2**62
-"""A number for series and instant stays below."""
+"""Upper bound of a number that encodes series and instant."""
 
 _HELD_ROWS = 16_000_000
-"""Rows held to be gathered into buckets; a longer table is read again for further series."""
+"""Number of rows held for resampling; a longer table is read again for further series."""
 
 _AT_ONCE = 1 << 19
-"""About how many of them are gathered at a time."""
+"""About how many of them are processed at a time."""
 
 SeriesRows = tuple[int, int, NDArray[np.int64], NDArray[np.int64], list[NDArray[np.float64]]]
 """The first of some series, how many they are, and of each row the series, counted from there, instant and readings."""
@@ -66,7 +66,7 @@ def read_long(table: Table, plan: Placement, rules: Rules, timezone: str | None)
 
 
 def settle_rows(table: Table, plan: Placement, rules: Rules, timezone: str | None) -> tuple[LongRows, Times]:
-    """The first reading: which series and which times there are. The rows then come with both settled."""
+    """The first pass: which series and which times exist. The rows then come with both settled."""
     if plan.id is None or plan.time is None:
         raise InputError("A long table needs an id and a time column.")
     ids, clock = IdColumn(plan.id.name), TimeReader(plan.time.name, timezone)
@@ -160,7 +160,7 @@ def _gathered(rows: LongRows, times: Times, rules: Rules, names: list[str]) -> D
 
 
 class LongRows:
-    """The second reading, and further ones: every row with its series, instant and readings."""
+    """The second pass, and further ones: every row with its series, instant and readings."""
 
     def __init__(
         self,
@@ -179,7 +179,8 @@ class LongRows:
     def read(
         self, *, keys_only: bool = False
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], list[NDArray[np.float64]]]]:
-        """Batch by batch; static columns are read alongside. Refuses what is no number or changes within a series."""
+        """Batch by batch; static columns are read alongside. Refuses what is not a number or changes within a
+        series."""
         plan = self._plan
         values, further = ((), ()) if keys_only else (plan.values, plan.static)
         n_values = len(values)
@@ -209,7 +210,7 @@ class LongRows:
         self.static = static
 
     def by_series(self, ends: tuple[int, int], *, keys_only: bool = False) -> Iterator[SeriesRows]:
-        """Some whole series at a time: rows by series and instant, those alike in the order of the table."""
+        """Some whole series at a time: rows by series and instant, equal ones in the order of the table."""
         n_series, span = self.ids.n_series, ends[1] - ends[0] + 1
         n_held = min(-(-n_series // -(-self.clock.n_rows // _HELD_ROWS)), max(1, _LARGEST // span))
         for first in range(0, n_series, n_held):
@@ -289,7 +290,7 @@ def attach_static(draft: Draft, plan: Placement, static: list[StaticColumn]) -> 
         if column.n_missing:
             raise InputError(
                 f"{column.n_missing} of {draft.values.shape[0]} series have no subject in column {column.column!r}. "
-                "Complete it, or rename it if it is no subject."
+                "Complete it, or rename it if it does not hold subjects."
             )
         draft.subjects = column.entries()
         draft.told += () if column.spellings is None else column.spellings.told()

@@ -1,4 +1,4 @@
-"""What each column of a sample holds, whatever it is called."""
+"""What each column of a sample holds, whatever its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shoal.read.time_numbers import Stamps, find_day_count
 _MARKED = r"^[+-]?(?:\d[\d.,' \u00a0\u202f]*|[.,]\d+)$"
 _FEW_WORDS = 12
 _ENOUGH_COLUMNS = 60
-"""Columns that tell how numbers are written."""
+"""Columns that show how numbers are written."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class NumberForm:
     nulls: tuple[str, ...] = ()
 
     def read(self, texts: pl.Series) -> NDArray[np.float64]:
-        """Numbers of texts without blanks at their ends; NaN where there is none."""
+        """Numbers of texts without blanks at their ends; NaN if there is none."""
         plain = texts
         if self.thousands:
             plain = self._joined(plain)
@@ -59,7 +59,7 @@ class NumberForm:
         return np.array(numbers.fill_null(np.nan).to_numpy(), dtype=np.float64)
 
     def _joined(self, texts: pl.Series) -> pl.Series:
-        """Digits whose groups of three are set apart, together; other texts as they are."""
+        """Digits in groups of three, joined; other texts unchanged."""
         mark = r"[ \u00a0\u202f]" if self.thousands == " " else re.escape(self.thousands)
         grouped = texts.str.contains(rf"^[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:{re.escape(self.decimal)}\d*)?$")
         together = texts.str.replace_all(mark, "")
@@ -90,7 +90,7 @@ class Profile:
     numbers: NDArray[np.float64] | None = None
     nulls: tuple[str, ...] = ()
     has_decimals: bool = False
-    """Whether numbers are written with a decimal mark, as readings are and numbers of things are not."""
+    """Whether numbers are written with a decimal mark, as readings are and identifying numbers are not."""
     doubt: str = ""
     n_distinct: int = 0
     share_filled: float = 0.0
@@ -150,7 +150,7 @@ def texts_of(array: Any) -> pl.Series:
 
 
 def strip(texts: pl.Series) -> pl.Series:
-    """Without blanks at the ends and what guards cells from spreadsheets."""
+    """Without blanks at the ends and without the marks that guard cells from spreadsheets."""
     plain = texts.str.replace_all("\u00a0", " ", literal=True).str.strip_chars()
     if plain.str.contains(r"""^(="|'\w)""").any():
         plain = plain.str.replace(r'^="(.*)"$', "$1").str.replace(r"^'(\w.*?)'?$", "$1").str.strip_chars()
@@ -169,7 +169,7 @@ def profile(columns: list[pl.Series], names: tuple[str, ...], numbers: NumberFor
     numbers
         How numbers are written.
     pattern
-        As `strptime` takes it, where times are in a form of their own.
+        A `strptime` pattern, if times have a form of their own.
     """
     return [
         _profile(Profile(name, place, texts), numbers, pattern)
@@ -178,7 +178,7 @@ def profile(columns: list[pl.Series], names: tuple[str, ...], numbers: NumberFor
 
 
 def _is_decimals(found: Profile, form: NumberForm) -> bool:
-    """Fill in the profile of a column of nothing but numbers with decimals, quickly: most of a wide table are some."""
+    """Fill in the profile of a column of plain decimal numbers, quickly: most of a wide table consists of them."""
     texts, found.groups = found.texts, groups_of(found.name)
     plain = texts if form.decimal == "." else texts.str.replace(form.decimal, ".", literal=True)
     numbers = plain.cast(pl.Float64, strict=False)
@@ -246,7 +246,7 @@ def _profile(found: Profile, form: NumberForm, pattern: str) -> Profile:
 
 
 USUAL_NULLS = frozenset("na n/a nan null none - -- --- . : ? ?? n/e #n/a #na missing nil".split())  # noqa: SIM905
-"""Words that mean missing wherever they stand among numbers."""
+"""Words that mean missing wherever they occur among numbers."""
 
 
 def number_form(columns: list[pl.Series], separator: str, decimal: str | None) -> NumberForm:

@@ -1,4 +1,4 @@
-"""What a column measures, by its name and unit, and how such readings become one: energy adds up, the rest averages."""
+"""What a column measures, by its name and unit, and how to combine such readings: energy adds up, the rest averages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shoal.errors import ParameterError
 
 
 class By(StrEnum):
-    """How the readings of a bucket become one."""
+    """How to combine the readings of a bucket."""
 
     MEAN = "mean"
     SUM = "sum"
@@ -60,7 +60,7 @@ def parse_quantity(given: Any) -> Quantity | None:
 
 
 def guess_quantity(name: str) -> Quantity | None:
-    """The quantity that a column's name or the unit in it tells; None where it tells none.
+    """The quantity that a column's name or unit indicates; None if it indicates none.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def guess_quantity(name: str) -> Quantity | None:
 
 
 def quantities_of(names: Sequence[str] | None, given: Quantity | None, n_channels: int) -> tuple[Quantity | None, ...]:
-    """The quantity of each channel; names is None where columns are named by instants or series."""
+    """The quantity of each channel; names is None if columns are named by instants or series."""
     if given is not None or names is None:
         return (given,) * n_channels
     return tuple(guess_quantity(name) for name in names)

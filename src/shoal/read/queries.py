@@ -1,6 +1,6 @@
 """SQL: DuckDB over files and frames, and PostgreSQL through Arrow.
 
-What a database says about an error may quote data or the password, so none of it is passed on.
+A database's error message may quote data or the password, so none of it is passed on.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (duckdb.BinderException, "it names an unknown column or function, or mixes types"),
     (duckdb.CatalogException, "it names an unknown table or function"),
     (duckdb.ConversionException, "a conversion inside it fails on the data"),
-    (duckdb.IOException, "a file it names is not there or cannot be read"),
+    (duckdb.IOException, "a file it names is missing or cannot be read"),
     (duckdb.OutOfMemoryException, "it needs too much memory"),
 )
 
 
 class QueryTable(Table):
-    """The result of DuckDB SQL, run anew for every reading and streamed.
+    """The result of DuckDB SQL, run again for every pass and streamed.
 
     Parameters
     ----------
@@ -65,19 +65,21 @@ class QueryTable(Table):
         except duckdb.Error as error:
             raise _refused(error) from None
         if relation is None:
-            raise InputError("The SQL gives no table. Give a query such as select id, time, value from 'file.parquet'.")
+            raise InputError(
+                "The SQL returns no table. Give a query such as select id, time, value from 'file.parquet'."
+            )
         return relation
 
     def _refuse_all_but_a_select(self, sql: str) -> None:
-        """One query that reads and nothing else: COPY and ATTACH would write files, others change settings."""
+        """One query that only reads: COPY and ATTACH would write files, others change settings."""
         statements = self._connection.extract_statements(sql)
         if not statements:
             return  # what gives no table is told where it is run
         if len(statements) > 1:
-            raise InputError(f"sql: give one SELECT; these are {len(statements)} statements.")
+            raise InputError(f"sql: give one SELECT; this has {len(statements)} statements.")
         if statements[0].type != duckdb.StatementType.SELECT:
             raise InputError(
-                f"sql: give one SELECT, which only reads; this is a statement of the kind {statements[0].type.name}."
+                f"sql: give one SELECT that only reads; this is a statement of the kind {statements[0].type.name}."
             )
         # A SELECT may hold a COPY or an INSERT in a WITH clause; a view may not.
         try:
@@ -85,7 +87,7 @@ class QueryTable(Table):
             self._connection.execute("DROP VIEW shoal_query")
         except duckdb.BinderException as error:
             if "CTE bodies inside a VIEW" in str(error) or "must be at the top level" in str(error):
-                raise InputError("sql: give one SELECT, which only reads; a WITH clause of this one writes.") from None
+                raise InputError("sql: give one SELECT that only reads; a WITH clause of this one writes.") from None
             raise
 
     def _settle(self) -> None:
@@ -143,11 +145,11 @@ def _in_memory(source: Table) -> Any:
 
 def _refused(error: Exception) -> InputError:
     reason = next((text for kind, text in _REASONS if isinstance(error, kind)), "it fails while running")
-    return InputError(f"DuckDB cannot run the SQL: {reason}. Details are withheld, they may quote data.")
+    return InputError(f"DuckDB cannot run the SQL: {reason}. Details are withheld because they may quote data.")
 
 
 class DatabaseTable(Table):
-    """The result of a query on PostgreSQL, streamed as Arrow. Both readings see one snapshot of the database."""
+    """The result of a query on PostgreSQL, streamed as Arrow. Both passes see one snapshot of the database."""
 
     def __init__(self, uri: str, sql: str) -> None:
         try:
@@ -161,7 +163,7 @@ class DatabaseTable(Table):
         except self._failures:
             raise InputError(
                 "Cannot connect to the database. Check host, port, user, password and database name of the URI; "
-                "details are withheld, they may hold the password."
+                "details are withheld because they may hold the password."
             ) from None
         try:
             with self._connection.cursor() as cursor:
@@ -191,7 +193,7 @@ class DatabaseTable(Table):
     def _refused(self, error: Exception) -> InputError:
         state = getattr(error, "sqlstate", None)
         code = f" (SQLSTATE {state})" if state else ""
-        return InputError(f"The database cannot run the SQL{code}. Details are withheld, they may quote data.")
+        return InputError(f"The database cannot run the SQL{code}. Details are withheld because they may quote data.")
 
 
 _QUOTED = re.compile(
@@ -200,7 +202,7 @@ _QUOTED = re.compile(
 
 
 def _one_query(sql: str) -> str:
-    """The query without its semicolon, if it is one that reads; the transaction refuses what writes all the same."""
+    """The query without its semicolon, if it only reads; the transaction would refuse writes anyway."""
     plain = sql.strip().rstrip(";").rstrip()
     bare = _QUOTED.sub(" ", plain)
     depth = 0
@@ -211,6 +213,6 @@ def _one_query(sql: str) -> str:
     # Before a quote, E gives a backslash a meaning that would need a parser of its own.
     is_open = ";" in bare or depth != 0 or "'" in bare or re.search(r"\b[eE]'[^']*\\", plain) is not None
     if is_open or re.match(r"\s*\(*\s*(select|with|values|table)\b", bare, re.IGNORECASE) is None:
-        raise InputError("sql: give one SELECT, which only reads, with its brackets and quotes closed.")
+        raise InputError("sql: give one SELECT that only reads, with its brackets and quotes closed.")
     # The driver puts the query into brackets; the line break keeps a comment at its end from swallowing the last one.
     return plain + "\n"

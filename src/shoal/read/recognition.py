@@ -1,4 +1,4 @@
-"""From a table to its canonical form: look at a sample, and say what was understood."""
+"""From a table to its canonical form: examine a sample, and say what was understood."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from shoal.read.zones import offset_name
 SAMPLE_ROWS = 4000
 _SAMPLE_CELLS = 1_000_000
 MOST_COLUMNS = 3000
-"""Columns up to which each is looked at; a wider table is read as its names say."""
+"""Largest number of columns for which each is examined; a wider table is read by its names."""
 
 
 @dataclass(frozen=True)
 class Writing:
-    """What the caller says about how a table is written; None leaves it to what is found."""
+    """What the caller says about how a table is written; None leaves it to detection."""
 
     decimal: str | None = None
     time_format: str | None = None
@@ -49,7 +49,7 @@ class Writing:
 
     @property
     def is_given(self) -> bool:
-        """Whether anything is said that only a table that was looked at can follow."""
+        """Whether the caller said anything that requires examining the table."""
         return self != Writing(register=self.register)
 
 
@@ -99,7 +99,7 @@ def take_sample(table: Table) -> Sample:
 
 
 def _texts(arrays: list[Any]) -> list[pl.Series]:
-    """Columns as stripped text; of one type all at once, since each call has its cost."""
+    """Columns as stripped text; all columns of one type at once, since each call has its cost."""
     if len({array.type for array in arrays}) > 1 or not is_text(arrays[0]):
         return [texts_of(array) for array in arrays]
     together, n = texts_of(pa.concat_arrays(arrays)), len(arrays[0])
@@ -114,7 +114,7 @@ def recognise(
     only_id: str,
     layout: Layout = Layout.AUTO,
 ) -> Recognised | None:
-    """What a table is; None where it has no time that can be read, or nothing that looks like a reading."""
+    """What a table is; None if it has no readable time, or nothing that looks like a reading."""
     if isinstance(table, DefinedTable):
         return _defined(table, request, timezone, only_id)
     if len(table.names) > MOST_COLUMNS:
@@ -187,7 +187,7 @@ def _id_in_path(columns: Sequence[Profile]) -> str | None:
 
 
 def _ask_whole_column(table: Table, found: Guess, columns: Sequence[Profile], sample: Sample) -> None:
-    """Where the sample does not tell day from month, the whole column may."""
+    """If the sample cannot tell day from month, the whole column may."""
     place = found.time.stamp
     if sample.is_whole or place is None or not columns[place].doubt:
         return
@@ -201,7 +201,7 @@ def _ask_whole_column(table: Table, found: Guess, columns: Sequence[Profile], sa
 
 def _defined(table: DefinedTable, request: Request, timezone: str | None, only_id: str) -> Recognised:
     if request.names:
-        raise ParameterError(f"{table.definition} says what its fields are: leave id, time, value and the roles out.")
+        raise ParameterError(f"{table.definition} defines its fields: omit id, time, value and the roles.")
     several = pl.Series(pl.from_arrow(table.table.column(1))).n_unique() > 1 or table.table.column(1)[0].as_py() != ""
     time = TimeGuess(stamp=2, form=StampForm("ymd"), interval="start", interval_evidence=f"{table.definition} says so")
     found = Guess(Shape.LONG, time, NumberForm(), id=0, channel=(1,) if several else (), values=(3,), unit=table.unit)
@@ -216,7 +216,7 @@ def _defined(table: DefinedTable, request: Request, timezone: str | None, only_i
 
 @dataclass(eq=False)
 class Recognised:
-    """A table that was understood: its canonical form, and what is told about it."""
+    """A table that was understood: its canonical form, and the notes about it."""
 
     table: Canonical
     source: Table
@@ -325,7 +325,7 @@ class Recognised:
         return told
 
     def told(self) -> tuple[str, ...]:
-        """What the publisher is told about how the table was understood."""
+        """Notes to the publisher about how the table was understood."""
         found, names = self.guess, self.source.names
         parts = [f"layout {found.shape}", f"times {self._form_in_words()}"]
         if found.id is not None and names[found.id]:
@@ -349,7 +349,7 @@ class Recognised:
         if n_skipped := getattr(getattr(self.source, "form", None), "n_skipped", 0):
             said.append(f"{n_skipped} lines among or below the rows were skipped: titles, headers, footers")
         if n_filled := getattr(getattr(self.source, "form", None), "n_filled", 0):
-            said.append(f"{n_filled} empty cells take the entry above them, which the table prints once for each block")
+            said.append(f"{n_filled} empty cells take the entry above them, which the table prints once per block")
         return (*said, *found.doubts)
 
 

@@ -20,7 +20,7 @@ from shoal.errors import InputError
 from shoal.read.source_files import BLOCK, TABLE_SUFFIXES, SourceFile, Temporary, is_hidden, local_file, scheme_of
 
 MOST_FETCHED = 16 << 30
-"""Bytes that are fetched from a web address into a temporary file."""
+"""Largest number of bytes fetched from a web address into a temporary file."""
 _SECONDS = 30.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STORES = {"s3": "S3", "gs": "Google Cloud Storage", "az": "Azure", "abfs": "Azure", "abfss": "Azure"}
@@ -59,7 +59,7 @@ def files_in_store(address: str) -> list[SourceFile]:
     except (pa.ArrowException, OSError, ValueError):
         raise store_failed(scheme) from None
     if not listed:
-        raise InputError(f"There is no table at the {scheme}:// address. Check bucket, path and pattern.")
+        raise InputError(f"No table was found at the {scheme}:// address. Check bucket, path and pattern.")
     return [_stored(files, info, address) for info in sorted(listed, key=lambda info: info.path)]
 
 
@@ -78,7 +78,7 @@ def folder_of_store(address: str, folder: str) -> list[str]:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Whether a path fits a pattern whose * stays within a folder."""
+    """Whether a path matches a pattern whose * stays within a folder."""
     own, wanted = path.split("/"), pattern.split("/")
     return len(own) == len(wanted) and all(map(fnmatchcase, own, wanted)) and not own[-1].startswith(".")
 
@@ -99,7 +99,7 @@ def _stored(files: Any, info: Any, address: str) -> SourceFile:
 
 
 def _address_of(address: str, path: str) -> str:
-    """The address of one object of those that an address names, with its login and options."""
+    """The address of one of the objects that an address names, with its login and options."""
     head, mark, query = _split_query(address)
     scheme, _, bare = head.partition("://")
     login, at, host = bare.partition("/")[0].rpartition("@")
@@ -109,21 +109,22 @@ def _address_of(address: str, path: str) -> str:
 
 
 def _split_query(address: str) -> tuple[str, str, str]:
-    """An address and its options. A question mark without an equals sign behind it is part of a pattern."""
+    """An address and its options. A question mark without an equals sign after it is part of a pattern."""
     head, mark, query = address.rpartition("?")
     return (head, mark, query) if mark and "=" in query else (address, "", "")
 
 
 def store_failed(scheme: str) -> InputError:
-    """What to say of an address that cannot be read; the store's own words may quote keys and paths."""
+    """The message for an address that cannot be read; the store's own words may quote keys and paths."""
     keys = {
         "S3": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL",
         "Google Cloud Storage": "GOOGLE_APPLICATION_CREDENTIALS",
         "Azure": "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY",
     }[_STORES[scheme]]
     return InputError(
-        f"The {scheme}:// address cannot be read: it is not there, access is denied or {_STORES[scheme]} does not "
-        f"answer. Check bucket and path, and {keys} of the environment; details are withheld, they may hold keys."
+        f"The {scheme}:// address cannot be read: it does not exist, access is denied or {_STORES[scheme]} does not "
+        f"answer. Check bucket and path, and {keys} in the environment; details are withheld because they may hold "
+        "keys."
     )
 
 
@@ -177,7 +178,7 @@ def _open_store(address: str) -> tuple[Any, str]:
 
 
 def _azure_settings(text: str) -> dict[str, Any]:
-    """What a connection string such as AccountName=...;AccountKey=...;BlobEndpoint=... says."""
+    """The entries of a connection string such as AccountName=...;AccountKey=...;BlobEndpoint=..."""
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
     names = {"account": "AccountName", "account_key": "AccountKey"}
     settings = {name: parts[theirs] for name, theirs in names.items() if theirs in parts}
@@ -192,7 +193,7 @@ def _azure_settings(text: str) -> dict[str, Any]:
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Redirects stay on the web, and do not leave TLS."""
+    """Redirects must stay on the web, and keep TLS."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if scheme_of(newurl) not in ("https", scheme_of(req.full_url)):
@@ -201,11 +202,14 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def fetched(address: str) -> SourceFile:
-    """The content of a web address in a temporary file: it is read twice, and a server may answer anew each time."""
+    """The content of a web address in a temporary file: it is read twice, and a server may answer differently each
+    time."""
     scheme = scheme_of(address)
     parts = urlsplit(address)
     if "@" in parts.netloc:
-        raise InputError(f"The {scheme}:// address has a password in it, which is not sent. Give a signed address.")
+        raise InputError(
+            f"The {scheme}:// address contains a password, which Shoal does not send. Give a signed address."
+        )
     opener = urllib.request.build_opener(_SafeRedirects)
     content = Temporary()
     try:
@@ -216,7 +220,8 @@ def fetched(address: str) -> SourceFile:
                 n_bytes += len(block)
                 if n_bytes > MOST_FETCHED:
                     raise InputError(
-                        f"The {scheme}:// address gives more than {MOST_FETCHED >> 30} GiB. Fetch it to a file first."
+                        f"The {scheme}:// address returns more than {MOST_FETCHED >> 30} GiB. Download it to a file "
+                        "first."
                     )
                 copy.write(block)
             promised = answer.headers.get("Content-Length")
@@ -226,7 +231,8 @@ def fetched(address: str) -> SourceFile:
         error.close()
         if error.code in _REDIRECTS:
             raise InputError(
-                f"The {scheme}:// address leads to another kind of address, which is not followed. Give that one."
+                f"The {scheme}:// address redirects to another kind of address, which Shoal does not follow. Give "
+                "that one."
             ) from None
         raise InputError(
             f"The {scheme}:// address cannot be read: the server answers {error.code}. Check the address and whether "
@@ -234,7 +240,7 @@ def fetched(address: str) -> SourceFile:
         ) from None
     except (OSError, ValueError, EOFError, http.client.HTTPException):
         raise InputError(
-            f"The {scheme}:// address cannot be read: no answer from its server, or not all of it. Check the address "
+            f"The {scheme}:// address cannot be read: its server did not answer, or not completely. Check the address "
             "and the network."
         ) from None
     file = local_file(content.path, PurePosixPath(unquote(parts.path)).name or "table")

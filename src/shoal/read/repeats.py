@@ -1,8 +1,8 @@
-"""Several rows for one series and instant: exact repeats collapse, rows that differ are refused or one is made of them.
+"""Several rows for one series and instant: exact repeats collapse, rows that differ are refused or merged.
 
-They are never added up. Of rows x[1], ..., x[m] for one series and instant, in the order of the table, with d different
-ones among them, m - d are repeats and d - 1 are merged: into x[1] (first), x[m] (last), or the mean of the d different
-ones, channel by channel, of what is not missing.
+They are never added up. Among rows x[1], ..., x[m]for one series and instant, in the order of the table, with d
+different ones among them, m - d are repeats and d - 1 are merged: into x[1] (first), x[m] (last), or the mean of the d
+different ones, channel by channel, of what is not missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from shoal.errors import InputError, ParameterError
 
 
 class Duplicates(StrEnum):
-    """What becomes of rows that differ for one series and instant."""
+    """What to do with rows that differ for one series and instant."""
 
     FAIL = "fail"
     FIRST = "first"
@@ -37,7 +37,7 @@ def parse_duplicates(given: Any) -> Duplicates:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """One row for each series and instant, and which rows went."""
+    """One row for each series and instant, and which rows were removed."""
 
     series: NDArray[np.int64]
     instants: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Settled:
     repeated_at: NDArray[np.int64]
     """The instants of these."""
     merged: NDArray[np.int64]
-    """The series of each row that differed from another and is no more."""
+    """The series of each row that differed from another and was removed."""
     merged_at: NDArray[np.int64]
     """The instants of these."""
 
@@ -111,13 +111,13 @@ def _different(group: NDArray[np.int64], readings: Sequence[NDArray[np.float64]]
 
 
 def refuse_conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> None:
-    """Refuse rows that differ, or may be two hours that look alike, unless it was said what becomes of them."""
+    """Refuse rows that differ, or may be two hours that look alike, unless the caller said what to do with them."""
     for trouble in conflicts(n_merged, n_repeated, n_doubtful, n_rows, duplicates):
         raise trouble
 
 
 def conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, duplicates: Duplicates) -> list[InputError]:
-    """What to say of rows that differ, or may be two hours that look alike; nothing where it was said."""
+    """The message about rows that differ, or may be two hours that look alike; empty if the caller decided."""
     if duplicates is not Duplicates.FAIL:
         return []
     if n_merged:
@@ -125,17 +125,17 @@ def conflicts(n_merged: int, n_repeated: int, n_doubtful: int, n_rows: int, dupl
         return [
             InputError(
                 f"{n_merged} of {n_rows} rows are duplicates that differ: they have the id and time of another row "
-                f"and other readings{further}. If they lie in the hour that the clock shows twice at the end of summer "
-                "time, give timezone=; otherwise say which to take with duplicates='first', 'last' or 'mean'. They are "
-                "never added up."
+                f"but other readings{further}. If they lie in the hour that the clock shows twice at the end of "
+                "summer time, give timezone=; otherwise choose one with duplicates='first', 'last' or 'mean'. They "
+                "are never added up."
             )
         ]
     if n_doubtful:
         return [
             InputError(
                 f"{n_doubtful} of {n_rows} rows repeat another exactly, but in an hour that clocks show twice at the "
-                "end of summer time: they may be two hours that look alike. Give timezone=, which tells them apart by "
-                "their order, or say with duplicates='mean' that they are one."
+                "end of summer time: they may be two hours that look alike. Give timezone=, which distinguishes them "
+                "by their order, or declare with duplicates='mean' that they are one."
             )
         ]
     return []

@@ -1,7 +1,7 @@
 """Readings held until their series are complete: in memory while they are few, on disk in parts when they are many.
 
-Rows of one series can lie anywhere in a table, and only side by side do they show repeats and gaps. So they are
-gathered by series, a part of the series at a time; memory is one block of rows and one part.
+Rows of one series can be anywhere in a table, and only side by side do they show repeats and gaps. So they are gathered
+by series, a part of the series at a time; memory is one block of rows and one part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.files.scratch import ScratchFolder
 
 N_PARTS = 64
 HELD_ROWS = 4_000_000
-"""Rows in memory before they are written aside: 80 MB, and twice that while they are sorted."""
+"""Number of rows in memory before they are written to disk: 80 MB, and twice that while they are sorted."""
 
 _KINDS = {"series": np.int32, "times": np.int64, "values": np.float64}
 _LARGEST = 2**62
@@ -28,12 +28,12 @@ Rows = tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.float64]]
 
 
 class RowStore:
-    """Rows in any order go in; they come out by series and time, those alike in the order they came.
+    """Rows go in in any order and come out by series and time, equal ones in the order they came.
 
     Parameters
     ----------
     held
-        Rows in memory before they are written aside.
+        Rows in memory before they are written to disk.
     """
 
     def __init__(self, held: int = HELD_ROWS) -> None:
@@ -44,7 +44,7 @@ class RowStore:
         self.n_rows = 0
 
     def add(self, series: NDArray[np.int32], times: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-        """Take a block of rows; it is kept as it is, so it must not change."""
+        """Take a block of rows; it is not copied, so it must not change."""
         self._rows.append((series, times, values))
         self._n_held += len(series)
         self.n_rows += len(series)
@@ -63,7 +63,7 @@ class RowStore:
                 yield _sorted(tuple(np.fromfile(self._file(part, name), kind) for name, kind in _KINDS.items()))
 
     def _taken(self) -> Any:
-        """The rows held, which are then held no more."""
+        """Release the rows held, and return them."""
         taken = tuple(np.concatenate([block[column] for block in self._rows]) for column in range(len(_KINDS)))
         self._rows, self._n_held = [], 0
         return taken

@@ -19,7 +19,7 @@ _DECIMAL = re.compile(r"(?:0|-?[1-9]\d{0,14}|-0(?=\.))(?:\.\d{1,15})?")
 
 
 def read_ids(array: Any, column: str) -> Any:
-    """An Arrow array of int64, or of large_string in the one spelling that names are counted under; empty is null."""
+    """An Arrow array of int64, or of large_string in the canonical spelling of names; empty is null."""
     kind = array.type
     if pa.types.is_floating(kind):
         numbers = pc.cast(array, pa.float64()).to_numpy(zero_copy_only=False)
@@ -46,7 +46,7 @@ _ODD = r"[^\x00-\x7f]|^[\x00-\x20]|[\x00-\x20]$|\.0$"
 
 
 def _plain_names(texts: Any) -> Any:
-    """Names in the one spelling they are counted under; null where nothing is left."""
+    """Names in their canonical spelling; null if nothing is left."""
     if pc.any(pc.match_substring_regex(texts, _ODD)).as_py():
         encoded = texts.dictionary_encode()
         names = [text_of(text) for text in encoded.dictionary.to_pylist()]
@@ -55,7 +55,8 @@ def _plain_names(texts: Any) -> Any:
 
 
 class Spellings:
-    """Counts the spellings of names that reading changed, and those it merged with another; `where` is their place."""
+    """Counts the spellings of names that reading changed, and those it merged with another; `where` is their
+    location."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -82,7 +83,7 @@ class Spellings:
             self._plain |= set(texts.filter(same).to_pylist())
 
     def told(self) -> tuple[str, ...]:
-        """What the publisher is told; nothing where no name was changed."""
+        """The note to the publisher; empty if no name was changed."""
         n_changed = len(self._changed)
         if not n_changed:
             return ()
@@ -95,7 +96,7 @@ class Spellings:
 
 
 def read_names(array: Any, spellings: Spellings) -> Any:
-    """A whole column of names in one spelling; what is no text stays as it is."""
+    """A whole column of names in canonical spelling; what is not text stays as it is."""
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return array
     spellings.see(array, None)
@@ -103,7 +104,7 @@ def read_names(array: Any, spellings: Spellings) -> Any:
 
 
 def read_values(texts: Any, column: str) -> tuple[Any, tuple[str, ...]]:
-    """A whole column of sensitive texts in one spelling, and what the publisher is told about it."""
+    """A whole column of sensitive texts in canonical spelling, and the note to the publisher about it."""
     spellings = Spellings(f"column {column!r}")
     read = read_names(texts, spellings)
     different = pc.unique(read).drop_null().to_pylist()
@@ -118,7 +119,7 @@ def read_values(texts: Any, column: str) -> tuple[Any, tuple[str, ...]]:
 
 
 def n_respelt(array: Any, column: str) -> int:
-    """How many rows name something in another spelling than the one it is counted under."""
+    """How many rows use a spelling other than the canonical one."""
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return 0
     names = read_ids(array, column)
@@ -182,7 +183,7 @@ class IdColumn:
     def _alike(self, ids: Any) -> None:
         if ids.type != self._known.type:
             raise InputError(
-                f"Column {self.column!r} holds numbers in one part of the source and text in another. Write them alike."
+                f"Column {self.column!r} holds numbers in one part of the source and text in another. Use one type."
             )
 
 
@@ -210,7 +211,7 @@ class StaticColumn:
         self._numbers: dict[Any, int] = {}
 
     def add(self, rows: NDArray[np.int64], array: Any) -> None:
-        """See a batch; `rows` says the series of each entry."""
+        """See a batch; `rows` gives the series of each entry."""
         if pa.types.is_nested(array.type):
             raise InputError(f"Column {self.column!r} holds nested entries. Give a column of text, numbers or dates.")
         encoded = array.dictionary_encode("encode")
@@ -233,7 +234,7 @@ class StaticColumn:
         if n_conflicts := int(self._conflict.sum()):
             raise InputError(
                 f"Column {self.column!r} changes within {n_conflicts} of {len(self._codes)} series; a static column "
-                "must have one value per series. Leave it out, or give it as value=."
+                "must have one value per series. Omit it, or give it as value=."
             )
 
     @property
@@ -242,7 +243,7 @@ class StaticColumn:
         return int((self._codes < 0).sum())
 
     def entries(self) -> list[Any]:
-        """One entry per series, None where missing."""
+        """One entry per series, None if missing."""
         known = [*self._numbers, None]
         return [known[code] for code in self._codes.tolist()]
 
@@ -281,7 +282,7 @@ def _entry(entry: Any, untyped: bool) -> Any:
 
 
 def changed() -> InputError:
-    """What to say when a source gives other rows the second time."""
+    """The message if a source returns other rows the second time."""
     return InputError(
-        "The source gave different rows at the second reading. Read a fixed table, or order and fix the query."
+        "The source returned different rows on the second pass. Read a fixed table, or give the query a fixed order."
     )

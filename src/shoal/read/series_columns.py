@@ -14,13 +14,13 @@ from shoal.read.stamps import share_with
 from shoal.read.understanding import Part, Shape
 
 FEW = 30
-"""Different entries up to which a column may name channels."""
+"""Largest number of different entries for a column that may name channels."""
 _UNIQUE = 0.03
 """Share of rows that may share series and instant with another: repeats, and the hour that clocks show twice."""
 
 
 def _n_rows(columns: Sequence[Profile], keys: Sequence[int]) -> tuple[int, int]:
-    """How many rows there are, and how many different ones in these columns."""
+    """The number of rows, and of different ones in these columns."""
     n = len(columns[0].texts)
     if not keys:
         return n, min(n, 1)
@@ -69,7 +69,7 @@ def _id_score(column: Profile) -> float:
 
 
 def is_static(columns: Sequence[Profile], id_: int, column: Profile) -> bool:
-    """Whether a column has one entry for each series, of which some have several rows."""
+    """Whether a column has one entry for each series, and some series have several rows."""
     frame = pl.DataFrame({"id": columns[id_].texts, "entry": column.texts})
     n_ids = frame["id"].n_unique()
     return frame.n_unique() == n_ids and 2 * n_ids <= len(frame)
@@ -80,7 +80,7 @@ NAMING = frozenset({"point", "meter", "owner", "id"})
 
 
 def _names_quantities(column: Profile) -> bool:
-    """Whether a column has nothing but a few words for quantities, such as import and export."""
+    """Whether a column has only a few words for quantities, such as import and export."""
     entries = column.texts.drop_nulls().unique().to_list() if column.n_distinct <= FEW else [" "]
     return all("value" in groups_of(entry) or unit_of(entry) for entry in entries if entry)
 
@@ -156,12 +156,12 @@ def find_id(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set
 
 def _id_evidence(column: Profile) -> str:
     words = "its name" if column.groups & NAMING else ""
-    held = f"{column.n_distinct} different entries that tell rows of one time apart" if not column.is_constant else ""
+    held = f"{column.n_distinct} different entries that distinguish rows of one time" if not column.is_constant else ""
     return " and ".join(part for part in (words, held) if part) or "the only column that may name a series"
 
 
 def _fitting_channel(columns: Sequence[Profile], keys: list[int], taken: set[int], *, pairs: bool = True) -> list[int]:
-    """Columns with few entries that make rows of one series and instant different; none where they already are."""
+    """Columns with few entries that make rows of one series and instant different; none if they already are."""
     before = _shared(columns, keys)
     if before <= _UNIQUE:
         return []
@@ -203,7 +203,7 @@ _CODES = re.compile(
 
 
 def find_channel(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken: set[int]) -> None:
-    """Find the columns that say which quantity a row has, and the unit where a column tells it."""
+    """Find the columns that say which quantity a row has, and the unit if a column states it."""
     if wishes.channel is not None:
         found.channel = (wishes.channel,)
         found.roles[wishes.channel] = (Part.CHANNEL, "named by the caller")
@@ -214,7 +214,7 @@ def find_channel(found: Guess, columns: Sequence[Profile], wishes: Wishes, taken
         column = columns[position]
         found.roles[position] = (
             Part.CHANNEL,
-            f"{column.n_distinct} different entries that tell rows of one series and time apart",
+            f"{column.n_distinct} different entries that distinguish rows of one series and time",
         )
     if found.channel:
         return

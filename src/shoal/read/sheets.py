@@ -15,12 +15,12 @@ from shoal.read.tables import rows_per_batch
 
 
 def read_sheet(file: SourceFile, sheet: str | None = None) -> pl.DataFrame:
-    """The cells of a sheet as text, without a header; of the first one that has a table where none is named."""
+    """The cells of a sheet as text, without a header; by default, of the first sheet that has a table."""
     return next(cells for _, cells in read_sheets(file, sheet))
 
 
 def read_sheets(file: SourceFile, sheet: str | None = None) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The names of sheets that have a table and their cells as text, without a header; of one sheet where it is named.
+    """Names of sheets that have a table, and their cells as text, without a header; only one sheet if it is named.
 
     Dates come as 2024-05-31 00:00:00, times of day as 14:30:00, numbers with all their digits.
     """
@@ -52,7 +52,8 @@ def _load(book: Any, name: str, kind: str) -> pl.DataFrame:
 
 
 def _exact(cells: pl.Series, numbers: pl.Series) -> pl.Series:
-    """Text as it is; the text of a number is rounded to nine decimals, so a number that lost digits is written anew."""
+    """Text as it is; the text of a number is rounded to nine decimals, so a number that lost digits is formatted
+    again."""
     shown = cells.cast(pl.Float64, strict=False)
     lost = (shown != numbers).fill_null(False)
     exact = pl.select(pl.when(lost).then(numbers.cast(pl.String)).otherwise(cells)).to_series()

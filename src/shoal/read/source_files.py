@@ -1,4 +1,4 @@
-"""A file of a source: its bytes, its name, and what it is by its first bytes."""
+"""A file of a source: its bytes, its name, and its kind by its first bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, Any
 from shoal.errors import InputError
 
 HEAD = 1 << 16
-"""Bytes at the beginning of a file that tell what it is."""
+"""Number of bytes at the beginning of a file that identify its kind."""
 
 BLOCK = 1 << 20
 TABLE_SUFFIXES = tuple(
@@ -41,24 +41,23 @@ class SourceFile:
     name: str
     """Its name inside the folder or archive. It may identify a person: never print it."""
     size: int | None
-    """Bytes as they are stored, where that is known without reading."""
+    """Size as stored, if known without reading."""
     path: Path | None
-    """Where it lies as it is, if it is a plain file of this machine."""
+    """Its path, if it is a plain file on this machine."""
     opener: Callable[[], IO[bytes]] = field(repr=False, compare=False)
     stored: Path | None = None
-    """The file of this machine in which it lies: itself, or the archive around it."""
+    """The file on this machine that contains it: itself, or the archive around it."""
     arrow: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
-    """Opens it as a file of Arrow's, for Parquet in an object store."""
+    """Opens it as an Arrow file, for Parquet in an object store."""
     address: str | None = field(default=None, repr=False)
-    """Where it lies in an object store, as `locate` takes it. It may hold a password: never print it."""
+    """Its location in an object store, as `locate` takes it. It may hold a password: never print it."""
 
     copied: list[Temporary] = field(default_factory=list, repr=False, compare=False)
 
     def local(self) -> Path:
         """A plain file with its bytes: itself, or a temporary copy that lives as long as this object.
 
-        For readers with threads of their own, which must not call back into Python: at the end of the program they
-        would bring it down.
+        For readers with threads of their own, which must not call back into Python: at exit they would crash it.
         """
         if self.path is not None:
             return self.path
@@ -75,7 +74,7 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The name without its suffixes: the identifier of a series where each has a file of its own."""
+        """The name without its suffixes: the identifier of a series if each has its own file."""
         name = PurePosixPath(self.name.replace("\\", "/")).name
         while (suffix := PurePosixPath(name).suffix.lower()) in TABLE_SUFFIXES:
             name = name[: -len(suffix)]
@@ -94,19 +93,19 @@ def scheme_of(place: str) -> str:
 
 
 def shown(place: str) -> str:
-    """What a message may call the source: a path as it was typed, of an address its scheme alone."""
+    """How a message may name the source: a path as it was typed, for an address only its scheme."""
     scheme = scheme_of(place)
     return f"the {scheme}:// address" if scheme else place
 
 
 def is_hidden(path: Path | PurePosixPath) -> bool:
-    """Whether a file is one that its owner does not see as a table."""
+    """Whether a file is hidden, so that its owner does not see it as a table."""
     # Spark and editors leave files such as _SUCCESS and .part.crc beside the data; a Mac leaves __MACOSX in archives.
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def kind_of_bytes(head: bytes) -> str:
-    """What a file is by its first bytes: "parquet", "xlsx" (any workbook), "xml", "json", "text" or "binary"."""
+    """The kind of a file by its first bytes: "parquet", "xlsx" (any workbook), "xml", "json", "text" or "binary"."""
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")):

@@ -16,7 +16,7 @@ from shoal.read.xarrays import XarrayTable, is_xarray
 
 
 def _like_an_address(path: str) -> bool:
-    """Whether this may be a mistyped address of a database rather than a file."""
+    """Whether this may be a mistyped database address rather than a file."""
     return path.lower().startswith("postgres") or "password=" in path.lower() or ("@" in path and ":" in path)
 
 

@@ -16,7 +16,7 @@ from shoal.read.stamps import StampForm, month_numbers
 from shoal.read.time_numbers import Stamps
 
 _MANY_TEXTS = 2_000_000
-"""Different texts of times that are remembered."""
+"""Number of different time texts that are remembered."""
 _DAY_ONE = int(np.datetime64("2009-01-01", "us").astype(np.int64))
 
 
@@ -60,7 +60,7 @@ def _joined(one: Stamps, other: Stamps) -> Stamps:
 
 
 def encoded(array: Any) -> tuple[Any, NDArray[np.int64]]:
-    """The different entries of a column, a missing one among them, and which of them each row has."""
+    """The different entries of a column, including a missing one, and which of them each row has."""
     encoded = array.dictionary_encode("encode")
     return encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
 
@@ -76,7 +76,7 @@ def read_day_codes(texts: pl.Series) -> Stamps:
 
 
 def read_parts(texts: dict[str, pl.Series]) -> Stamps:
-    """Times whose year, month, day or day of the year, hour and minute stand in columns of their own."""
+    """Times whose year, month, day or day of the year, hour and minute are in columns of their own."""
     texts = texts | {"month": month_numbers(texts["month"])} if "month" in texts else texts
     numbers = {part: NumberForm().read(column) for part, column in texts.items()}
     valid: NDArray[np.bool_] = ~np.any(np.isnan(np.array(list(numbers.values()))), axis=0)

@@ -6,8 +6,8 @@
     time      14:30, 2:30 PM, 24:00               hhmm       30, 100, ..., 2400
 
 Numbers are read by `time_numbers`.
-Every form but the last three may end in Z, UTC or an offset. A day is told from a month by a number above 12, else by
-which reading makes the days follow each other.
+Every form but the last three may end in Z, UTC or an offset. Day and month are distinguished by a number above 12, else
+by which order makes the days follow each other.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def month_of(word: str) -> int:
 
 
 def month_numbers(texts: pl.Series) -> pl.Series:
-    """Names of months as numbers in text; other texts as they are."""
+    """Names of months as numbers in text; other texts unchanged."""
     months = {word: str(month_of(word)) for word in texts.unique().drop_nulls().to_list() if month_of(word)}
     return texts.replace(months)
 
@@ -149,7 +149,7 @@ class StampForm:
     is_range
         Whether a cell holds the start and the end of an interval.
     pattern
-        With name "given": as `strptime` takes it.
+        With name "given": a `strptime` pattern.
     """
 
     name: str
@@ -235,7 +235,7 @@ def _calendar(texts: pl.Series, name: str) -> Stamps:
 
 
 def _offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Minutes ahead of UTC, and which texts tell them: +01:00, -0330, +1, Z, UTC, CEST."""
+    """Minutes ahead of UTC, and which texts state them: +01:00, -0330, +1, Z, UTC, CEST."""
     plain = texts.fill_null("").str.strip_chars().str.to_uppercase().str.replace("^(UTC|GMT)(.)", "$2")
     parts = plain.str.extract_groups(r"^(?P<sign>[+-])(?P<hour>\d{1,2}):?(?P<minute>\d{2})?$").struct.unnest()
     total = to_integers(parts["hour"], 0) * 60 + to_integers(parts["minute"], 0)
@@ -246,7 +246,7 @@ def _offsets(texts: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 def read_offsets(texts: pl.Series, unit: int = 0) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """A column of offsets beside local times, in minutes: as texts, or as numbers of a unit in microseconds."""
+    """A column of offsets next to local times, in minutes: as texts, or as numbers of a unit in microseconds."""
     if not unit:
         return _offsets(texts)
     numbers = texts.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
@@ -277,7 +277,7 @@ def _given(texts: pl.Series, pattern: str) -> Stamps:
 
 
 ENOUGH = 0.9
-"""The share of its cells that must be times for a column to be one; the others are counted and told."""
+"""The share of its cells that must be times for a column to be one; the others are counted and reported."""
 
 
 def share_with(texts: pl.Series, pattern: str) -> float:
@@ -286,9 +286,9 @@ def share_with(texts: pl.Series, pattern: str) -> float:
 
 
 def find_form(texts: pl.Series, *, is_named: bool = False) -> tuple[StampForm, str] | None:
-    """The form of a column of different texts, stripped and not empty, and a doubt about it; None where it has none.
+    """The form of a column of different texts, stripped and not empty, and a doubt about it; None if it has none.
 
-    Numbers may be more kinds of times where the column is called one.
+    Numbers may be more kinds of times if the column is called one.
     """
     if not len(texts):
         return None
@@ -352,7 +352,7 @@ def _day_or_month(texts: pl.Series) -> tuple[StampForm, str] | None:
         return StampForm("dmy" if steps[0] > steps[1] else "mdy"), ""
     if texts.str.contains(r"(?i)[ap]\.?m\.?$").any():
         return StampForm("mdy"), ""
-    doubt = "Nothing in the dates tells day from month; the day is taken to come first. --time-format decides it."
+    doubt = "Nothing in the dates distinguishes day from month; Shoal takes the day first. --time-format decides it."
     return StampForm("dmy"), doubt if not np.array_equal(day_first.printed, month_first.printed) else ""
 
 
@@ -369,7 +369,7 @@ _LABEL = re.compile(
 
 
 def time_of_label(label: str) -> tuple[str, int] | None:
-    """The time of day in the name of a column and what stands before it, such as ("", 30 minutes) for [00:30].
+    """The time of day in the name of a column and the text before it, such as ("", 30 minutes) for [00:30].
 
     Examples
     --------

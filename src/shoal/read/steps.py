@@ -1,4 +1,4 @@
-"""The table's own step: what a full bucket is measured by.
+"""The table's own step, which defines a full bucket.
 
 The step of the table is the most frequent difference between successive instants of a series, over all series. A series
 has a step of its own if it has at least 10 such differences, at least half of them are equal, and that length divides
@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 _ENOUGH = 10
-"""Differences from which a series may have a step of its own."""
+"""Smallest number of differences for a series to have a step of its own."""
 
 _ALL, _LOOSE, _OWN = "difference", "loose difference", "own"
 
@@ -36,7 +36,7 @@ class StepCount:
 
     @classmethod
     def of(cls, counts: Mapping[str, Mapping[int, int]]) -> StepCount:
-        """From counts that were added up elsewhere."""
+        """Build from counts that were added up elsewhere."""
         found = cls(0)
         for name in found.counts:
             found.counts[name].update(counts.get(name, {}))
@@ -73,7 +73,7 @@ class StepCount:
 
     @property
     def usual(self) -> int | None:
-        """The most frequent difference; None where no series has two instants."""
+        """The most frequent difference; None if no series has two instants."""
         pooled = self.counts[_ALL]
         return min(pooled, key=lambda length: (-pooled[length], length)) if pooled else None
 

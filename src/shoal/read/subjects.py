@@ -1,4 +1,5 @@
-"""What a subject is in a table, said aloud; and what the columns beside a time are, where no column names the series.
+"""What a subject is in a table, stated explicitly; and what the columns next to a time are if no column names the
+series.
 
 One rule, however the table is written:
 
@@ -40,7 +41,7 @@ _USES = (
     "oil fioul biomass bioenergies grid mains hvac lights lighting heating cooling"
 )
 _KINDS = frozenset(_USES.split())
-"""Words for kinds of generation and of use: they tell a quantity, and may be part of the name of a meter as well."""
+"""Words for kinds of generation and of use: they indicate a quantity, and may be part of the name of a meter."""
 
 _QUALIFIERS = frozenset(
     (
@@ -61,7 +62,7 @@ _QUALIFIERS = frozenset(
         "act",
     )
 )
-"""Words that tell quantities apart."""
+"""Words that distinguish quantities."""
 
 _OBIS = re.compile(r"(?:\d-\d{1,2}:)?\d{1,2}\.\d{1,2}(?:\.\d{1,3}(?:\*\d{1,3})?)?")
 """Codes of the registers of a meter: 1.8.0, 1-0:2.8.0*255."""
@@ -74,7 +75,7 @@ WIDEST = 10.0
 def tell_subjects(
     plan: Placement | None, n_rows: int, n_series: int, n_subjects: int, n_channels: int = 1, *, of: str = "row"
 ) -> str:
-    """What was taken for a subject: counts and names of columns. Without a plan the rows are those of an array."""
+    """What was taken for a subject: counts and names of columns. Without a plan, the rows are those of an array."""
     many = _plural(n_subjects, "subject")
     if plan is None:
         text = f"{_plural(n_rows, 'row')} of an array read as {many}"
@@ -95,7 +96,7 @@ def tell_subjects(
 
 
 def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
-    """Series whose identifier says nothing but that it is a total: they would count as subjects."""
+    """Series whose identifier merely says that it is a total: they would count as subjects."""
     n = sum(_TOTAL.fullmatch(name) is not None for name in ids or ())
     if not n:
         return ()
@@ -104,20 +105,20 @@ def tell_totals(ids: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def tell_events(n_rows: int, *, subject: bool = False) -> str:
-    """What was taken for a subject where a row is an event."""
+    """What was taken for a subject if a row is an event."""
     whose = "of the subjects that a column names" if subject else "each counted as a subject of its own"
     return f"{_plural(n_rows, 'row')} read as {_plural(n_rows, 'event')}, {whose}"
 
 
 def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -> None:
-    """Refuse to take columns for subjects that do not look like one quantity.
+    """Refuse to take columns for subjects if they do not look like one quantity.
 
     Parameters
     ----------
     names
-        Names of the columns. They may name people, so a message holds words of `SENSOR_WORDS` alone.
+        Names of the columns. They may name people, so a message contains only words of `SENSOR_WORDS`.
     sizes
-        Mean size of the readings of each column, NaN where there is none that is not zero; see `mean_sizes`.
+        Mean size of the readings of each column, NaN if all are zero; see `mean_sizes`.
     time
         Name of the time column, for the message.
     """
@@ -127,13 +128,13 @@ def refuse_unlike(names: Sequence[str], sizes: NDArray[np.float64], time: str) -
     raise InputError(
         f"The table has a time column {time!r} and {_plural(n, 'column')} with readings, and {seen}, so it is not "
         "clear that each column is a subject. If it is, say so with layout='wide'. If the columns are channels of one "
-        "subject, say so with layout='long'; if they are channels of several, write a row for each subject and "
-        "instant, and name id= and every channel as value=."
+        "subject, say so with layout='long'; if they are channels of several, write one row per subject and instant, "
+        "and name id= and every channel as value=."
     )
 
 
 def are_channels(names: Sequence[str]) -> bool:
-    """Whether columns beside a time are quantities of one subject, by their names."""
+    """Whether columns next to a time are quantities of one subject, by their names."""
     n_told = sum(map(tells_quantity, names))
     patterns = Counter(map(_pattern, names))
     differ = 2 * len(patterns) >= len(names) and min(patterns.values()) == 1
@@ -141,7 +142,7 @@ def are_channels(names: Sequence[str]) -> bool:
 
 
 def tells_quantity(name: str) -> bool:
-    """Whether a name tells what is measured: a word for it, a unit or a register of a meter.
+    """Whether a name states what is measured: a word for it, a unit or a register of a meter.
 
     Examples
     --------
@@ -154,7 +155,7 @@ def tells_quantity(name: str) -> bool:
 
 
 def is_printable(name: str) -> bool:
-    """Whether every word of a name tells a quantity, so that it names nobody.
+    """Whether every word of a name indicates a quantity, so that it names nobody.
 
     Examples
     --------
@@ -178,7 +179,7 @@ def mean_sizes(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
-    """What speaks against one quantity, in words; empty where nothing does."""
+    """What contradicts one quantity, in words; empty if nothing does."""
     patterns = {_pattern(name) for name in names}
     words = {word for name in names for word in _words(name)} & SENSOR_WORDS
     if not all(names):
@@ -188,7 +189,7 @@ def seen_unlike(names: Sequence[str], sizes: NDArray[np.float64]) -> str:
     if len(patterns) > 1:
         return f"their names follow {len(patterns)} patterns"
     if not any("#" in pattern for pattern in patterns):
-        return "their names have no number to tell them apart"
+        return "their names have no number to distinguish them"
     known = sizes[~np.isnan(sizes)]
     if not len(known):
         return ""

@@ -1,11 +1,11 @@
-"""One pass over the readings of a table: what is there, in counts.
+"""One pass over the readings of a table: what it contains, in counts.
 
     step         the most frequent difference between successive times of a series
     repeat       a row with the series, time and reading of another
     conflict     a row with the series and time of another, and a different reading
-    gap          two successive readings of a series further apart than its step; as long as their distance less a step
-    zero meter   a series with readings, all of them 0
-    register     a series of at least 20 readings that grow at least 10 times and all but never fall
+    gap two successive readings of a series further apart than its step; as long as their distance minus one step zero
+    meter a series with readings, all of them 0 register a series of at least 20 readings that grow at least 10 times
+    and almost never fall
 
 Rows may come in any order. They are gathered by series in a `RowStore`, so memory is bounded however long the table
 is; beyond that there are a few numbers per series and per instant. No reading and no identifier is kept.
@@ -28,13 +28,13 @@ from shoal.read.repeats import Duplicates, settle
 from shoal.read.row_store import HELD_ROWS, RowStore
 
 N_BINS = 96
-"""Stretches of time by which the coverage of each series is counted."""
+"""Number of stretches of time in which the coverage of each series is counted."""
 
 MOST_INSTANTS = 2_000_000
-"""Different times that are counted one by one; where there are more, stretches of the span are."""
+"""Largest number of different times that are counted one by one; if there are more, stretches of the span are."""
 
 _PICTURED = 100_000
-"""Series whose coverage is counted; of more, the first."""
+"""Number of series whose coverage is counted; if there are more, the first."""
 
 _ENOUGH, _GROWS, _FALLS = 20, 10, 0.001
 _BUCKET_BITS = 45
@@ -43,11 +43,11 @@ _BUCKET_BITS = 45
 
 @dataclass(frozen=True, eq=False)
 class Instants:
-    """Figures for each different time of the table, or for each stretch of time where there are too many."""
+    """Figures for each different time of the table, or for each stretch of time if there are too many."""
 
     times: NDArray[np.int64]
     exact: bool
-    """Whether these are the times of the table, and not stretches."""
+    """Whether these are the times of the table, rather than stretches."""
     rows: NDArray[np.int64]
     readings: NDArray[np.int64]
     sums: NDArray[np.float64]
@@ -61,21 +61,21 @@ class SeriesCounts:
 
     first: NDArray[np.int64]
     last: NDArray[np.int64]
-    """Times of the first and last reading; 0 where there is none."""
+    """Times of the first and last reading; 0 if there is none."""
     readings: NDArray[np.int64]
     zeros: NDArray[np.int64]
     negatives: NDArray[np.int64]
     sizes: NDArray[np.float64]
-    """Mean size of the readings that are not 0; NaN where there is none."""
+    """Mean size of the non-zero readings; NaN if there is none."""
     grows: NDArray[np.int64]
     falls: NDArray[np.int64]
     steps: NDArray[np.int64]
-    """The step of each series; 0 where it has fewer than two instants."""
+    """The step of each series; 0 if it has fewer than two instants."""
     gaps: NDArray[np.int64]
     longest: NDArray[np.int64]
     """The longest gap inside a series."""
     absent: NDArray[np.int64]
-    """Readings that lack inside a series, by its own step."""
+    """Readings missing inside a series, by its own step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,12 @@ class Survey:
 
     @property
     def n_readings(self) -> int:
-        """Readings that are there, one for each series and time."""
+        """Readings present, one for each series and time."""
         return int(self.series.readings.sum())
 
     @property
     def n_missing(self) -> int:
-        """Rows without a reading, repeats left aside."""
+        """Rows without a reading, not counting repeats."""
         return self.n_rows - self.n_repeated - self.n_conflicting - self.n_readings
 
     @property
@@ -139,7 +139,7 @@ class Survey:
         return self._short(0)
 
     def unfilled(self, longest: int) -> NDArray[np.bool_]:
-        """Which series still lack readings once gaps inside them up to that length are filled."""
+        """Which series still lack readings after gaps up to that length are filled."""
         return self._short(longest)
 
     def _short(self, longest: int) -> NDArray[np.bool_]:
@@ -150,7 +150,7 @@ class Survey:
 
     @property
     def n_absent(self) -> int:
-        """Readings that lack from the first to the last time of the table, by the step of the table."""
+        """Readings missing from the first to the last time of the table, by the step of the table."""
         if self.step is None:
             return int(self.empty.sum())
         first, last = self.ends
@@ -175,12 +175,12 @@ class Survey:
 
 
 class SurveyCounter:
-    """Sees every reading once, and counts in the end.
+    """Sees every reading once, and counts at the end.
 
     Parameters
     ----------
     held
-        Rows in memory before they are written aside.
+        Rows in memory before they are written to disk.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class SurveyCounter:
 
 
 class _DistinctTimes:
-    """The different times of a table; first and last alone where they are too many."""
+    """The different times of a table; only first and last if there are too many."""
 
     def __init__(self) -> None:
         self._parts: list[NDArray[np.int64]] = []
@@ -358,7 +358,7 @@ class _Tally:
 
 @dataclass(frozen=True, eq=False)
 class _Runs:
-    """Where in sorted rows each series begins, and how many rows it has."""
+    """Where each series begins in sorted rows, and how many rows it has."""
 
     who: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -384,13 +384,13 @@ class _Runs:
 
 
 def _most_frequent(lengths: NDArray[np.int64]) -> int:
-    """The most frequent length; of equally frequent ones the shorter."""
+    """The most frequent length; in a tie, the shorter."""
     found, counts = np.unique(lengths[: 1 << 20], return_counts=True)
     return int(found[counts.argmax()])
 
 
 def mean_day(survey: Survey, local: NDArray[np.int64], n_slots: int, crowd: int) -> list[float | None]:
-    """The mean reading at each time of day, over all instants with a crowd of readings; None where there is none.
+    """The mean reading at each time of day, over all instants with a crowd of readings; None if there is none.
 
     `local` is what the clock shows at each instant.
     """

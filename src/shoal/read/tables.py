@@ -1,4 +1,4 @@
-"""The one shape every source takes: named columns that can be read again and again, batch by batch."""
+"""The one form every source takes: named columns that can be read repeatedly, batch by batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError
 
 BATCH_CELLS = 1 << 19
-"""About how many cells a batch holds: enough to amortise the work per batch, little beside the panel."""
+"""About how many cells a batch holds: enough to amortise the work per batch, little next to the panel."""
 
 
 class Table:
@@ -29,7 +29,7 @@ class Table:
     """
 
     values: tuple[str, ...] = ()
-    """Columns that hold the values where the source says so itself."""
+    """Columns that hold the values, if the source says so itself."""
 
     def __init__(self, names: Sequence[str], *, kind: str, sha256: tuple[str, ...] = (), untyped: bool = False) -> None:
         self.names = tuple(names)
@@ -46,7 +46,7 @@ class Table:
         return None
 
     def close(self) -> None:
-        """Give back connections and temporary files."""
+        """Release connections and temporary files."""
 
     def __enter__(self) -> Self:
         return self
@@ -65,19 +65,19 @@ class ArrowTable(Table):
         self.table = table
 
     def batches(self, columns: Sequence[int]) -> Iterator[list[Any]]:
-        """Slices of the columns asked for."""
+        """Slices of the requested columns."""
         chosen = pa.table([self.table.column(c) for c in columns], names=[str(c) for c in columns])
         for batch in chosen.to_batches(max_chunksize=rows_per_batch(len(columns))):
             yield plain(batch.columns)
 
 
 def rows_per_batch(n_columns: int) -> int:
-    """Fewer rows the wider the table."""
+    """The wider the table, the fewer rows."""
     return max(1, BATCH_CELLS // max(1, n_columns))
 
 
 def plain(arrays: Sequence[Any]) -> list[Any]:
-    """The arrays without the wrappings of frame libraries: no dictionaries, extension types or views."""
+    """The arrays without the wrappers of frame libraries: no dictionaries, extension types or views."""
     return [_unwrap(array) for array in arrays]
 
 
@@ -97,7 +97,7 @@ def _unwrap(array: Any) -> Any:
 
 
 def empty() -> InputError:
-    """What to say of a table without rows."""
+    """The message for a table without rows."""
     return InputError("The table is empty: it has no rows. Check the source or the query.")
 
 

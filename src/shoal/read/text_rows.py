@@ -13,7 +13,7 @@ from shoal.read.headings import groups_of, unit_of
 from shoal.read.tables import ArrowTable
 
 LOOKED_AT = 400
-"""Rows from which the shape of a table is found."""
+"""Number of rows from which the shape of a table is found."""
 
 _STAMP = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d)|\d{1,2}:\d{2}|\d{1,2}[-/. ]*[^\W\d_]{3,9}[-/., ]+\d{2,4}|"
@@ -42,7 +42,7 @@ class Rows:
     n_ragged: int = 0
     """Lines among those skipped that look like rows with too few cells."""
     n_filled: int = 0
-    """Cells that say what the one above them says."""
+    """Cells that repeat the one above them."""
     context: list[dict[str, str]] = field(default_factory=list)
     """What the lines above each section say, by key."""
     section: list[int] = field(default_factory=list)
@@ -62,7 +62,7 @@ def kind_of_cell(cell: str) -> str:
 
 
 def find_table(lines: list[list[str]]) -> Rows:
-    """Tell rows from titles, headers and footers."""
+    """Distinguish rows from titles, headers and footers."""
     filled = [(place, row) for place, row in enumerate(lines) if any(row)]
     if not filled:
         return Rows([], None)
@@ -155,9 +155,9 @@ def _counts(cells: list[str]) -> bool:
 
 
 def _fill_down(rows: Rows) -> None:
-    """Say again in each row what the first columns say once for a block, as reports and pivot tables do.
+    """Repeat in each row what the first columns state once per block, as reports and pivot tables do.
 
-    Blocks are of one length, or nearly all of them: an entry that merely lacks is not made up.
+    Blocks have one length, or nearly all of them do: an entry that is merely missing is not invented.
     """
     for column in range(len(rows.cells[0]) if rows.cells else 0):
         filled = [place for place, row in enumerate(rows.cells) if row[column]]
@@ -192,7 +192,7 @@ def _is_ragged(line: list[str], row: list[str]) -> bool:
 
 
 def _record_type(rows: list[list[str]]) -> str | None:
-    """What begins the rows with readings where the first cell of each line tells its kind; None where it does not."""
+    """What begins the rows with readings if the first cell of each line states its kind; None if it does not."""
     first = Counter(row[0] for row in rows)
     short = all(re.fullmatch(r"[A-Z][A-Z0-9]{0,7}|[1-9]\d{2}|\d{2}[A-Z]", word) for word in first)
     if not short or not 2 <= len(first) <= 8 or len(rows) < 2 * len(first):
@@ -216,7 +216,7 @@ def _record_names(above: list[list[str]], row: list[str], stamps: list[int]) -> 
 
 
 def _whole_width(rows: list[list[str]], usual: int) -> int:
-    """The width of rows whose last cells some writers leave out: that of the longest that begin as most rows do."""
+    """The width of rows if some writers omit the last cells: that of the longest that begin as most rows do."""
     if all(len(row) <= usual for row in rows):
         return usual
     shape = Counter(_shape(row) for row in rows if len(row) == usual).most_common(1)[0][0]
@@ -253,7 +253,7 @@ def _header(above: list[list[str]], width: int) -> list[str] | None:
 
 
 def _tells_units(row: list[str]) -> bool:
-    """Whether a line has nothing but units in most of its cells right of the first."""
+    """Whether a line has only units in most of its cells right of the first."""
     cells = [cell.strip("[]() ") for cell in row[1:] if cell]
     n_units = sum(len(cell) <= 6 and unit_of(f"[{cell}]") is not None for cell in cells)
     return 2 * n_units > len(cells)

@@ -1,4 +1,4 @@
-"""Text that is a table behind one more layer: lines in quotes as a whole, or cells that name themselves."""
+"""Text that is a table behind one more layer: lines quoted as a whole, or cells that name themselves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENOUGH = 0.9
 
 
 def respelt(text: str) -> str:
-    """The text with a line for each row and separators between its cells; itself where nothing is in the way."""
+    """The text with one line per row and separators between its cells; unchanged if nothing is in the way."""
     if "\n" not in text and "\r" in text:
         return respelt(text.replace("\r", "\n"))
     some = [line.strip() for line in text[: 1 << 16].splitlines() if line.strip()][:400]

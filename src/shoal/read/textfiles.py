@@ -1,7 +1,7 @@
-"""Files of text as tables: which encoding and separator, where the rows begin, and which lines are none.
+"""Text files as tables: their encoding and separator, where the rows begin, and which lines are not rows.
 
-A small file is looked at as a whole, so that titles, sections, repeated headers and footers are found wherever they
-are. Of a large one the head is looked at, and the rest is streamed.
+A small file is examined as a whole, so that titles, sections, repeated headers and footers are found wherever they are.
+For a large one, the head is examined and the rest is streamed.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from shoal.read.text_rows import LOOKED_AT, Rows, find_table, kind_of_cell
 from shoal.read.text_spellings import respelt
 
 SMALL = 16 << 20
-"""Bytes up to which a file is looked at as a whole."""
+"""Largest size of a file that is examined as a whole, in bytes."""
 MOST_WHOLE = 64 << 20
-"""Bytes up to which one is that cannot be read row by row; it takes some 20 times as much memory."""
+"""The same for a file that cannot be read row by row; it takes about 20 times as much memory."""
 _HEAD = 1 << 19
 _GLANCE = 1 << 17
 _TAIL = 1 << 12
 _BLOCK = 1 << 22
-"""Bytes read at once; a row must fit into them. Some 40 blocks are held at a time."""
+"""Number of bytes read at once; a row must fit. About 40 blocks are held at a time."""
 _GUARD = re.compile(r'=?"(.*)"')
 _SEPARATORS = ",;\t|"
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -40,13 +40,13 @@ _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a file is written, and where its table lies."""
+    """How a file is written, and where its table is."""
 
     encoding: str
     separator: str
     """A space stands for any number of blanks."""
     names: tuple[str, ...] | None
-    """None where no line names the columns."""
+    """None if no line names the columns."""
     width: int
     n_before: int
     """Lines above the first row."""
@@ -65,7 +65,7 @@ def encoding_of(head: bytes, *, whole: bool) -> str:
         if 4 * max(even, odd) > len(head) // 2:
             return "utf-16-be" if even > odd else "utf-16-le"
         raise InputError(
-            "A file of text has zero bytes in the middle: it is damaged, or of another kind. Export it anew."
+            "A text file has zero bytes in the middle: it is damaged, or of another kind. Export it again."
         )
     try:
         head.decode("utf-8")
@@ -80,9 +80,7 @@ def decode(content: bytes, encoding: str, shown: str) -> str:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        raise InputError(
-            f"{shown} is neither UTF-8 nor UTF-16 nor Windows-1252 text throughout. Save it as UTF-8."
-        ) from None
+        raise InputError(f"{shown} is not UTF-8, UTF-16 or Windows-1252 text throughout. Save it as UTF-8.") from None
     if encoding == "cp1252" and re.search(rb"[\xc3\xc2][\x80-\xbf]", content):
         raise InputError(f"{shown} mixes UTF-8 and Windows-1252 text. Save it as UTF-8.")
     return text.removeprefix("\ufeff")
@@ -137,7 +135,7 @@ def separator_of(text: str) -> str:
 
 
 def is_plain_file(file: SourceFile) -> bool:
-    """Whether a file is UTF-8 with a header in its first line and nothing but rows below, as its ends tell."""
+    """Whether a file is UTF-8 with a header in its first line and only rows below, judging by its ends."""
     with file.open() as stream:
         head = stream.read(_GLANCE + 1)
         tail = b""
@@ -169,7 +167,7 @@ def is_plain_file(file: SourceFile) -> bool:
 
 
 def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[TextForm, Rows | None, list[list[str]]]:
-    """How a file of text is written; its rows and lines too, where it is small, or not too large if it must be."""
+    """How a text file is written; also its rows and lines, if it is small, or not too large when they are required."""
     most = MOST_WHOLE if must_whole else SMALL
     with file.open() as stream:
         head = stream.read(most + 1)
@@ -183,15 +181,15 @@ def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[
         if not must_whole:
             return look_at(file, shown, must_whole=True)
         raise InputError(
-            f"{shown} has more than {most >> 20} MiB, and its lines are no rows of cells: they are quoted as a whole, "
-            "name each entry, or end in a carriage return alone. Write it as CSV."
+            f"{shown} has more than {most >> 20} MiB, and its lines are not rows of cells: they are quoted as a "
+            "whole, name each entry, or end in a carriage return alone. Write it as CSV."
         )
     separator = separator_of(text)
     try:
         lines = list(split_rows(text, separator))
     except csv.Error:
         raise InputError(
-            f"{shown} cannot be read as a table of text: a quote is never closed, or a cell is huge."
+            f"{shown} cannot be read as a text table: a quote is never closed, or a cell is huge."
         ) from None
     if lines and len(lines[0]) <= 2 and re.fullmatch(r'"?sep=.?"?', "".join(lines[0]).strip(), re.IGNORECASE):
         lines[0] = []
@@ -204,7 +202,7 @@ def look_at(file: SourceFile, shown: str, *, must_whole: bool = False) -> tuple[
 
 
 class StreamedText(Table):
-    """A large file of text, batch by batch. Lines of another width than the table's are skipped and counted."""
+    """A large text file, batch by batch. Lines whose width differs from the table's are skipped and counted."""
 
     def __init__(self, file: SourceFile, form: TextForm, shown: str) -> None:
         names = form.names or ("",) * form.width

@@ -1,4 +1,4 @@
-"""Which columns tell the time of a row."""
+"""Which columns hold the time of a row."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def find_time(columns: Sequence[Profile], wishes: Wishes, blocks: Sequence[Block
         assert usual is not None
         time.slot, time.slot_base, time.slot_step = slot.position, min(1, smallest), DAY // usual
         time.interval, time.interval_evidence = "start", "intervals are numbered from the start of the day"
-        time.used[slot.position] = (Part.SLOT, f"whole numbers {smallest} to {largest} beside a date")
+        time.used[slot.position] = (Part.SLOT, f"whole numbers {smallest} to {largest} next to a date")
         if slot.texts.str.contains(r"\d[A-Za-z*']$").any():
             time.slot_from = "clock"  # 02 and 02X: an hour that comes twice has two names
         return time
@@ -95,7 +95,7 @@ def _wished_time(column: Profile, rest: Sequence[Profile]) -> TimeGuess | None:
 
 
 def _best(columns: list[Profile]) -> list[Profile]:
-    """Those that may be the time of the reading, in the order of the table."""
+    """The candidates for the time of the reading, in the order of the table."""
     fit = [c for c in columns if "later" not in c.groups] or columns
     varied = [c for c in fit if not c.is_constant] or fit
     # A clock that shows no hour twice comes before one that may.
@@ -146,7 +146,7 @@ def _date_and_clock(dates: list[Profile], clocks: list[Profile], columns: Sequen
     date = (before or dates)[0]
     time = _start([date], "the date of the reading")
     time.clock, time.clock_form = clock.position, clock.form
-    time.used[clock.position] = (Part.TIME, f"the time of day beside the date in column {date.name!r}")
+    time.used[clock.position] = (Part.TIME, f"the time of day next to the date in column {date.name!r}")
     if len(clocks) > 1:
         time.end = clocks[1].position
         time.used[clocks[1].position] = (Part.END, "a second time of day, one step later")
@@ -190,14 +190,14 @@ def _from_stamps(stamps: list[Profile], rest: Sequence[Profile]) -> TimeGuess:
 
 
 def _refuse_sessions(first: Profile, second: Profile, both: np.ndarray) -> None:
-    """Intervals of all lengths that do not follow each other are events, such as charges of a vehicle."""
+    """Intervals of varying length that do not follow each other are events, such as charging sessions of a vehicle."""
     starts, ends = first.instants[both], second.instants[both]
     follows = np.isin(starts, ends).mean()
     if len(starts) >= 10 and np.median(ends - starts) < 2 * DAY and follows < 0.5:
         raise InputError(
             f"The rows last from {first.name!r} to {second.name!r}, for various lengths, and do not follow each "
-            "other: they are sessions, not readings at a step. Read them as events (read_events), write what was used "
-            "in each interval, or name time= and value= to take each row as a reading at that time."
+            "other: they are sessions, not readings at a step. Read them as events (read_events), write the use in "
+            "each interval, or name time= and value= to take each row as a reading at that time."
         )
 
 
@@ -208,7 +208,7 @@ def _tiles(starts: np.ndarray, length: int) -> bool:
 
 
 def _slot(rest: Sequence[Profile], date: Profile) -> Profile | None:
-    """A column of interval numbers beside a date."""
+    """A column of interval numbers next to a date."""
     found = []
     for column in rest:
         if column.kind == "word" and column.n_distinct >= 20 and _are_numbered(column):
@@ -267,7 +267,7 @@ def _positions(stamps: Sequence[Profile], rest: Sequence[Profile]) -> TimeGuess 
 
 
 def find_offset(time: TimeGuess, columns: Sequence[Profile]) -> None:
-    """A column with the offset from UTC, such as +01:00 or CEST, beside a local time."""
+    """A column with the offset from UTC, such as +01:00 or CEST, next to a local time."""
     if time.stamp is None or columns[time.stamp].stamps is None or time.slot is not None:
         return
     stamps = columns[time.stamp].stamps
@@ -279,12 +279,12 @@ def find_offset(time: TimeGuess, columns: Sequence[Profile]) -> None:
         unit = _offset_unit(column)
         if unit or (column.kind == "word" and read_offsets(column.texts)[1].all()):
             time.offset, time.offset_unit = column.position, unit
-            time.used[column.position] = (Part.TIME, "the offset from UTC beside the time")
+            time.used[column.position] = (Part.TIME, "the offset from UTC next to the time")
             return
 
 
 def _offset_unit(column: Profile) -> int:
-    """Microseconds of one unit where a column called an offset has numbers: hours, minutes or seconds; otherwise 0."""
+    """Microseconds of one unit if a column called an offset has numbers: hours, minutes or seconds; otherwise 0."""
     if column.kind != "number" or not any("offset" in word for word in words_of(column.name)):
         return 0
     most = np.abs(column.present).max(initial=0)
@@ -308,15 +308,15 @@ def _day_code(rest: Sequence[Profile]) -> TimeGuess | None:
         time.interval_evidence = "intervals are numbered from the start of the day"
         time.used[column.position] = (Part.TIME, f"a day number and two digits for the interval, 1 to {slots.max()}")
         time.doubts.append(
-            "Times are day numbers with two digits for the interval. Day 1 is taken as 1 January 2009, as in the Irish "
-            "trial of smart meters; if it is another day, write dates instead."
+            "Times are day numbers with two digits for the interval. Day 1 is taken as 1 January 2009, as in the "
+            "Irish smart meter trial; if it is another day, write dates instead."
         )
         return time
     return None
 
 
 def is_daily(columns: Sequence[Profile], time: TimeGuess) -> bool:
-    """Whether a row is of a day, or of a month, and has no time of day."""
+    """Whether a row stands for a day or a month, and has no time of day."""
     if time.parts and "day" not in time.parts:
         return True
     if time.stamp is None or time.clock is not None or time.slot is not None:
@@ -336,7 +336,7 @@ _ZONES = {
 
 
 def find_zone_name(found: Guess, columns: Sequence[Profile]) -> None:
-    """A zone that the name of the time column tells."""
+    """A zone that the name of the time column states."""
     for position in found.time.keys:
         column = columns[position]
         if column.form is not None and column.form.is_counted:

@@ -1,4 +1,4 @@
-"""Times written as numbers: counted from an origin, or the clock without its marks."""
+"""Times written as numbers: counted from an origin, or clock times without their marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shoal.read.durations import DAY, HOUR, MINUTE, SECOND
 
 @dataclass(frozen=True)
 class Stamps:
-    """What texts say: microseconds as printed, the offset printed beside them in minutes, and which are no time."""
+    """What texts say: microseconds as printed, the offset printed with them in minutes, and which are not times."""
 
     printed: NDArray[np.int64]
     offset: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Count:
     words: str
 
     def may_be(self, numbers: pl.Series, *, is_named: bool) -> bool:
-        """Whether numbers are such instants from 1995 to 2035: whole seconds mostly, unless a name says time."""
+        """Whether numbers are such instants from 1995 to 2035: mostly whole seconds, unless a name says time."""
         low, high = numbers.min(), numbers.max()
         if not isinstance(low, int) or not isinstance(high, int) or len(numbers) < 2:
             return False
@@ -67,7 +67,7 @@ DAY_COUNTS = {"serial": 25_569.0, "datenum": 719_529.0, "julian": 2_440_587.5}
 
 
 def find_day_count(numbers: NDArray[np.float64]) -> str | None:
-    """What numbers of a column that is called a time count, if they are days from 1982 to 2064."""
+    """What the numbers in a column called a time count, if they are days from 1982 to 2064."""
     low, high = (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
     return next((name for name, first in DAY_COUNTS.items() if low > first + 4431 and high < first + 34_431), None)
 
@@ -104,7 +104,7 @@ CLOCKS = ("hhmmss", "hhmm", "minutes", "seconds", "day_part")
 
 
 def find_clock(texts: pl.Series) -> str | None:
-    """What the different entries of a column beside a date are, if they part the day evenly."""
+    """What the different entries of a column next to a date are, if they divide the day evenly."""
     patterns = (r"^\d{6}$", r"^\d{1,4}$", r"^\d{1,4}$", r"^\d{1,5}$", r"^(?:[01]|[01]?[.,]\d+(?:[eE]-\d+)?)$")
     for name, pattern in zip(CLOCKS, patterns, strict=True):
         if not texts.str.contains(pattern).all():

@@ -1,4 +1,4 @@
-"""Times whose parts stand in columns of their own: year, month, day or day of the year, hour, minute or quarter."""
+"""Times whose parts are in columns of their own: year, month, day or day of the year, hour, minute or quarter."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def find_clock_column(rest: Sequence[Profile]) -> Profile | None:
 
 
 def find_within_day(rest: Sequence[Profile]) -> TimeGuess | None:
-    """Hour and minute, or hour and quarter of the hour, in columns of their own beside a date."""
+    """Hour and minute, or hour and quarter of the hour, in columns of their own next to a date."""
     columns = {column.position: column for column in rest}
     parts = {part: p for part, p in _named_parts(rest).items() if part in ("hour", "minute")}
     if "hour" not in parts or columns[parts["hour"]].is_constant:
@@ -96,7 +96,7 @@ def find_within_day(rest: Sequence[Profile]) -> TimeGuess | None:
 
 
 def find_parts(rest: Sequence[Profile], *, monthly: bool = False) -> TimeGuess | None:
-    """Year, month and day in columns of their own, and hour and minute if they are there; or year and month alone."""
+    """Year, month and day in columns of their own, with hour and minute if present; or year and month alone."""
     parts = _named_parts(rest)
     if monthly:
         return (
@@ -125,7 +125,7 @@ def find_parts(rest: Sequence[Profile], *, monthly: bool = False) -> TimeGuess |
 
 
 def _year_and_day(rest: Sequence[Profile]) -> dict[str, int]:
-    """Without names: a year, then the day of the year, which goes on, beside a clock as a number."""
+    """Without names: a year, then an increasing day of the year, next to a clock time as a number."""
     for year, day in itertools.pairwise(rest):
         if any(column.kind != "number" or not column.is_whole for column in (year, day)):
             continue
@@ -143,7 +143,7 @@ def _with_parts(parts: dict[str, int]) -> TimeGuess:
 
 
 def has_months(columns: Sequence[Profile]) -> bool:
-    """Whether some column has nothing but first days of months, or two have years and months."""
+    """Whether some column has only first days of months, or two have years and months."""
     if find_parts(columns, monthly=True) is not None:
         return True
     for column in columns:

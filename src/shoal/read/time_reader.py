@@ -1,4 +1,4 @@
-"""The time column: from Arrow to instants, and whether they are on one clock."""
+"""The time column: from Arrow to instants, and whether they share one clock."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LABEL = "zone "
 class TimeReader:
     """Reads a time column batch by batch and keeps count of what it saw.
 
-    A naive time is what the local clock showed, kept as it is; with `timezone` it is put into that zone. A time with
-    a zone or an offset becomes an instant in UTC. Integers stay integers.
+    A naive time is local clock time, kept as it is; with `timezone` it is placed in that zone. A time with a zone or an
+    offset becomes an instant in UTC. Integers stay integers.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ class TimeReader:
 
     @property
     def n_unreadable(self) -> int:
-        """Number of rows with something that is no time."""
+        """Number of rows with something that is not a time."""
         return self._n_wrong
 
     @property
     def zone(self) -> Zone | None:
-        """The zone in which instants are shown; None where times are what the local clock showed, or integers."""
+        """The zone in which instants are shown; None if times are local clock times or integers."""
         if self.given is not None or not self.on_clock:
             return self.given
         label = next(iter(self._labels), None)
@@ -80,16 +80,16 @@ class TimeReader:
         return fresh
 
     def refuse(self, n_open: int) -> None:
-        """Leave only so many rows in doubt about which of two hours they mean."""
+        """Leave only this many rows in doubt about which of two hours they mean."""
         self.n_twice = n_open
 
     def counts(self) -> Counter[str]:
-        """All that was counted, to be added up with the counts of other parts of the same column."""
+        """All counts, to be added to the counts of other parts of the same column."""
         plain = {name: getattr(self, name) for name in _COUNTED}
         return Counter(plain | {f"{_LABEL}{label or ''}": n for label, n in self._labels.items()})
 
     def take_counts(self, counts: Mapping[str, int]) -> None:
-        """Be the clock that saw everything that these counts are of; positions of rows are not among it."""
+        """Become the clock that saw everything behind these counts, except positions of rows."""
         for name in _COUNTED:
             setattr(self, name, counts.get(name, 0))
         labels = {name.removeprefix(_LABEL): n for name, n in counts.items() if name.startswith(_LABEL)}
@@ -179,7 +179,7 @@ class TimeReader:
     def _place(
         self, local: NDArray[np.int64], n_rows: int, n_uses: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64]:
-        """Put naive times into the zone given, if one is; `n_uses` says how many rows have each."""
+        """Place naive times in the zone given, if one is; `n_uses` is the number of rows that have each."""
         if n_rows:
             self._labels[None] += n_rows
         if self.given is None:
@@ -230,11 +230,11 @@ class TimeReader:
             raise self.misplaced()
 
     def misplaced(self) -> InputError:
-        """What to say of times that the clock of the zone shows twice or never."""
+        """The message about times that the clock of the zone shows twice or never."""
         return InputError(
-            f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the "
-            f"hour that its clock shows twice, {self.n_never} into the hour that it skips, and their order does "
-            "not tell which is meant. Say it with dst='first' or 'second', or export the times in UTC."
+            f"Column {self.column!r} cannot be placed in the time zone given: {self.n_twice} rows fall into the hour "
+            f"that its clock shows twice, {self.n_never} into the hour that it skips, and their order does not decide "
+            "which is meant. Decide with dst='first' or 'second', or export the times in UTC."
         )
 
     def _mixed(self) -> InputError:

@@ -17,12 +17,12 @@ MISSING_WORDS = ("", "na", "nan", "nat", "null")
 
 @dataclass(frozen=True)
 class TimeText:
-    """What each text says. Exactly one of `missing`, `integer`, `wrong` or none of them holds of each."""
+    """What each text says. For each, exactly one of `missing`, `integer`, `wrong` or none of them holds."""
 
     instants: NDArray[np.int64]
-    """Microseconds as written, the offset already taken off; or the integer."""
+    """Microseconds as written, the offset already subtracted; or the integer."""
     offsets: NDArray[np.int64]
-    """Minutes ahead of UTC; meaningful where `has_offset`."""
+    """Minutes ahead of UTC; meaningful if `has_offset`."""
     has_offset: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     integer: NDArray[np.bool_]

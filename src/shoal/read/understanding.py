@@ -1,4 +1,4 @@
-"""What a table is, and why we think so: the one account that reading follows and `shoal look` explains.
+"""What a table is, and why Shoal thinks so: the one account that reading follows and `shoal look` explains.
 
 An understanding is made from a sample of the table and from what the caller named. It holds names of columns, counts
 and words of the format, never a reading or an identifier: the names of columns that are series are not in it.
@@ -31,7 +31,7 @@ class Part(StrEnum):
     SUBJECT = "subject"
     TIME = "time"
     END = "end"
-    """The end of the interval, where another column has its start."""
+    """The end of the interval, if another column has its start."""
     SLOT = "slot"
     """The number of the interval within the day."""
     VALUE = "value"
@@ -49,7 +49,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True)
 class ColumnGuess:
-    """What a column is taken for."""
+    """What a column is taken to be."""
 
     name: str
     position: int
@@ -59,7 +59,7 @@ class ColumnGuess:
 
 @dataclass(frozen=True)
 class TextGuess:
-    """How a file of text is written; None of it where the source has types of its own."""
+    """How a text file is written; all None if the source has types of its own."""
 
     encoding: str
     separator: str
@@ -84,13 +84,13 @@ class ClockGuess:
     step: int | None
     """Microseconds between successive instants of a series, the most frequent."""
     interval: str
-    """"start", "end", or "printed" where nothing tells."""
+    """"start", "end", or "printed" if nothing decides it."""
     interval_evidence: str
 
 
 @dataclass(frozen=True)
 class Understanding:
-    """What a table is taken for."""
+    """What a table is taken to be."""
 
     shape: Shape
     columns: tuple[ColumnGuess, ...]
@@ -103,10 +103,10 @@ class Understanding:
     quantity: str | None = None
     channels: tuple[str, ...] = ()
     register: bool = False
-    """Whether readings only grow, as those of a meter's register."""
+    """Whether readings only grow, like those of a meter's register."""
     n_sections: int = 1
     doubts: tuple[str, ...] = ()
-    """What the table does not settle, in sentences, with the setting that would."""
+    """What the table leaves open, in sentences, with the setting that decides it."""
 
     def column(self, role: Part) -> ColumnGuess | None:
         """The first column with that role."""

@@ -35,7 +35,7 @@ def plausible_values(candidates: Sequence[Profile]) -> list[Profile]:
 
 
 def _counts_rows(column: Profile) -> bool:
-    """Whether numbers go up by one from row to row, as those of the rows do."""
+    """Whether numbers go up by one from row to row, as row numbers do."""
     found = column.numbers
     return column.is_whole and found is not None and len(found) > 20 and bool(np.all(np.diff(found) == 1))
 
@@ -56,7 +56,7 @@ def _pattern(column: Profile) -> str:
 
 
 def choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence[Profile]) -> list[int]:
-    """The columns with readings, of those that may have some."""
+    """The columns with readings, among the candidates."""
     fit = [c for c in plausible_values(candidates) if c.position not in found.channel]
     if found.id is not None and len(fit) > 1:
         moving = [c for c in fit if not is_static(columns, found.id, c)]
@@ -78,7 +78,7 @@ def choose_values(found: Guess, columns: Sequence[Profile], candidates: Sequence
 
 
 def _without_copies(columns: list[Profile]) -> list[Profile]:
-    """Columns without those that say in every row what another says; of these the one called like a reading stays."""
+    """Columns without those that always repeat another; the one named like a reading stays."""
     kept: list[Profile] = []
     for column in sorted(columns, key=lambda c: ("value" not in c.groups, c.position)):
         if column.n_distinct < 10 or not any(column.texts.equals(other.texts) for other in kept):
@@ -87,7 +87,7 @@ def _without_copies(columns: list[Profile]) -> list[Profile]:
 
 
 def _is_measured(column: Profile, has_decimals: bool, *, alone: bool) -> bool:
-    """Whether numbers beside a reading are readings too: written alike, with a name that says nothing else."""
+    """Whether numbers next to a reading are readings too: written alike, with a name that says nothing else."""
     if column.is_constant or column.has_decimals != has_decimals or (not has_decimals and column.n_distinct <= FEW):
         return False
     return "id" not in column.groups if alone and has_decimals else not column.groups

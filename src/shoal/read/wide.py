@@ -80,9 +80,8 @@ def _rows_are_series(table: Table, plan: Placement, id_: Column, timezone: str |
         draft.troubles.append(
             InputError(
                 f"{ids.n_rows - ids.n_series} of {ids.n_rows} rows repeat the id of another, with {cells.n_merged} "
-                "other readings; a wide table has one row per series. Give a long table, or an id that is unique and "
-                "the person behind it as subject=; or say which reading to take with duplicates='first', 'last' or "
-                "'mean'."
+                "other readings; a wide table has one row per series. Give a long table, or a unique id with the "
+                "person as subject=; or choose a reading with duplicates='first', 'last' or 'mean'."
             )
         )
     draft.count(repeated=cells.n_repeated, merged=cells.n_merged)
@@ -103,18 +102,18 @@ def name_instants(draft: Draft, names: list[str], timezone: str | None, *, guess
         if guessed and clock.n_unreadable:
             # A table of attributes such as age and income would otherwise pass for a panel, and be published.
             raise InputError(
-                f"The names of {clock.n_unreadable} of {len(names)} columns beside the id are neither timestamps nor "
-                "numbers. If the columns are instants in order, say so with layout='wide'; for a long table name time= "
-                "and value=."
+                f"The names of {clock.n_unreadable} of {len(names)} columns next to the id are neither timestamps nor "
+                "numbers. If the columns are instants in order, say so with layout='wide'; for a long table, name "
+                "time= and value=."
             )
         if timezone is not None:
-            raise ParameterError("timezone: the names of the columns are no timestamps. Leave it out.")
+            raise ParameterError("timezone: the names of the columns are not timestamps. Omit it.")
         return
     if n_other:
         # Never positions here: a forgotten column such as an age would pass for a reading.
         raise InputError(
-            f"{n_other} of {len(names)} columns have names that are no timestamps. Name them as quasi=, sensitive= or "
-            "other=, or name the columns with values as value=."
+            f"{n_other} of {len(names)} columns have names that are not timestamps. Name them as quasi=, sensitive= "
+            "or other=, or name the columns with values as value=."
         )
     clock.verify()
     order = np.argsort(instants, kind="stable")
@@ -135,8 +134,8 @@ def _rows_are_instants(
     if n_again := len(names) - len(set(names)):
         troubles.append(
             InputError(
-                f"{n_again} of {len(names)} series columns repeat the name of another, spaces at its ends left aside. "
-                "Rename them apart."
+                f"{n_again} of {len(names)} series columns repeat the name of another, ignoring spaces at its ends. "
+                "Rename them so that they differ."
             )
         )
     spellings = Spellings("the names of the columns")
@@ -175,9 +174,9 @@ def _rows_are_instants(
     if (cells.n_merged or n_doubtful) and duplicates is Duplicates.FAIL:
         troubles.append(
             InputError(
-                f"{clock.n_rows - len(times)} of {clock.n_rows} rows repeat the time of another, with {cells.n_merged} "
-                "other readings; a wide table has one row per instant. If they lie in the hour that the clock shows "
-                "twice at the end of summer time, give timezone=; otherwise say which reading to take with "
+                f"{clock.n_rows - len(times)} of {clock.n_rows} rows repeat the time of another, with "
+                f"{cells.n_merged} other readings; a wide table has one row per instant. If they lie in the hour that "
+                "the clock shows twice at the end of summer time, give timezone=; otherwise choose a reading with "
                 "duplicates='first', 'last' or 'mean'."
             )
         )
@@ -201,7 +200,7 @@ def _rows_are_instants(
 
 
 def _take(matrix: NDArray[Any], rows: Places, columns: Places | None = None) -> NDArray[np.float64]:
-    """Readings in order, in memory of their own."""
+    """Readings in order, in their own memory."""
     values = np.empty((len(rows), matrix.shape[1]))
     for first in range(0, len(rows), _ROWS):  # block by block, so that nothing is there twice
         some = matrix[rows[first : first + _ROWS]].astype(np.float64)
@@ -215,7 +214,7 @@ def _label(position: int) -> str:
 
 
 def align_draft(draft: Draft, rules: Rules) -> Draft:
-    """Check the instants of a dense draft, or gather them into buckets."""
+    """Check the instants of a dense draft, or resample them."""
     n_series, n_instants = draft.values.shape[:2]
     by = rules.by(None, draft.n_channels)
     clock: NDArray[np.int64] = np.arange(n_instants, dtype=np.int64) if draft.times is None else draft.times

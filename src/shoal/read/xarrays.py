@@ -1,4 +1,4 @@
-"""Arrays of xarray: a dimension of time, one of series, and perhaps one of channels."""
+"""xarray objects: a dimension of time, one of series, and perhaps one of channels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def is_xarray(source: Any) -> bool:
 class XarrayTable(Table):
     """A row for each series and instant, as a long table.
 
-    A DataArray has the value; of a Dataset every variable over series and time is a channel, as is every position of a
-    third dimension. Coordinates along the series are columns, for `subject=`, `quasi=` and the like.
+    A DataArray holds the value; in a Dataset, every variable over series and time is a channel, as is every position of
+    a third dimension. Coordinates along the series are columns, for `subject=`, `quasi=` and the like.
     """
 
     def __init__(self, source: Any) -> None:
@@ -34,8 +34,8 @@ class XarrayTable(Table):
         others = [dim for dim in dims if dim != clock]
         if clock is None or not 1 <= len(others) <= 2:
             raise InputError(
-                f"An xarray object needs a dimension of time and one of series, and may have one of channels; this "
-                f"one has {len(dims)} dimensions that could be these. Name the one of time 'time', or transpose it."
+                "An xarray object needs a dimension of time and one of series, and may have one of channels; this one "
+                f"has {len(dims)} candidate dimensions. Name the time dimension 'time', or transpose it."
             )
         series, channel = _tell_channels(source, others)
         self.dims = {"id": series, "time": clock} | ({} if channel is None else {"channel": channel})
@@ -60,7 +60,7 @@ class XarrayTable(Table):
         self._ids, self._times = _labels(source, series), _labels(source, clock)
         names = ["id", "time", *self._blocks, *self._static]
         if len(set(names)) != len(names):
-            raise InputError("Two parts of the xarray object have one name, or are called id or time. Rename them.")
+            raise InputError("Two parts of the xarray object share a name, or are called id or time. Rename them.")
         super().__init__(names, kind="array")
         self.values = tuple(self._blocks)
 
@@ -93,7 +93,7 @@ def _find_clock(source: Any, dims: tuple[Any, ...]) -> Any:
 
 
 def _tell_channels(source: Any, others: list[Any]) -> tuple[Any, Any]:
-    """The dimension of series and that of channels, if there is one: the one with such a name, never by its length."""
+    """The dimension of series and that of channels, if any: chosen by name, never by length."""
     if len(others) == 1:
         return others[0], None
     named = [dim for dim in others if str(dim).lower() in ("channel", "channels", "variable", "quantity", "register")]

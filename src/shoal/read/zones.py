@@ -1,4 +1,4 @@
-"""Time zones: from what a local clock showed to instants in UTC, and back. All in microseconds since 1970."""
+"""Time zones: from local clock times to instants in UTC, and back. All in microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Zone:
 
     name: str
     offset: int | None = None
-    """Microseconds ahead of UTC, where the offset is fixed."""
+    """Microseconds ahead of UTC, if the offset is fixed."""
 
     def to_local(self, instants: NDArray[np.int64]) -> NDArray[np.int64]:
         """What the local clock shows."""
@@ -45,13 +45,13 @@ class Zone:
         return _integers(earliest.dt.convert_time_zone("UTC").dt.replace_time_zone(None)), twice, never
 
     def second_of(self, first: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The second of two instants at which the clock shows the same, given the first."""
+        """The second of two instants at which the clock shows the same time, given the first."""
         clock = _datetimes(self.to_local(first))
         latest = clock.dt.replace_time_zone(self.name, ambiguous="latest", non_existent="null")
         return _integers(latest.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
 
     def start_of_day(self, local: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Instants of local midnights; where the clock skips midnight, one hour later."""
+        """Instants of local midnights; one hour later if the clock skips midnight."""
         instants, _, never = self.to_utc(local)
         if never.any():
             instants[never] = self.to_utc(local[never] + HOUR)[0]
@@ -59,7 +59,7 @@ class Zone:
 
 
 def local_times(times: NDArray[Any], timezone: str | None) -> NDArray[Any]:
-    """Instants of a panel as its clock shows them; whole numbers, and times without a zone, as they are."""
+    """Instants of a panel as its clock shows them; whole numbers, and times without a zone, unchanged."""
     if timezone is None or times.dtype.kind != "M":
         return times
     shown = find_zone(timezone).to_local(times.astype("datetime64[us]").astype(np.int64))
@@ -67,7 +67,7 @@ def local_times(times: NDArray[Any], timezone: str | None) -> NDArray[Any]:
 
 
 def time_texts(times: NDArray[Any], timezone: str | None) -> list[str]:
-    """Instants as people read them: local time with its offset, Z in UTC; without a zone what the clock showed.
+    """Instants as people read them: local time with its offset, Z in UTC; without a zone, clock time.
 
     Examples
     --------
@@ -107,7 +107,7 @@ CHANGING = (
     "Australia/Sydney",
     "Pacific/Auckland",
 )
-"""One zone for each hour in which clocks go back in our days."""
+"""One zone for each hour at which clocks go back nowadays."""
 
 
 def shown_twice(local: NDArray[np.int64]) -> NDArray[np.bool_]:

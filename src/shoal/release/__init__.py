@@ -1,4 +1,4 @@
-"""The gate and what lies behind it: the only room that writes a release, and the one that reads it back."""
+"""The gate and what lies behind it: the only package that writes a release, and the one that reads it back."""
 
 from shoal.release.certificate import Certificate
 from shoal.release.folder import check_target

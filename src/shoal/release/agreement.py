@@ -1,6 +1,6 @@
-"""A copy for one recipient: the text of the agreement, and names and an order of rows that nobody else's copy has.
+"""A copy for one recipient: the text of the agreement, and names and a row order that no other copy has.
 
-The mark is in what every release has anyway, the pseudonyms and the order of rows, which follows from them:
+The mark is in what every release has anyway: the pseudonyms, and the row order that follows from them:
 
     key of a recipient = HMAC-SHA256(key in the private folder, "recipient" and the recipient's name)
     pseudonym          = HMAC-SHA256(key of the recipient, salt of the release and identifier)
@@ -8,8 +8,8 @@ The mark is in what every release has anyway, the pseudonyms and the order of ro
 The salt is fresh for each release; keyed pseudonyms have none, so that anyone who holds two copies of one recipient can
 join them.
 
-So two recipients' copies share no pseudonym and stand in orders that have nothing to do with each other, without a
-value being changed for it. The recipient's name stands in the agreement and in the private folder, nowhere else.
+So two recipients' copies share no pseudonym and have unrelated row orders, without any value being changed. The
+recipient's name appears in the agreement and in the private folder, nowhere else.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _LONGEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """For whom a release is, what for, and until when.
+    """The recipient of a release, its purpose, and its last day of use.
 
     Parameters
     ----------
     recipient
-        Who gets it. The mark of the copy follows from this name, letter by letter.
+        Who receives it. The mark of the copy follows from this name, letter by letter.
     purpose
         What it may be used for.
     expires
         The last day of its use.
     contact
-        Whom the recipient tells when something goes wrong.
+        Whom the recipient informs if something goes wrong.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Agreement:
             if name == "contact" and text is None:
                 continue
             if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST or not text.isprintable():
-                raise ParameterError(f"{name} of an agreement must be a line of text, at most {_LONGEST} characters.")
+                raise ParameterError(f"{name} of an agreement must be one line of text, at most {_LONGEST} characters.")
         if not isinstance(self.expires, date):
             raise ParameterError("expires of an agreement must be a date, such as 2027-06-30.")
 
@@ -84,12 +84,12 @@ def recipient_key(key: bytes, recipient: str, salt: bytes = b"") -> bytes:
 
 
 def new_salt(insecure_seed: int | None) -> bytes:
-    """What keeps two releases to one recipient from being joined by name; from a seed for tests only."""
+    """Keeps two releases to one recipient from being joined by name; from a seed for tests only."""
     return secrets.token_bytes(16) if insecure_seed is None else np.random.default_rng(insecure_seed).bytes(16)
 
 
 def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
-    """The text of the agreement, filled from what is agreed and from the certificate."""
+    """The text of the agreement, filled in from its terms and from the certificate."""
     counts, time = certificate.counts, certificate.time
     data_file = next(name for name in certificate.files if name.startswith("data."))
     facts = Facts(certificate.as_dict())
@@ -116,7 +116,7 @@ def agreement_text(agreement: Agreement, certificate: Certificate) -> str:
 
 
 def write_agreement(agreement: Agreement, certificate: Certificate, folder: Path) -> Path:
-    """Put the text beside the data."""
+    """Write the text next to the data."""
     path = folder / AGREEMENT_FILE
     path.write_text(agreement_text(agreement, certificate), encoding="utf-8")
     return path
@@ -134,5 +134,5 @@ def _template() -> jinja2.Template:
 
 
 def _plain(text: str) -> str:
-    """A line that is only text in Markdown."""
+    """A line that Markdown shows as plain text."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text)

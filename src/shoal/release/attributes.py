@@ -21,7 +21,7 @@ _ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), 
 
 
 def column_names(columns: Iterable[str], prefix: str = "sensitive") -> list[str]:
-    """Names of the published columns: their own, in letters that every reader of CSV takes, and none twice."""
+    """Names of the published columns: their own, in letters that every CSV reader accepts, and none twice."""
     taken = ["id", "time", "low", "high", "level", "pattern"]
     n_taken = len(taken)
     for name in columns:
@@ -41,7 +41,7 @@ def column_types(columns: Mapping[str, NDArray[Any]], prefix: str = "sensitive")
 def refuse_columns(columns: Mapping[str, NDArray[Any]], known: Mapping[str, Any]) -> str | None:
     """Why these columns cannot be published, or None."""
     if unknown := len(set(columns) - set(known)):
-        return f"{unknown} column(s) would be published that are no sensitive columns of the original panel."
+        return f"{unknown} column(s) would be published that are not sensitive columns of the original panel."
     for name, column in columns.items():
         if n_missing := int(missing_entries(column).sum()):
             return f"Column {name!r} would be published with {n_missing} of {len(column)} entries missing."
@@ -81,5 +81,5 @@ def read_attributes(folder: Path, certificate: Certificate, ids: list[str]) -> d
         raise NotAPanelError(f"{path.name} does not name the series of the data in their order.")
     for name, kind in types.items():
         if kind == "number" and not table[name].is_finite().all():
-            raise NotAPanelError(f"{path.name}: column {name!r} holds something that is no finite number.")
+            raise NotAPanelError(f"{path.name}: column {name!r} holds something that is not a finite number.")
     return {name: table[name].to_numpy() for name in types}

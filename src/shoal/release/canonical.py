@@ -1,9 +1,9 @@
 """Published tables, read only as Shoal writes them.
 
-Readers of a table see more than its numbers: types, texts, marks of what is missing. Two rows that look alike after a
-conversion may differ before it, so nothing is converted here:
+Readers of a table see more than its numbers: types, texts, and marks for missing values.Two rows that look alike after
+a conversion may differ before it, so nothing is converted here:
 
-    Parquet  the very types that are written; missing is null and never NaN; the statistics in the footer and the
+    Parquet  exactly the types that are written; missing is null and never NaN; the statistics in the footer and the
              dictionaries are those of the rows; no more rows than the certificate counts
     CSV      writing what was read gives the same bytes
 
@@ -46,7 +46,7 @@ class LongTable(NamedTuple):
     whole: NDArray[np.int64]
     """Columns of whole numbers (series, instants, columns)."""
     figures: NDArray[np.float64]
-    """Columns of figures (series, instants, columns), NaN where nothing is published."""
+    """Columns of figures (series, instants, columns), NaN if nothing is published."""
 
 
 def read_long(
@@ -62,9 +62,9 @@ def read_long(
 ) -> LongTable:
     """Read a published table back: `label`, whole numbers `whole`, `time` and numbers `figures`.
 
-    Raises ReleaseError where it cannot be read or has other columns, NotAPanelError where it is not as Shoal writes it,
-    or not a whole panel: every label one run, in their order, all of the same length and at the same instants. `what`
-    is a row in words; without `most_rows` the memory of this machine is the limit.
+    Raises ReleaseError if it cannot be read or has other columns, NotAPanelError if it is not as Shoal writes it, or
+    not a whole panel: every label one run, in order, all of the same length and at the same instants. `what` is a row
+    in words; without `most_rows`, the memory of this machine is the limit.
     """
     types = [(label, label_type or pa.string()), *((name, pa.int64()) for name in whole)]
     schema = pa.schema([*types, ("time", _time_type(path, timezone)), *((n, pa.float64()) for n in figures)])
@@ -101,12 +101,12 @@ def read_labels(path: Path, columns: Mapping[str, pa.DataType], *, most_rows: in
 
 
 def refuse_other_text(path: Path, frame: pl.DataFrame) -> None:
-    """Raise where a CSV is not, byte for byte, what writing this table gives."""
+    """Raise if a CSV is not, byte for byte, what writing this table gives."""
     again, found = io.BytesIO(), path.read_bytes()
     frame.write_csv(again)
     if again.getvalue() != found:
         row = max(0, _first_difference(found, again.getvalue()) - 1)
-        raise RowError(row, "is not written as Shoal writes it: one entry has one text")
+        raise RowError(row, "is not written as Shoal writes it: each entry has exactly one spelling")
 
 
 def _blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -130,7 +130,7 @@ def _blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
 
 
 class RowError(NotAPanelError):
-    """A row is not as Shoal writes it; its position in the file is to be filled in."""
+    """A row is not as Shoal writes it; its position in the file is filled in later."""
 
     def __init__(self, row: int, text: str) -> None:
         super().__init__(f"row {row} (counted from 0) {text}")
@@ -149,10 +149,10 @@ def _refuse_infinite(path: Path, block: pa.Table, n_before: int) -> None:
 
 
 def parquet_blocks(path: Path, schema: pa.Schema, rows: int = BLOCK_ROWS) -> Iterator[pa.Table]:
-    """The rows of a Parquet file, so many at a time, if its columns are exactly these and its footer is true.
+    """The rows of a Parquet file, this many at a time, if its columns are exactly these and its footer is true.
 
-    Raises KeyError where it has other columns, NotAPanelError, without the name of the file, where these are not of the
-    types that are written, hold NaN, or have statistics or dictionaries that are not those of the rows.
+    Raises KeyError if it has other columns, and NotAPanelError, without the name of the file, if these are not of the
+    types that are written, hold NaN, or have statistics or dictionaries that do not match the rows.
     """
     with pq.ParquetFile(path, pre_buffer=False) as file:
         refuse_other_types(file, schema)
@@ -199,12 +199,12 @@ def plain_text(kind: pa.DataType) -> pa.DataType:
 
 
 def refuse_nan(block: pa.Table, n_before: int = 0) -> None:
-    """Raise where a figure is NaN: it may hold anything in its bits, and look like what is missing."""
+    """Raise if a figure is NaN: its bits may hold anything, and it may look missing."""
     for field in block.schema:
         if pa.types.is_floating(field.type):
             nan = pc.fill_null(pc.is_nan(block[field.name]), False)
             if pc.any(nan).as_py():
-                raise RowError(n_before + int(np.argmax(nan.to_numpy())), "holds NaN where nothing must stand")
+                raise RowError(n_before + int(np.argmax(nan.to_numpy())), "holds NaN where nothing may be")
 
 
 class _Extremes:
@@ -222,7 +222,7 @@ class _Extremes:
                 found[1] = ends["max"] if found[1] is None else max(found[1], ends["max"])
 
     def compare(self, group: Any) -> None:
-        """Raise where the footer says something else; to say nothing is no fault."""
+        """Raise if the footer contradicts the rows; saying nothing is fine."""
         for place, (low, high, n_missing) in enumerate(self.columns):
             told = group.column(place).statistics
             if told is None:
@@ -234,19 +234,19 @@ class _Extremes:
                 wrong = wrong or not _says(ends[0], low, is_low=True) or not _says(ends[1], high, is_low=False)
             if wrong or told.distinct_count:
                 raise NotAPanelError(
-                    f"has statistics of column {group.column(place).path_in_schema!r} that are not those of its rows"
+                    f"has statistics of column {group.column(place).path_in_schema!r} that do not match its rows"
                 )
 
 
 def _as_stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates and instants as the numbers they are: two of them may have one text where clocks are turned back."""
+    """Dates and instants as numbers: two of them may have one text when clocks are turned back."""
     if pa.types.is_date(column.type):
         return column.cast(pa.int32())
     return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _says(told: Any, found: Any, *, is_low: bool) -> bool:
-    """Whether an end in a footer is that of the rows; long texts may be cut there, the upper end then rounded up."""
+    """Whether an end in a footer matches the rows; long texts may be cut there, the upper end then rounded up."""
     if isinstance(told, str | bytes) and isinstance(found, str):
         text = told.encode() if isinstance(told, str) else told
         own = found.encode()
@@ -257,7 +257,7 @@ def _says(told: Any, found: Any, *, is_low: bool) -> bool:
 def csv_blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
     """The rows of a CSV without quotes, some megabytes at a time, if writing them again gives the same bytes.
 
-    Raises KeyError where it has other columns, NotAPanelError, without the name of the file, where an entry is not
+    Raises KeyError if it has other columns, and NotAPanelError, without the name of the file, if an entry is not
     written as Shoal writes it.
     """
     n_seen = 0
@@ -272,7 +272,7 @@ def csv_blocks(path: Path, schema: pa.Schema) -> Iterator[pa.Table]:
             csv_frame(block).write_csv(again, include_header=False)
             if again.getvalue() != chunk:
                 row = _first_difference(chunk, again.getvalue())
-                raise RowError(n_seen + row, "is not written as Shoal writes it: one entry has one text")
+                raise RowError(n_seen + row, "is not written as Shoal writes it: each entry has exactly one spelling")
             n_seen += block.num_rows
             yield block
 
@@ -320,7 +320,7 @@ def _time_type(path: Path, timezone: str | None) -> pa.DataType:
 
 
 def count_odd_names(names: pa.Array) -> int:
-    """How many names are not written as pseudonyms are: so many hexadecimal digits."""
+    """How many names are not written as pseudonyms are: this many hexadecimal digits."""
     matched = pc.match_substring_regex(names, f"^[0-9a-f]{{{NAME_LENGTH}}}$")
     return len(names) - int(pc.sum(matched).as_py() or 0)
 
@@ -337,7 +337,8 @@ def _count_rows(path: Path) -> int:
 
 
 def _refuse_too_large(path: Path, n_bytes: int) -> None:
-    """Refuse what unpacks to more than this machine holds; large groups pack well, so no ratio tells a bomb."""
+    """Refuse what unpacks to more than this machine can hold; large groups compress well, so no ratio reveals a
+    bomb."""
     if n_bytes > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise ReleaseError(
             f"{path.name} would unpack to {n_bytes / 2**30:.1f} GiB of values, more than this machine has memory. Read "
@@ -406,6 +407,6 @@ class _Rows:
             )
         clock = np.concatenate(self.first_times) if self.clock is None else self.clock
         if (late := next((i for i in range(1, n) if not self.names[i - 1] < self.names[i]), None)) is not None:
-            raise NotAPanelError(f"{path.name}: {what} {late} is not in the order of the names, or is there twice.")
+            raise NotAPanelError(f"{path.name}: {what} {late} is not in the order of the names, or occurs twice.")
         whole = self.whole.reshape(n, length, self.whole.shape[1])
         return LongTable(self.names, clock, whole, self.figures.reshape(n, length, self.figures.shape[1]))

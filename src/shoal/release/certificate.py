@@ -21,7 +21,7 @@ FILE_NAME = "release.json"
 AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
 
 LARGEST = 1 << 26
-"""Bytes of a certificate, 64 MiB: one of 65 536 parts in two tables has 20."""
+"""Largest size of a certificate, 64 MiB: one with 65 536 parts in two tables has 20."""
 
 PUBLISHERS_WORDS = ("title", "publisher", "purpose", "date")
 """What a publisher calls a release: nothing in the folder can confirm it."""
@@ -69,8 +69,7 @@ class GuaranteePart(_Part):
 class CountsPart(_Part):
     """How much was published. Groups are series published alike throughout, or at an instant, then counted at each.
 
-    Of events there are `events`, `snapshots` and `suppressed` in the place of the first five; what does not apply is
-    not written.
+    For events, `events`, `snapshots` and `suppressed` replace the first five; fields that do not apply are not written.
     """
 
     series: int = 0
@@ -94,7 +93,7 @@ class CountsPart(_Part):
 
 
 class TimePart(_Part):
-    """Which instants are covered: with a time zone in local time with its offset, without one as the clock showed."""
+    """Which instants are covered: with a time zone, in local time with its offset; without one, as the clock showed."""
 
     first: str
     last: str
@@ -105,8 +104,8 @@ class TimePart(_Part):
 class InputPart(_Part):
     """What went in, and the settings it was read with.
 
-    The digests are HMAC-SHA256 of the SHA-256 of each file and of the panel as it was read, under a key in the
-    publisher's private folder; without one there are none.
+    The digests are HMAC-SHA256 of the SHA-256 of each file and of the panel as read, under a key in the publisher's
+    private folder; without a key there are none.
     """
 
     kind: str
@@ -174,7 +173,7 @@ class ScorePart(_Part):
 
 
 class AgreementPart(_Part):
-    """That the release is for one recipient, and the last day of its use. Whose it is stands in the text alone."""
+    """That the release is for one recipient, and the last day of its use. Only the text names them."""
 
     file: Literal["AGREEMENT.md"] = AGREEMENT_FILE
     expires: dt.date
@@ -251,7 +250,7 @@ class Certificate(_Part):
         return self.model_copy(update={"seal": self._digest()})
 
     def is_sealed(self) -> bool:
-        """Whether nothing was changed since it was sealed."""
+        """Whether nothing has changed since it was sealed."""
         return self.seal == self._digest()
 
     def as_dict(self) -> dict[str, Any]:
@@ -268,10 +267,10 @@ class Certificate(_Part):
 
 
 def read_certificate(folder: Path) -> Certificate | None:
-    """The certificate of a folder, or None when its bytes are not what Shoal wrote."""
+    """The certificate of a folder, or None if its bytes are not what Shoal wrote."""
     path = folder / FILE_NAME
     if path.stat().st_size > LARGEST:
-        raise ReleaseError(f"{FILE_NAME} has more than {LARGEST} bytes, which no certificate has.")
+        raise ReleaseError(f"{FILE_NAME} has more than {LARGEST} bytes, too many for a certificate.")
     content = path.read_bytes()
     try:
         certificate = Certificate.model_validate_json(content)

@@ -1,4 +1,4 @@
-"""The certificate of what is about to be released, wherever its rows lie."""
+"""The certificate of what is about to be released, wherever its rows are."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ def certify(
 
 @cache
 def _versions() -> Mapping[str, str]:
-    """What the release was made with; each is looked up in the files of its package."""
+    """The versions that the release was made with; each is looked up in the files of its package."""
     return {"python": platform.python_version()} | {name: importlib.metadata.version(name) for name in _VERSIONS}
 
 
 def _certified(guarantee: Guarantee, verdict: Verdict) -> float | int | None:
-    """What was measured; of a share of the originals only that it is within its limit.
+    """What was measured; for a share of the originals, only that it is within its limit.
 
     The largest share of an aggregate times its published total is one subject's own amount.
     """
@@ -126,7 +126,7 @@ def write_certificate(
 ) -> cert.Certificate:
     """Write the description of the tables, the report, if there is one, and then the certificate with its seal.
 
-    Where there is a key to `sign` with, the certificate is signed first.
+    If there is a key to `sign` with, the certificate is signed first.
     """
     package = folder / PACKAGE_FILE
     package.write_bytes(package_bytes(draft))
@@ -145,8 +145,8 @@ def input_part(
 ) -> cert.InputPart:
     """What went in, its digests under a key that stays with the publisher; without a key there are none.
 
-    A plain digest of readings that somebody can guess confirms the guess. Beside noise (not `exact`) only the settings
-    are told: rows, and what reading dropped or filled, are exact counts of the data.
+    A plain digest of readings that someone can guess would confirm the guess. Alongside noise (not `exact`), only the
+    settings are stated: rows, and what reading dropped or filled, are exact counts of the data.
     """
     reading = dict(origin.reading) if origin else {}
     return cert.InputPart(
@@ -159,19 +159,19 @@ def input_part(
 
 
 def keyed_digest(key: bytes, digest: str) -> str:
-    """HMAC-SHA256 of a digest: only who has the key can tell of what it is."""
+    """HMAC-SHA256 of a digest: only the holder of the key can say what it belongs to."""
     return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
 
 
 def withheld(roles: Roles, n_further: int) -> int:
-    """How many columns of series stay behind: every one that is not a time or a value; without roles one more."""
+    """How many columns of series are withheld: every one that is not a time or a value; without roles, one more."""
     if roles:
         return sum(role not in (Role.VALUE, Role.TIME) for role in roles.values())
     return 1 + n_further
 
 
 def time_part(times: NDArray[Any], timezone: str | None) -> cert.TimePart:
-    """Which instants are covered: with a zone as its clock shows them, with the offset; a pure function of both."""
+    """Which instants are covered: with a zone, as its clock shows them, with the offset; a pure function of both."""
     steps = np.unique(np.diff(times))
     step = _duration(steps[0]) if len(steps) == 1 else None
     first, last = (str(times[at]) if timezone is None else time_texts(times[[at]], timezone)[0] for at in (0, -1))
@@ -179,7 +179,7 @@ def time_part(times: NDArray[Any], timezone: str | None) -> cert.TimePart:
 
 
 def _duration(step: Any) -> str:
-    """A step in the largest unit that divides it; a bare number where times are integers."""
+    """A step in the largest unit that divides it; a bare number if times are integers."""
     length = int(step.astype(np.int64))
     if step.dtype.kind == "i":
         return str(length)

@@ -1,4 +1,4 @@
-"""What a certificate says beside what its data shows, and what of it nothing in the folder can show."""
+"""What a certificate says compared with what its data shows, and what nothing in the folder can show."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def name_findings(published: Published | EventTables) -> list[str]:
 
 
 def time_findings(published: Published | EventTables, certificate: Certificate) -> list[str]:
-    """Instants, step or zone that are not those of the data."""
+    """Instants, step or zone that differ from those of the data."""
     zoned = certificate.time.timezone != ""
     if not len(published.times) or (zoned and time_part(published.times, published.timezone) == certificate.time):
         return []
-    return [f"{FILE_NAME} says other instants, step or time zone than the data has"]
+    return [f"{FILE_NAME} states other instants, another step or another time zone than the data has"]
 
 
 def column_findings(form: Form[Any, Any], published: Published | EventTables, certificate: Certificate) -> list[str]:
-    """Columns, channels or bands that are not those of the data."""
+    """Columns, channels or bands that differ from those of the data."""
     said = certificate.columns
     found = form.columns(published, 0)
     same = found.model_copy(update={"withheld": said.withheld}) == said and said.withheld >= 0
-    return [] if same else [f"{FILE_NAME} says other columns than the data has"]
+    return [] if same else [f"{FILE_NAME} states other columns than the data has"]
 
 
 def count_findings(certificate: Certificate, published: Published | EventTables) -> list[str]:
-    """Counts that contradict each other: they are the publisher's word, but not any word."""
+    """Counts that contradict each other: they are the publisher's word, but must be consistent."""
     counts = certificate.counts
     n_channels = 1 if certificate.form == "envelopes" else len(certificate.columns.channels)
     if isinstance(published, EventTables):
@@ -61,7 +61,7 @@ def count_findings(certificate: Certificate, published: Published | EventTables)
 
 
 def range_findings(published: Published | EventTables) -> list[str]:
-    """Ranges that end before they begin, thirds in another order, and words with letters that their level has not."""
+    """Ranges that end before they begin, thirds in the wrong order, and words with letters that their level lacks."""
     if isinstance(published, EventTables) and not published.bucketised:
         ranges = [
             (name, ends)
@@ -79,14 +79,15 @@ def range_findings(published: Published | EventTables) -> list[str]:
     if isinstance(published, Envelopes):
         words = set(zip(published.patterns, published.levels.tolist(), strict=True))
         n = sum(any(not 0 <= ord(letter) - ord("a") < level for letter in word) for word, level in words)
-        return [f"{n} different patterns have letters that are none of their level"] if n else []
+        return [f"{n} different patterns have letters that their level does not have"] if n else []
     return []
 
 
 def measured_findings(part: GuaranteePart, found: Verdict, *, exact: bool) -> list[str]:
-    """A measured figure that is not that of the data; without `exact`, as the publisher saw more, one that is better.
+    """A measured figure that differs from the data; without `exact`, since the publisher saw more, one that is better.
 
-    What must not exceed a limit, as instants that can be inferred, is a bound that depends on the order of the search.
+    A figure that must not exceed a limit, such as inferable instants, is a bound that depends on the order of the
+    search.
     """
     said = part.verdict.measured
     if said is None or found.measured is None:
@@ -95,15 +96,15 @@ def measured_findings(part: GuaranteePart, found: Verdict, *, exact: bool) -> li
         same = 0 <= said <= found.required
     else:
         same = said == found.measured or (not exact and said < found.measured)
-    return [] if same else [f"{FILE_NAME} says another measured figure of {part.name} than the data has"]
+    return [] if same else [f"{FILE_NAME} states another measured figure for {part.name} than the data has"]
 
 
 def pseudonym_findings(certificate: Certificate) -> list[str]:
-    """A note about keyed names that is not the one they have."""
+    """A note about keyed names that differs from the expected one."""
     said = {"keyed": (JOINABLE,) if certificate.agreement is None else (JOINABLE_COPIES,)}
     if certificate.pseudonyms_note in said.get(certificate.pseudonyms, ("",)):
         return []
-    return [f"{FILE_NAME} does not say of its pseudonyms who can join them"]
+    return [f"{FILE_NAME} does not say who can join its pseudonyms"]
 
 
 def unchecked_parts(certificate: Certificate) -> tuple[str, ...]:
@@ -115,12 +116,12 @@ def unchecked_parts(certificate: Certificate) -> tuple[str, ...]:
 
 
 def pseudonym_notes(certificate: Certificate) -> list[str]:
-    """A warning where whoever guesses a number can undo the names."""
+    """A warning if anyone who guesses a number can undo the names."""
     if certificate.pseudonyms != "insecure":
         return []
     return [
-        "INSECURE PSEUDONYMS: names and the order of rows were drawn from a fixed seed; whoever guesses it can undo "
-        "both. Such a release is for tests"
+        "INSECURE PSEUDONYMS: names and row order were drawn from a fixed seed; anyone who guesses it can undo both. "
+        "Such a release is for tests"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the publisher keeps of each recipient's copy, to know it again; and leaked tables read with leniency."""
+"""What the publisher keeps of each recipient's copy, to recognise it; and leaked tables, read leniently."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from shoal.release.agreement import Agreement
 from shoal.release.private import write_privately
 
 COPY = "shoal.copy"
-"""Where the private record of a copy keeps whose it is, as JSON in its metadata."""
+"""Where the private record of a copy keeps its recipient, as JSON in its metadata."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """What the publisher keeps of a recipient's copy: enough to know it again.
+    """What the publisher keeps of a recipient's copy: enough to recognise it.
 
     Parameters
     ----------
@@ -57,10 +57,10 @@ class Copy:
 
 
 def keep_copy(folder: Path, release: Path, agreement: Agreement, data_sha256: str) -> None:
-    """Keep what a copy is known by in the private folder, under a name that says to which data file it belongs."""
+    """Store what identifies a copy in the private folder, under a name that says which data file it belongs to."""
     table = read_rows(next(path for path in release.iterdir() if path.stem == "data"))
     if table is None:
-        raise ReleaseError("The data of this release is no table of series: its copy cannot be marked.")
+        raise ReleaseError("The data of this release is not a table of series, so its copy cannot be marked.")
     names, times, figures, values = table
     alike = row_classes(np.ascontiguousarray(values).view(np.uint64))
     first, classes = np.unique(alike, return_inverse=True)
@@ -126,10 +126,10 @@ Rows = tuple[list[str], tuple[Any, ...], tuple[str, ...], NDArray[np.float64]]
 
 
 def read_rows(path: Path) -> Rows | None:
-    """A table of series that may have been tampered with: rows by name and instant, NaN where nothing stands.
+    """A table of series that may have been tampered with: rows by name and instant, NaN if there is nothing.
 
-    Rows come in the order in which their names first appear. Without names a row ends where time does not go on. None
-    where there is no time or no figure.
+    Rows come in the order in which their names first appear. Without names, a row ends where time does not advance.
+    None if there is no time or no figure.
     """
     try:
         frame = _read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path, glob=False)
@@ -155,7 +155,7 @@ def read_rows(path: Path) -> Rows | None:
 
 
 def _places(entries: pl.Series, known: pl.Series) -> NDArray[np.int64]:
-    """For each entry its place among the known ones, -1 where it is none of them."""
+    """For each entry its place among the known ones, -1 if it is not one of them."""
     if known.is_empty():
         return np.full(len(entries), -1, dtype=np.int64)
     found = entries.replace_strict(known, pl.Series(range(len(known))), default=-1, return_dtype=pl.Int64)
@@ -188,6 +188,6 @@ def _comparable(column: pl.Series) -> pl.Series:
 
 
 def _runs(when: NDArray[np.int64]) -> pl.Series:
-    """A name for each stretch in which time goes on."""
+    """A name for each stretch in which time advances."""
     begins = np.concatenate([[0], np.cumsum((when[1:] <= when[:-1]) | (when[1:] < 0))])
     return pl.Series(begins).cast(pl.String)

@@ -1,7 +1,7 @@
 """`datapackage.json`: the tables of a release as Frictionless describes them, for catalogues and other tools.
 
-It follows from the certificate alone, so that whoever has both can see that it is true. Its bytes belong to the format
-of releases: what changes them needs a new one.
+It follows from the certificate alone, so that anyone who has both can see that it is true. Its bytes belong to the
+format of releases: a change of them needs a new format version.
 
 References
 ----------
@@ -35,7 +35,7 @@ def package_bytes(certificate: Certificate) -> bytes:
 
 
 def describe_package(certificate: Certificate) -> dict[str, Any]:
-    """Every table with its files and columns. Names are those of the certificate, and no others."""
+    """Every table with its files and columns. All names come from the certificate."""
     tables: dict[str, list[str]] = {}
     for name in sorted(name for name in certificate.files if name.endswith((".parquet", ".csv"))):
         tables.setdefault(table_of(name), []).append(name)
@@ -96,7 +96,7 @@ def _clock(certificate: Certificate) -> str:
 
 
 def _kind_of(kind: str) -> str:
-    """The type of a column of events in the words of a table schema."""
+    """The type of a column of events in the terms of a table schema."""
     for start, word in (("datetime", "datetime"), ("int", "integer"), ("uint", "integer"), ("float", "number")):
         if kind.startswith(start):
             return word

@@ -1,6 +1,6 @@
 """The published tables of envelopes and patterns, sorted by pseudonym.
 
-`id,time,low,high` and `id,level,pattern`; where sensitive columns are published, `id` and these.
+`id,time,low,high` and `id,level,pattern`; if sensitive columns are published, `id` and these.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ class EnvelopesForm:
     name: ClassVar[FormName] = "envelopes"
 
     def refuse(self, published: Envelopes, private: Private) -> str | None:
-        """Rows must be of the subjects they say, and every original in its envelope."""
+        """Rows must belong to the subjects they name, and every original must lie in its envelope."""
         original = private.original
         rows = np.arange(original.n_series) if private.rows is None else private.rows
         if len(rows) != published.n_series or len(np.unique(rows)) != len(rows):
-            return "The candidate does not say which original each of its envelopes is of: the crowd cannot be counted."
+            return (
+                "The candidate does not say which original each of its envelopes belongs to: the crowd cannot be "
+                "counted."
+            )
         subjects = np.unique(original.subject_codes[rows], return_inverse=True)[1]
         if len(np.unique(np.stack([subjects, published.subject_codes]), axis=1).T) != subjects.max() + 1:
-            return "The candidate's subjects are not those of the original panel: the crowd cannot be counted."
+            return "The candidate's subjects do not match the original panel: the crowd cannot be counted."
         columns = np.searchsorted(original.times, published.times)
         values = original.values[rows][:, columns]
         if (values < published.low).any() or (values > published.high).any():
             row = int(((values < published.low) | (values > published.high)).any(axis=1).argmax())
-            return f"Series position {row} does not lie in its envelope."
+            return f"The series at position {row} does not lie in its envelope."
         return refuse_columns(published.sensitive, original.sensitive)
 
     def names_needed(self, published: Envelopes, private: Private) -> list[Any]:
@@ -63,7 +66,7 @@ class EnvelopesForm:
         return found
 
     def counts(self, published: Envelopes, private: Private) -> CountsPart:
-        """Groups are the series with one envelope."""
+        """Groups are the series that share an envelope."""
         return count_groups(
             _group_sizes(published),
             series=published.n_series,
@@ -180,7 +183,7 @@ class EnvelopesForm:
         return []
 
     def sizes(self, published: Envelopes, certificate: Certificate) -> dict[str, int] | None:
-        """Sizes are counted in subjects, which the folder does not tell apart where they have several series."""
+        """Sizes are counted in subjects, which the folder does not distinguish if they have several series."""
         counts = certificate.counts
         return _group_sizes(published) if counts.subjects == counts.series else None
 
@@ -199,11 +202,11 @@ def _group_sizes(envelopes: Envelopes) -> dict[str, int]:
 
 
 def _pattern_times(texts: tuple[str, ...], kind: Any) -> NDArray[Any] | None:
-    """Instants as the certificate has them; raises where these are none."""
+    """Instants as the certificate has them; raises if these are not instants."""
     try:
         found = np.array(texts, dtype=kind)
     except (ValueError, OverflowError):
         found = None
     if found is None or tuple(str(time) for time in found) != texts:
-        raise NotAPanelError(f"{FILE_NAME} has pattern_times that are no instants of the data's kind.")
+        raise NotAPanelError(f"{FILE_NAME} has pattern_times that are not instants of the data's kind.")
     return found if len(found) else None

@@ -26,8 +26,8 @@ def write_table(frame: pl.DataFrame, path: Path, file_format: FileFormat) -> Non
 def read_table(path: Path, types: Mapping[str, str], complete: tuple[str, ...], *, most_rows: int) -> pl.DataFrame:
     """Read a table back with the given columns; those named in `complete` have no gaps.
 
-    Raises ReleaseError where it cannot be read or has other columns, NotAPanelError where it has more rows than
-    `most_rows`, or an entry is not what it was, or not written as Shoal writes it.
+    Raises ReleaseError if it cannot be read or has other columns, and NotAPanelError if it has more rows than
+    `most_rows`, or an entry has changed or is not written as Shoal writes it.
     """
     schema = {name: dtype_of(kind) for name, kind in types.items()}
     if None in schema.values():
@@ -47,7 +47,7 @@ def read_table(path: Path, types: Mapping[str, str], complete: tuple[str, ...], 
             if odd.any():
                 raise _odd_entry(path, odd, "something of another type than its column")
             if name in complete and typed.null_count():
-                raise _odd_entry(path, typed.is_null(), "nothing where something is needed")
+                raise _odd_entry(path, typed.is_null(), "nothing if a value is required")
             columns.append(typed)
         frame = pl.DataFrame(columns)
         if is_csv:

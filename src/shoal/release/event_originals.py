@@ -1,4 +1,4 @@
-"""Whether published events are the original ones, where the publisher says they went. The gate asks."""
+"""Whether published events are the original ones, where the publisher says they went. Called by the gate."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ROW = "__position"
 def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
     """Why these tables are not the originals made diverse, in one line, or None.
 
-    Nobody may be published before the event. Then, of each snapshot: bucketised, the quasi-identifiers are those of the
-    originals that went there, as often, and so are the sensitive values, and no group lacks a value that one of its
+    No event may be published before it happened. Then, for each snapshot:bucketised, the quasi-identifiers are those of
+    the originals that went there, as often, and so are the sensitive values, and no group lacks a value that one of its
     records surely has; generalised, every original lies in one coarse record, and each coarse record has the sensitive
-    values of those that lie in it. Where a sensitive value may be published as a coarser one, both are compared as
-    that, and none is published as it is more often than it went there.
+    values of those that lie in it. If a sensitive value may be published as a coarser one, both are compared in that
+    form, and none is published unchanged more often than it went there.
     """
     original = private.original
     if (published.quasi, published.sensitive) != (original.quasi, original.sensitive):
@@ -44,7 +44,7 @@ def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
         return "The candidate suppresses all events."
     moved = _moved(private, went)
     if published.records.schema[TIME] != moved.schema[TIME]:
-        return "The candidate's times are not of the type of the original ones."
+        return "The candidate's times have another type than the original ones."
     if private.coarser:
         if why := _refuse_finer(published, moved, private.coarser):
             return why
@@ -58,10 +58,10 @@ def refuse_events(published: EventTables, private: PrivateEvents) -> str | None:
 
 
 def _refuse_finer(published: EventTables, moved: pl.DataFrame, coarser: Mapping[str, str]) -> str | None:
-    """Values as they are that come more often than they went to a snapshot."""
+    """Unchanged values that occur more often than they went to a snapshot."""
     sensitive = published.sensitive
     if published.counts is None or moved.schema[sensitive] != pl.String:
-        return "Values can be published as coarser ones in groups alone, and where they are text."
+        return "Values can be published as coarser ones only in groups, and only if they are text."
     given = published.counts.group_by(TIME, sensitive).agg(pl.col(COUNT).sum().cast(pl.Int64))
     had = moved.group_by(TIME, sensitive).agg(pl.len().cast(pl.Int64).alias("__had"))
     more = given.join(had, on=[TIME, sensitive], how="left").filter(
@@ -70,7 +70,7 @@ def _refuse_finer(published: EventTables, moved: pl.DataFrame, coarser: Mapping[
     return (
         None
         if more.is_empty()
-        else f"{len(more)} sensitive value(s) come more often in a snapshot than they went there."
+        else f"{len(more)} sensitive value(s) occur more often in a snapshot than they were moved there."
     )
 
 
@@ -87,7 +87,7 @@ def _replaced(frame: pl.DataFrame, sensitive: str, coarser: Mapping[str, str]) -
 
 
 def refuse_late(private: PrivateEvents, window: int) -> str | None:
-    """Why these events are published too late for a window of so many snapshots, or None."""
+    """Why these events are published too late for a window of this many snapshots, or None."""
     home, _ = homes(private)
     late = private.snapshots - home >= window
     if late.any():
@@ -102,7 +102,7 @@ def homes(private: PrivateEvents) -> tuple[Numbers, int]:
 
 
 def _moved(private: PrivateEvents, went: Numbers) -> pl.DataFrame:
-    """The originals that are published, at the times they are published."""
+    """The originals that are published, at their times of publication."""
     original = private.original
     frame = plain_types(original.frame.select(original.time, *original.quasi, original.sensitive))
     times = frame[original.time].unique().sort()
@@ -116,17 +116,17 @@ def _refuse_buckets(published: EventTables, counts: pl.DataFrame, moved: pl.Data
     records = published.records
     schema = {name: moved.schema[name] for name in (TIME, *quasi, sensitive)}
     if {**records.drop(GROUP).schema, sensitive: counts.schema[sensitive]} != schema:
-        return "The candidate's columns are not of the types of the original ones."
+        return "The candidate's columns have other types than the original ones."
     if note := event_groups(published).note:
         return f"The candidate's two tables disagree: {note}."
     n = len(records)
     alike = _classes(pl.concat([records.select(TIME, *quasi), moved.select(TIME, *quasi)]))
     if (place := _first_unlike(alike[:n], np.ones(n, dtype=np.int64), alike[n:])) is not None:
-        return f"The quasi-identifiers of {_snapshot(records, moved, place)} are not those of its originals."
+        return f"The quasi-identifiers of {_snapshot(records, moved, place)} do not match its originals."
     both = pl.concat([counts.select(TIME, sensitive), moved.select(TIME, sensitive)])
     same, amounts = _classes(both), counts[COUNT].cast(pl.Int64).to_numpy()
     if (place := _first_unlike(same[: len(counts)], amounts, same[len(counts) :])) is not None:
-        return f"The sensitive values of {_snapshot(counts, moved, place)} are not those of its originals."
+        return f"The sensitive values of {_snapshot(counts, moved, place)} do not match its originals."
     return _refuse_pairs(published, counts, moved, alike)
 
 
@@ -146,7 +146,7 @@ def _refuse_pairs(published: EventTables, counts: pl.DataFrame, moved: pl.DataFr
     short = needed.join(given, on=keys, how="left").filter(pl.col("__needed") > pl.col(COUNT).fill_null(0))
     if short.is_empty():
         return None
-    return f"The sensitive values of {len(short[[TIME, GROUP]].unique())} group(s) are not those of their records."
+    return f"The sensitive values of {len(short[[TIME, GROUP]].unique())} group(s) do not match their records."
 
 
 def _classes(frame: pl.DataFrame) -> Numbers:
@@ -156,7 +156,7 @@ def _classes(frame: pl.DataFrame) -> Numbers:
 
 
 def _first_unlike(classes: Numbers, amounts: Numbers, others: Numbers) -> int | None:
-    """The first class that some have more often than the others."""
+    """The first class that one side has more often than the other."""
     n = int(max(classes.max(), others.max())) + 1
     there = np.zeros(n, dtype=np.int64)
     np.add.at(there, classes, amounts)
@@ -192,7 +192,7 @@ class _Boxes(NamedTuple):
         self.lists.append(np.full(len(low), -1, dtype=np.int64))
 
     def add_list(self, column: pl.Series, texts: pl.Series) -> bool:
-        """Anything else; False where a text is no list."""
+        """Anything else; False if a text is not a list."""
         entries = as_text(column).to_list()
         words = {entry: rank for rank, entry in enumerate(dict.fromkeys(entries))}
         self.ranks.append(np.array([words[entry] for entry in entries], dtype=np.int64))
@@ -237,7 +237,7 @@ def _refuse_coarse(published: EventTables, moved: pl.DataFrame) -> str | None:
     types = [pl.String() if not is_number(moved.schema[c]) else moved.schema[c] for c in published.quasi]
     expected = [d for c, d in zip(published.quasi, types, strict=True) for _ in coarse_names(c, moved.schema[c])]
     if records.columns != [TIME, *names, sensitive] or records.dtypes[1:] != [*expected, moved.schema[sensitive]]:
-        return "The candidate's coarse columns are not those of the original quasi-identifiers."
+        return "The candidate's coarse columns do not match the original quasi-identifiers."
     boxes = records.select(published.alike).unique().sort(published.alike)
     coded = _Boxes([], [], [], [], [])
     for column in published.quasi:
@@ -245,7 +245,7 @@ def _refuse_coarse(published: EventTables, moved: pl.DataFrame) -> str | None:
         if len(ends) == 2:
             coded.add_range(moved[column], boxes[ends[0]], boxes[ends[1]])
         elif not coded.add_list(moved[column], boxes[column]):
-            return "A coarse record holds something that is no list."
+            return "A coarse record holds something that is not a list."
     first, last = (
         boxes[TIME].search_sorted(moved[TIME], side).to_numpy().astype(np.int64) for side in ("left", "right")
     )
@@ -264,5 +264,5 @@ def _refuse_coarse(published: EventTables, moved: pl.DataFrame) -> str | None:
     )
     same, n = _classes(both), len(records)
     if _first_unlike(same[:n], np.ones(n, dtype=np.int64), same[n:]) is not None:
-        return "The sensitive values of a coarse record are not those of the events that lie in it."
+        return "The sensitive values of a coarse record do not match the events that lie in it."
     return None

@@ -19,7 +19,7 @@ from shoal.release.values import count_groups, tally
 
 
 class EventsForm:
-    """One row per event, and one per group and sensitive value where these are published apart."""
+    """One row per event, and one per group and sensitive value if these are published separately."""
 
     name: ClassVar[FormName] = "events"
 
@@ -46,7 +46,7 @@ class EventsForm:
         )
 
     def columns(self, published: EventTables, withheld: int) -> ColumnsPart:
-        """The columns of both tables, each once. What is measured over time is the sensitive value."""
+        """The columns of both tables, each once. The quantity measured over time is the sensitive value."""
         schema = dict(published.records.schema)
         if published.counts is not None:
             schema |= {name: published.counts.schema[name] for name in (published.sensitive, COUNT)}
@@ -64,7 +64,7 @@ class EventsForm:
         )
 
     def write(self, published: EventTables, names: list[str], folder: Path, file_format: FileFormat) -> list[Path]:
-        """Rows sorted by all columns, whatever their order was: it could be that of arrival."""
+        """Rows sorted by all columns, whatever their original order: that could be the order of arrival."""
         tables = self.renamed(published, names)
         data = folder / f"data.{file_format}"
         write_table(tables.records, data, file_format)
@@ -123,7 +123,7 @@ class EventsForm:
         if not published.records.equals(tables.records) or (
             published.counts is not None and tables.counts is not None and not published.counts.equals(tables.counts)
         ):
-            return ["rows are not sorted by all their columns: their order might say when events arrived"]
+            return ["rows are not sorted by all their columns: their order might reveal when events arrived"]
         return []
 
     def sizes(self, published: EventTables, certificate: Certificate) -> dict[str, int] | None:

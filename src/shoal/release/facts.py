@@ -1,4 +1,4 @@
-"""A certificate as sentences ask about it: whatever is absent, or of another type, is empty."""
+"""A certificate in the form that sentences query: anything absent, or of another type, is empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_ROWS = 60
 
 
 class Facts:
-    """What a certificate says, and of it one guarantee where a sentence is about that.
+    """What a certificate says, and one of its guarantees if a sentence is about it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Facts:
 
     @property
     def name(self) -> str:
-        """The guarantee by one spelling: `(n, l, k)-anonymity` is `nlk-anonymity`."""
+        """The guarantee in one spelling: `(n, l, k)-anonymity` is `nlk-anonymity`."""
         name = str(self.guarantee.get("name", ""))
         return {"15/15": "aggregate-rule"}.get(name, re.sub(r"[(), ]", "", name.lower()))
 
@@ -76,7 +76,7 @@ class Facts:
 
     @property
     def has_several_series(self) -> bool:
-        """Whether a subject has more than one row, so that a crowd of rows is not one of subjects."""
+        """Whether a subject has more than one row, so that a crowd of rows is not a crowd of subjects."""
         series, subjects = (self.counts.get(name) for name in ("series", "subjects"))
         return is_finite(series) and is_finite(subjects) and subjects < series
 
@@ -96,7 +96,7 @@ class Facts:
 
     @property
     def has_noise(self) -> bool:
-        """Whether what is promised rests on noise, the publisher's or the meters'."""
+        """Whether the promise rests on noise, the publisher's or the meters'."""
         return self.promises("differential-privacy", "local-differential-privacy")
 
     @property
@@ -105,7 +105,7 @@ class Facts:
         return self.method.get("name") in ("local-reports", "secure-sums")
 
     def counted(self, name: str) -> int:
-        """A figure that the method counted; of several steps, their sum."""
+        """A figure that the method counted; for several steps, their sum."""
         figures = mapping(self.method.get("figures"))
         parts = [figures, *(mapping(part) for part in listed(figures.get("steps")))]
         return sum(int(part[name]) for part in parts if is_finite(part.get(name)))

@@ -19,7 +19,7 @@ _MOST_NAMED = 3
 
 
 def file_findings(folder: Path, certificate: Certificate) -> list[str]:
-    """Which files there are, whatever is in the tables; raises ReleaseError where one is missing."""
+    """Which files exist, whatever the tables hold; raises ReleaseError if one is missing."""
     require_files(folder, certificate)
     # All tables are of one kind: beside data.parquet a data.csv would be read by nobody who checks.
     kind = "csv" if any(table_of(n) == "data" and n.endswith(".csv") for n in certificate.files) else "parquet"
@@ -53,7 +53,7 @@ def digest_findings(folder: Path, certificate: Certificate, names: Iterable[str]
 
 
 def metadata_findings(folder: Path, certificate: Certificate) -> list[str]:
-    """What the tables carry beside their rows."""
+    """What the tables carry besides their rows."""
     findings = []
     for name in sorted(certificate.files):
         if name.endswith(".parquet"):
@@ -63,7 +63,7 @@ def metadata_findings(folder: Path, certificate: Certificate) -> list[str]:
 
 
 def tables_of(certificate: Certificate) -> set[str]:
-    """The tables that a release of this form has: any other would be a table that nothing checks."""
+    """The tables that a release of this form has: nothing would check any other."""
     tables = {"data"}
     if certificate.form == "envelopes":
         tables |= {"patterns"} | ({"attributes"} if certificate.columns.sensitive else set())
@@ -77,11 +77,11 @@ def tables_of(certificate: Certificate) -> set[str]:
 
 
 def require_files(folder: Path, certificate: Certificate) -> None:
-    """Every file the certificate names must be there as a plain file: a link would lead out of the release."""
+    """Every file the certificate names must exist as a plain file: a link would lead out of the release."""
     if missing := _absent(folder, certificate.files):
         others = f" and {len(missing) - _MOST_NAMED} more" if missing[_MOST_NAMED:] else ""
         named = ", ".join(missing[:_MOST_NAMED])
-        raise ReleaseError(f"The release is incomplete: {named}{others} is missing or no plain file.")
+        raise ReleaseError(f"The release is incomplete: {named}{others} is missing or not a plain file.")
 
 
 def _absent(folder: Path, names: Iterable[str]) -> list[str]:

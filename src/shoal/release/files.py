@@ -20,7 +20,7 @@ FileFormat = Literal["parquet", "csv"]
 
 
 class NotAPanelError(ReleaseError):
-    """The table can be read but is not what was released any more."""
+    """The table can be read but is no longer what was released."""
 
 
 def time_array(times: NDArray[Any], timezone: str | None) -> pa.Array:
@@ -29,7 +29,7 @@ def time_array(times: NDArray[Any], timezone: str | None) -> pa.Array:
 
 
 def write_blocks(blocks: Iterator[pa.Table], path: Path, file_format: FileFormat) -> None:
-    """Write blocks of rows one after another; the first tells the schema."""
+    """Write blocks of rows one after another; the first defines the schema."""
     first = next(blocks)
     if file_format == "parquet":
         # zstd: half the size of the default at the same speed of reading.
@@ -60,7 +60,7 @@ def csv_frame(block: pa.Table) -> pl.DataFrame:
 
 
 def parse_times(texts: pl.Series, *, zoned: bool) -> pl.Series:
-    """Times of a CSV as they are held, UTC where they have an offset; null where a text is not of the one kind."""
+    """Times of a CSV as they are held, in UTC if they have an offset; null if a text is of another kind."""
     iso = "%Y-%m-%dT%H:%M:%S%.f"
     if not zoned:
         return texts.str.to_datetime(iso, time_unit="us", strict=False)
@@ -69,7 +69,7 @@ def parse_times(texts: pl.Series, *, zoned: bool) -> pl.Series:
 
 
 def unreadable(path: Path) -> ReleaseError:
-    """What is said of a table that is none."""
+    """The message for a table that cannot be read."""
     return ReleaseError(
         f"{path.name} cannot be read: it is truncated, has other columns, or is not a {path.suffix[1:]} table."
     )

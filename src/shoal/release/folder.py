@@ -11,7 +11,7 @@ from shoal.release.part_names import files_in
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
-    """Raise when a release may not be written there: best asked before long work."""
+    """Raise if a release may not be written there; call it before long work."""
     refuse_inside_release(target, "A release")
     put_back(target)
     if not (target.exists() or target.is_symlink()):
@@ -30,11 +30,11 @@ def check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def refuse_inside_release(place: Path, what: str) -> None:
-    """Raise where a place lies in the folder of a release: it would be given away with it, or make it another one."""
+    """Raise if a place is inside the folder of a release: it would be given away with it, or change it."""
     # A link leads into the release it points to.
     for folder in place.resolve().parents:
         if is_release(folder):
-            raise ReleaseError(f"{what} must not lie inside a release, here {str(folder)!r}. Choose another place.")
+            raise ReleaseError(f"{what} must not be inside a release, here {str(folder)!r}. Choose another place.")
 
 
 def is_release(folder: Path) -> bool:

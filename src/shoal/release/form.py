@@ -37,16 +37,16 @@ class Form(Protocol[P, K]):
         """Write the data file, and others that belong to it, under the pseudonyms."""
 
     def renamed(self, published: P, names: list[str]) -> P:
-        """What is published as its reader will see it."""
+        """What is published, as its reader will see it."""
 
     def read(self, folder: Path, certificate: Certificate) -> P:
         """Read the data file back."""
 
     def findings(self, published: P, certificate: Certificate) -> list[str]:
-        """Where the data is not what the certificate counts."""
+        """Where the data differs from what the certificate counts."""
 
     def sizes(self, published: P, certificate: Certificate) -> dict[str, int] | None:
-        """How many groups of each size the data has; None where the folder cannot tell."""
+        """How many groups of each size the data has; None if the folder does not show it."""
 
     def describe(self, published: P, row: int, data_file: str) -> str:
         """Where to look for the row that a check points at."""

@@ -1,4 +1,4 @@
-"""The only door out. What does not check on the published values does not pass, and nothing is left half-written.
+"""The only way out. What does not check on the published values does not pass, and nothing is left half-written.
 
 There is one way, for a candidate in memory and for one in ten thousand shards: look at every shard, check, write, read
 back, lint, certify, verify what was written, rename.
@@ -85,7 +85,7 @@ def release_candidate(
 ) -> Release:
     """Check a candidate and write it as a release folder.
 
-    The folder is written aside, read back and verified as a recipient would, and only then renamed into place.
+    The folder is written elsewhere, read back and verified as a recipient would, and only then renamed into place.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def local_path(to: str | Path, what: str) -> Path:
 def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
     if options.agreement is not None and isinstance(candidate, EventsCandidate):
         raise ParameterError(
-            "An agreement marks the copy by names and order of rows, and events have neither. Publish them without."
+            "An agreement marks the copy by names and row order, and events have neither. Publish them without one."
         )
     if options.agreement is not None and isinstance(candidate, CandidateShards):
         raise ParameterError(
@@ -319,14 +319,14 @@ def _refuse_options(candidate: Proposed, options: ReleaseOptions) -> None:
             "shards."
         )
     if options.shape not in ("same", "long") and each(candidate, _form_and_slices)[0][0] != "values":
-        raise ParameterError(f"--as {options.shape} is for releases of values of series. Leave it out.")
+        raise ParameterError(f"--as {options.shape} applies to releases of values of series. Omit it.")
     if options.pseudonyms != "keyed":
         return
     if options.insecure_seed is not None:
         raise ParameterError("Keyed pseudonyms take no seed: they are repeatable by their key.")
     form, sliced = each(candidate, _form_and_slices)[0]
     if form != "values":
-        raise ParameterError(f"Keyed pseudonyms are for releases of values, this one is of {form}. Use random ones.")
+        raise ParameterError(f"Keyed pseudonyms apply to releases of values, this one holds {form}. Use random ones.")
     if sliced:
         raise ParameterError(
             "Keyed pseudonyms are for releases with one row for each series; over two releases they would tell slices "

@@ -17,14 +17,14 @@ from shoal.release.part_names import files_of_part, part_numbers
 from shoal.release.stream_folder import read_stream
 
 MOST_BYTES = 2**30
-"""Bytes of values up to which a release in parts is loaded."""
+"""Largest size of values, in bytes, at which a release in parts is loaded."""
 
 
 def load_release(folder: str | Path) -> Release:
-    """The certificate and what is published in a release folder.
+    """Load the certificate and the published data of a release folder.
 
-    It does not verify the guarantees; that is what `verify` is for. A release in parts is refused above 1 GiB of
-    values: that is for readers that take it part by part.
+    It does not verify the guarantees; use `verify` for that. A release in parts is refused above 1 GiB of values: use a
+    reader that takes it part by part.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def parts_of(certificate: Certificate) -> list[Certificate]:
 
 
 def read_published(path: Path, certificate: Certificate) -> Published | EventTables:
-    """What is published, in memory; of parts, and of the snapshots of a stream, one after another."""
+    """What is published, in memory; parts, and snapshots of a stream, one after another."""
     if certificate.stream is not None:
         return read_stream(path, certificate)
     parts = parts_of(certificate)
@@ -62,7 +62,7 @@ def read_published(path: Path, certificate: Certificate) -> Published | EventTab
 
 
 class ShardedRelease(Release):
-    """A release made of shards. What is published is read from the folder when it is asked for, where it fits there.
+    """A release made of shards. The published data is read from the folder on request, if it fits into memory.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _refuse_large(certificate: Certificate) -> None:
     n_bytes = 8 * counts.series * counts.instants * (2 if certificate.form == "envelopes" else counts.channels)
     if n_bytes > MOST_BYTES:
         raise ReleaseError(
-            f"The release has {n_bytes / 2**30:.1f} GiB of values in parts; up to {MOST_BYTES // 2**30} GiB are loaded "
-            "into memory. Read data-*.parquet with Spark, DuckDB or Polars, which take parts one by one; shoal verify "
-            "checks a release of any size."
+            f"The release has {n_bytes / 2**30:.1f} GiB of values in parts; at most {MOST_BYTES // 2**30} GiB are "
+            "loaded into memory. Read data-*.parquet with Spark, DuckDB or Polars, which read parts one by one; shoal "
+            "verify checks a release of any size."
         )

@@ -1,10 +1,10 @@
-"""How much a release leaves open: whether figures about the originals would let somebody find them by trying.
+"""How much a release leaves open: whether figures about the originals would let someone find them by trial.
 
 A figure of three digits rules out most of the originals that a release allows. Six houses at one instant, in groups of
-three with known means, have about a million possibilities; two scores leave two of them. So figures are shown only
-where the possibilities outnumber what all figures together can tell apart, by a factor of 2^128.
+three with known means, have about a million possibilities; two scores leave two of them. So figures are shown only if
+the possibilities outnumber what all figures together can distinguish by a factor of 2^128.
 
-Readings of different instants may follow from each other: of constant series the first one tells all. What is open is
+Readings of different instants may follow from each other: for constant series the first one determines all. Openness is
 therefore counted at a single instant, the one that leaves most open, and never added up over instants.
 """
 
@@ -21,16 +21,16 @@ from shoal.model import Candidate, Envelopes, Guarantee
 from shoal.model.joined import draw_from
 
 ENOUGH_BITS = 128
-"""So many, and nobody tries all possibilities."""
+"""With this many, nobody tries all possibilities."""
 
 BITS_OF_A_FIGURE = 14
 """Three digits and the place of the point: 900 numbers in each of 18 decades are fewer than 2^14."""
 
 OPEN_SAMPLE = 2_000
-"""Series of which it is counted how much stays open: what is open in some groups is open in all."""
+"""Number of series for which openness is counted: what is open in some groups is open in all."""
 
 FIRST_SCORES = 4
-"""So many scores are told before those of categories."""
+"""This many scores are published before those of categories."""
 
 MOST_BITS_OF_A_PAIR = 10
 """Finer readings than a thousandth of a difference do not show in three digits."""
@@ -38,31 +38,31 @@ MOST_BITS_OF_A_PAIR = 10
 _FOLLOW = frozenset(
     {"interval", "baseline_interval", "n_targets", "n_left_out", "n_suppressed", "at", "parameters", "range"}
 )
-"""Intervals follow from a success and the number of targets; the others are no figures about readings."""
+"""Intervals follow from a success and the number of targets; the others are not figures about readings."""
 
 LEFT_OUT = (
-    "Risk, utility and curves of the originals are left out: the release is so small that somebody could find original "
+    "Risk, utility and curves of the originals are left out: the release is so small that someone could find original "
     "readings by trying which of them give these figures. The publisher has them."
 )
 """What a certificate says instead of figures."""
 
 EVENTS = (
-    "Figures of risk and utility are left out: of events they follow from who has which sensitive value, and a few of "
-    "them together would tell it. The publisher has them."
+    "Figures of risk and utility are left out: for events they follow from who has which sensitive value, and a few "
+    "of them together would reveal it. The publisher has them."
 )
 """What the certificate of events says instead of figures."""
 
 FEWER = (
-    "Some figures of utility are left out: of so small a release, all of them together would let someone find original "
-    "readings by trying. The publisher has them."
+    "Some utility figures are left out: in so small a release, all of them together would let someone find original "
+    "readings by trial. The publisher has them."
 )
-"""What a certificate says beside some of the figures."""
+"""What a certificate says next to some of the figures."""
 
 
 def affordable(bits: Callable[[], float], guarantees: Sequence[Guarantee]) -> float:
-    """How many figures may be told so that at least 2^128 possible originals are left.
+    """How many figures may be published so that at least 2^128 possible originals are left.
 
-    A release without a guarantee is judged by its figures alone, so that they are told whatever its size.
+    A release without a guarantee is judged by its figures alone, so they are published whatever its size.
     """
     if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
         return float("inf")
@@ -72,10 +72,10 @@ def affordable(bits: Callable[[], float], guarantees: Sequence[Guarantee]) -> fl
 def tell_what_may_be_told(
     most: float, scores: Mapping[str, Any], risks: Mapping[str, Any], figures: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Of scores, risks and aggregates those that may be told, `most` figures in all; the rest gives way to a sentence.
+    """The scores, risks and aggregates that may be published, `most` figures in all; a sentence replaces the rest.
 
-    First goes what was tried on the way, then scores from the last to the fifth, categories, the other scores, and then
-    everything.
+    First to go are the points tried on the way, then scores from the last to the fifth, categories, the other scores,
+    and then everything.
     """
     shown = dict(figures)
     process, categories = dict(shown.pop("process", {})), shown.pop("categories", None)
@@ -109,14 +109,16 @@ def count_figures(part: Any) -> int:
 
 
 def sampled_bits(candidate: Candidate) -> float:
-    """`open_bits`, of a large candidate those of some whole groups. It may err: fewer series leave less open."""
+    """`open_bits`; for a large candidate, those of some whole groups. It may err on the safe side: fewer series leave
+    less open."""
     n_series = candidate.private.original.n_series
     drawn = draw_from(candidate, OPEN_SAMPLE / max(1, n_series), seed=2) if n_series > OPEN_SAMPLE else None
     return open_bits(candidate if drawn is None else drawn)
 
 
 def open_bits(candidate: Candidate) -> float:
-    """The binary logarithm of how many originals could surely have led to what is published; often far more could."""
+    """The binary logarithm of how many originals could certainly have led to what is published; often far more
+    could."""
     originals, curves = candidate.originals, candidate.curves
     if originals.values.shape != curves.values.shape:
         return 0.0
@@ -145,7 +147,7 @@ def most_open(
     ends_are_told: bool = False,
     letters: int = 1,
 ) -> float:
-    """Bits that are open at the column where most are; rows are series, `groups` is of series or of single cells.
+    """Bits that are open at the column where most are; rows are series, `groups` are of series or of single cells.
 
     In a group with sorted readings x[0] <= ... <= x[m-1] take x[j] and x[m-1-j]. One may be higher and the other lower
     by the same amount as long as no reading passes a neighbour: the mean stays, as do a median, a trimmed mean and the
@@ -154,8 +156,8 @@ def most_open(
 
         bits = sum over pairs of log2(1 + min(x[j+1] - x[j], x[m-1-j] - x[m-2-j]) / step)
 
-    with half the difference for the two in the middle. `thirds` are groups of their own. Where the ends of a group are
-    told, they stay; where a word is, `letters` of the alphabet are told of each reading.
+    with half the difference for the two in the middle. `thirds` are groups of their own. If the ends of a group are
+    published, they stay; if a word is, `letters` of the alphabet are known for each reading.
     """
     most = 0.0
     visible = _smallest_visible(before)

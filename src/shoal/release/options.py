@@ -19,7 +19,7 @@ from shoal.release.signature import check_signing_key
 from shoal.release.suppression import LIMIT, check_suppression_limit
 
 LONGEST_LINE = 200
-"""Characters of a title, a publisher or a purpose: the head of a page has no room for more."""
+"""Largest length of a title, a publisher or a purpose: the head of a page has no room for more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,38 +29,38 @@ class ReleaseOptions:
     Parameters
     ----------
     require
-        Guarantees asked for beyond those the method aims at, for example `AggregateRule()`.
+        Guarantees in addition to those the method aims at, for example `AggregateRule()`.
     format
         "parquet", or "csv" for readers without a Parquet library.
     pseudonyms
-        "random": fresh names and a fresh order of rows each time. "keyed": the same series keeps its name in every
+        "random": fresh names and a fresh row order each time. "keyed": the same series keeps its name in every
         release made with the key kept in `private`; anyone can join such releases, so think before you use it.
     private
-        A folder for what must stay with you: who is who, group labels, the key. Without it they are forgotten.
+        A folder for what must stay with you: who is who, group labels, the key. Without it, they are discarded.
     overwrite
         Replace an earlier release in that folder.
     insecure_seed
         Repeatable pseudonyms, for tests only; the certificate says so.
     risk_limit
-        What no attack may exceed. A candidate that aims at no guarantee is published only below it.
+        The limit for every attack. A candidate that aims at no guarantee is published only below it.
     suppression_limit
         The largest share of the events, or of the series, that the method may leave out; above it nothing is written.
     accept
         Names of findings of the side-channel lint that do not stop the release.
     shape
-        Write values also in another shape, beside the long table: "wide", a column per series; "row-per-series";
+        Also write values in another shape, next to the long table: "wide", a column per series; "row-per-series";
         "day-rows", a row per series and day; or "same", the shape of the table they were read from.
     agreement
-        For whom it is: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
+        The recipient: a copy for one recipient, with the text of the agreement and a mark of its own. Needs `private`.
     title, publisher, purpose
-        What the release is called, who publishes it and what for: the head of its certificate and report. A line of
-        text each; anyone who has the release reads them.
+        Title of the release, who publishes it and for what purpose: the head of its certificate and report. One line of
+        text each; anyone who has the release can read them.
     date
-        The day it is published. None by default, so that the same data give the same bytes.
+        The publication date. None by default, so that the same data give the same bytes.
     approval
         Who approved it, and when.
     sign
-        The publisher's private key, an Ed25519 key in PEM: the certificate is signed with it.
+        The publisher's private key, an Ed25519 key in PEM, used to sign the certificate.
     """
 
     require: Sequence[Guarantee] = ()
@@ -92,11 +92,11 @@ class ReleaseOptions:
             raise ParameterError("Keyed pseudonyms need a private folder for their key: give --private DIR.")
         if self.agreement is not None and self.private is None:
             raise ParameterError(
-                "A copy for one recipient needs a private folder to know it again: give --private DIR."
+                "A copy for one recipient needs a private folder to recognise it later: give --private DIR."
             )
         for name in ("title", "publisher", "purpose"):
             if getattr(self, name) is not None and not is_line(getattr(self, name)):
-                raise ParameterError(f"{name} must be a line of text, at most {LONGEST_LINE} characters.")
+                raise ParameterError(f"{name} must be one line of text, at most {LONGEST_LINE} characters.")
         if self.date is not None and type(self.date) is not dt.date:
             raise ParameterError("date must be a day, such as 2026-11-16.")
         if self.sign is not None:
@@ -106,5 +106,5 @@ class ReleaseOptions:
 
 
 def is_line(text: object) -> bool:
-    """Whether it is a line of text that a page can have at its head."""
+    """Whether it is a line of text that fits the head of a page."""
     return isinstance(text, str) and bool(text.strip()) and len(text) <= LONGEST_LINE and text.isprintable()

@@ -1,8 +1,8 @@
-"""What the pages of a Parquet file say beside the rows: entries of dictionaries, ends in the heads of pages.
+"""What the pages of a Parquet file say besides the rows: entries of dictionaries, ends in page headers.
 
-Whoever reads the rows never sees an entry of a dictionary that no row refers to, nor the smallest and largest value in
-the head of a page, and raw readings can stand in both. So each of them must be a value of the rows. Heads of pages are
-read here, as the libraries do not hand them out. What stands behind the last value of a page is not looked at.
+Someone who reads the rows never sees a dictionary entry that no row refers to, nor the smallest and largest value in a
+page header, and raw readings can hide in both. So each of them must be a value of the rows. Page headers are parsed
+here, because the libraries do not expose them. Bytes after the last value of a page are not examined.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from shoal.release.files import NotAPanelError
 
 _LARGEST = 1 << 26
-"""Bytes of a dictionary, 64 MiB: libraries end one at about 1 MiB."""
+"""Largest size of a dictionary, 64 MiB: libraries end one at about 1 MiB."""
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
 _HEADS = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}
-"""The field of a page's head that says more of it, by the type of the page."""
+"""The field of a page header with further details, by the type of the page."""
 _N_FIELDS = {_DATA: 5, _DICTIONARY: 3, _DATA_2: 8}
-"""How many fields that part has; of pages of data the last are statistics."""
+"""How many fields that part has; for data pages, the last are statistics."""
 _ENDS = (1, 2, 5, 6)
 _OTHER_STATISTICS = (3, 7, 8)
 """The number of missing values, and whether the ends are exact."""
@@ -43,7 +43,7 @@ _WIDE: dict[pa.DataType, tuple[pa.DataType, str]] = {
 
 
 class Unused:
-    """The values that pages of one column of a row group hold, less those that its rows have."""
+    """The values that pages of one column of a row group hold, minus those that its rows have."""
 
     def __init__(self, path: Path, chunk: Any, kind: pa.DataType) -> None:
         self._column, self._kind = chunk.path_in_schema, kind
@@ -58,7 +58,7 @@ class Unused:
         self._ends = self._keys(ends, exact=False)
 
     def see(self, column: pa.ChunkedArray) -> None:
-        """Leave out what these rows have."""
+        """Remove what these rows have."""
         if self._is_text:
             column = column.unique()  # a name stands in as many rows as there are instants
         for name, exact in (("_entries", True), ("_ends", False)):
@@ -74,9 +74,11 @@ class Unused:
     def refuse(self) -> None:
         """Raise where something is left."""
         if n_unused := len(self._entries):
-            raise NotAPanelError(f"holds {n_unused} entries in a dictionary of column {self._column!r} that no row has")
+            raise NotAPanelError(
+                f"holds {n_unused} entries in a dictionary of column {self._column!r} that no row uses"
+            )
         if len(self._ends):
-            raise NotAPanelError(f"has a page of column {self._column!r} whose statistics are not those of its rows")
+            raise NotAPanelError(f"has a page of column {self._column!r} whose statistics do not match its rows")
 
     def _read(self, path: Path, chunk: Any) -> tuple[Any, Any]:
         entries: Any = self._values(b"", 0)
@@ -114,7 +116,7 @@ class Unused:
         return self._values(b"".join(ends), len(ends))
 
     def _values(self, plain: bytes, n_values: int) -> Any:
-        """Values as they are written one behind the other."""
+        """Values written one after the other."""
         if self._is_text:
             return pa.array(_texts(plain, n_values), pa.binary())
         if not self._numpy:
@@ -127,7 +129,7 @@ class Unused:
         return pa.array(numbers)
 
     def _keys(self, column: Any, *, exact: bool) -> Any:
-        """Values as what is compared: floats by their bits, or with one zero."""
+        """Values in the form that is compared: floats by their bits, or with one zero."""
         if self._is_text:
             return column.cast(pa.binary())
         wide = column if column.type == self._wide else column.cast(self._wide)
@@ -138,7 +140,7 @@ class Unused:
 
 
 def refuse_overlaps(metadata: pq.FileMetaData) -> None:
-    """Raise where two columns share bytes: as many others could stand elsewhere, and nobody would miss them."""
+    """Raise if two columns share bytes: as many others could be hidden elsewhere, and nobody would miss them."""
     chunks = [
         metadata.row_group(group).column(column)
         for group in range(metadata.num_row_groups)
@@ -155,7 +157,7 @@ def _start(chunk: Any) -> int:
 
 
 def _pages(content: mmap.mmap, chunk: Any) -> Iterator[tuple[dict[int, Any], int]]:
-    """The head of each page of a column, and where its content begins; raises where they do not fill its place."""
+    """The header of each page of a column, and where its content begins; raises if they do not fill its space."""
     at = _start(chunk)
     end = at + chunk.total_compressed_size
     while at < end:

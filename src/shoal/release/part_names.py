@@ -1,7 +1,7 @@
 """Names of files: a table of a release is one file, or in shards many, `data-00000.parquet` and so on.
 
-A part holds whole shards. Which shards, and in which order, is drawn; so a part tells no more than that its series were
-published together.
+A part holds whole shards. Which shards, and in which order, is drawn at random; so a part reveals only that its series
+were published together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PART = re.compile(r"(data|patterns|attributes|wide|row-per-series|day-rows)-(\d
 
 
 def part_name(table: str, number: int | None) -> str:
-    """The name of a part of a table; of a release in one part that of the table.
+    """The name of a part of a table; for a release in one part, that of the table.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def part_name(table: str, number: int | None) -> str:
 
 
 def part_numbers(files: Iterable[str]) -> list[int]:
-    """The parts among the files of a release, in order; none where its tables are single files."""
+    """The parts among the files of a release, in order; none if its tables are single files."""
     return sorted({int(found[2]) for name in files if (found := _PART.fullmatch(name))})
 
 

@@ -1,4 +1,4 @@
-"""What stays with the publisher: the map of pseudonyms, the group labels, the key."""
+"""What stays with the publisher: the pseudonym map, the group labels, the key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRETS = "shoal.secrets"
 """Where the map keeps seeds and the key of the input's digests, as JSON in its metadata."""
 
 SECRETS_FILE = "_secrets.json"
-"""The same beside a map in parts; readers of Parquet folders pass over names that begin so."""
+"""The same for a map in parts; readers of Parquet folders skip names with this prefix."""
 
 INPUT_KEY = "input_key"
 
@@ -42,7 +42,7 @@ def open_private(folder: Path, release: Path) -> None:
     """Make the private folder, for its owner alone, and refuse one that others can read or that would be released."""
     inside = release.resolve()
     if folder.resolve() == inside or inside in folder.resolve().parents:
-        raise ReleaseError("The private folder must not lie inside the release.")
+        raise ReleaseError("The private folder must not be inside the release.")
     refuse_inside_release(folder / "x", "The private folder")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def open_private(folder: Path, release: Path) -> None:
 
 
 def sweep_private(folder: Path) -> None:
-    """Put in place the maps of releases whose process was killed before it could, and remove those of no release."""
+    """Move into place the maps of releases whose process was killed before it could, and remove those of no release."""
     try:
         with alone_in(folder):
             for left in abandoned(folder, ".pseudonyms-", ".partial"):
@@ -67,7 +67,7 @@ def sweep_private(folder: Path) -> None:
 
 
 def load_or_make_key(folder: Path) -> bytes:
-    """The key of earlier releases, or a new one; of several who come first at once, all get the same."""
+    """The key of earlier releases, or a new one; processes that start at once all get the same."""
     path = folder / _KEY
     with alone_in(folder):
         if not path.exists():
@@ -79,7 +79,7 @@ def load_or_make_key(folder: Path) -> bytes:
 
 
 def input_key(insecure_seed: int | None, keyed: bytes | None = None) -> bytes:
-    """A key for the digests of the input: from the operating system, or where a release repeats, one that does too."""
+    """A key for the digests of the input: from the operating system, or a repeatable one if the release is."""
     if keyed is not None:
         return hmac.new(keyed, b"input", hashlib.sha256).digest()
     if insecure_seed is not None:
@@ -109,10 +109,11 @@ def read_input_key(kept: Path) -> bytes | None:
 
 @contextmanager
 def map_aside(folder: Path | None, *, in_parts: bool = False) -> Iterator[Path | None]:
-    """Yield a place for a map beside its own; when the block has ended it goes there, or away if nothing was released.
+    """Yield a temporary place for a map; when the block ends it is moved into place, or removed if nothing was
+    released.
 
-    The map is whole and on disk, and says of which release it is (`kept_with`), before that release is in place. So
-    wherever the process is killed, the next one with this private folder can do the rest.
+    The map is complete and on disk, and says which release it belongs to (`kept_with`), before that release is in
+    place. So wherever the process is killed, the next one with this private folder can complete the work.
     """
     if folder is None:
         yield None
@@ -131,21 +132,21 @@ def map_aside(folder: Path | None, *, in_parts: bool = False) -> Iterator[Path |
             settle_map(partial)
         except OSError as error:
             raise ReleaseError(
-                f"The map of the release could not be put in its place: {error.strerror}. Make room; the next command "
-                "with this private folder does it."
+                f"The map of the release could not be moved into place: {error.strerror}. Free some space; the next "
+                "command with this private folder completes it."
             ) from None
         finally:
             os.close(lock)
 
 
 def kept_with(release: Path, data_sha256: str, key: bytes | None) -> dict[str, Any]:
-    """What is kept with the map of a release: where that is to be, its data, and the key of the input's digests."""
+    """What is kept with the map of a release: the release's location, its data, and the key of the input's digests."""
     of_input = {} if key is None else {INPUT_KEY: key.hex()}
     return {"release": str(release), "data_sha256": data_sha256} | of_input
 
 
 def settle_map(partial: Path) -> None:
-    """Put a map in its place if its release is in place; else remove it. Other maps stay."""
+    """Move a map into place if its release is in place; else remove it. Other maps stay."""
     kept = read_secrets(partial)
     data_sha256 = kept.get("data_sha256")
     if not data_sha256 or _data_in(Path(str(kept.get("release")))) != data_sha256:
@@ -160,7 +161,7 @@ def settle_map(partial: Path) -> None:
 
 
 def _data_in(release: Path) -> str | None:
-    """The digest of the data that the release in a folder has; None where there is none."""
+    """The digest of the data of the release in a folder; None if there is none."""
     try:
         return data_digest(json.loads((release / FILE_NAME).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -201,7 +202,7 @@ def who_is_who(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -
 
 
 def _whereabouts(candidate: EventsCandidate) -> pl.DataFrame:
-    """Every original event in the order of time, and the snapshot it is published in; none where it is suppressed."""
+    """Every original event in the order of time, and the snapshot it is published in; none if it is suppressed."""
     original, places = candidate.private.original, pl.Series(candidate.private.snapshots)
     times = original.frame[original.time].unique().sort()
     published = times.gather(places.replace(-1, None))
@@ -230,7 +231,7 @@ def keep_measured(private: Path, data_sha256: str, measured: Mapping[str, Any]) 
 
 
 def read_measured(private: Path, files: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of a release, by its files, that were left out of its certificate; none where none were kept."""
+    """The figures of a release, by its files, that were left out of its certificate; none if none were kept."""
     path = _measured_file(private, data_digest(files))
     if not path.is_file():
         return {}

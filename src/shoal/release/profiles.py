@@ -19,7 +19,7 @@ from shoal.release.values import count_groups, tally, value_columns
 
 
 def profile_columns(channels: tuple[str, ...], bands: tuple[str, ...]) -> list[str]:
-    """Names of the published figures: the bands; with several channels each under the channel's name."""
+    """Names of the published figures: the bands; with several channels, each under the channel's name."""
     if len(channels) == 1:
         return list(bands)
     return [f"{word}_{band}" for word in value_columns(channels) for band in bands]
@@ -95,7 +95,7 @@ class ProfilesForm:
         return list(range(published.n_groups))
 
     def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
-        """The name of its group; none where it is withheld."""
+        """The name of its group; none if it is withheld."""
         return [names[group] if group >= 0 else "" for group in private.groups]
 
     def counts(self, published: Profiles, private: Private) -> CountsPart:

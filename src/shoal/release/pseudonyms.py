@@ -4,7 +4,7 @@
 
 Rows of a release are sorted by name. Under a key that is drawn from the operating system, used once and never written,
 names and the order of rows are random. Under a key that is kept, the same series has the same name in every release, so
-that anyone can join them; whoever has the key and a list of identifiers can undo the names.
+that anyone can join them; anyone with the key and a list of identifiers can undo the names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from shoal.release.forms import form_of
 
 
 def name_key(insecure_seed: int | None) -> bytes:
-    """A key that is used once; from a seed for tests alone, for whoever guesses that can undo names and order."""
+    """A key that is used once; from a seed for tests only, since anyone who guesses the seed can undo names and
+    order."""
     if insecure_seed is not None:
         return hashlib.sha256(f"shoal insecure seed {insecure_seed}".encode()).digest()
     return secrets.token_bytes(32)
@@ -39,6 +40,6 @@ def names_of(key: bytes, shard: int, candidate: Candidate | EventsCandidate) -> 
 
 
 def refuse_repeated(names: list[str]) -> None:
-    """Two series under one name could not be told apart, and nobody could check them."""
+    """Two series under one name could not be distinguished, and nobody could check them."""
     if len(set(names)) != len(names):
         raise ReleaseError("Two series got the same pseudonym. Run again, or use another key.")

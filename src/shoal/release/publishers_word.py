@@ -1,8 +1,8 @@
-"""Promises that published values cannot show: what the gate asks for instead, and what a recipient is told.
+"""Promises that published values cannot show: what the gate requires instead, and what a recipient learns.
 
 `NoGuarantee` promises nothing, and the gate asks for measured risks below a limit. `DifferentialPrivacy` is true by the
 mechanism that drew the noise, `LocalDifferentialPrivacy` by what ran on the meters, and the gate asks for the
-accounting. Of the folder a recipient can then check only that the certificate's own figures agree.
+accounting. From the folder, a recipient can then check only that the certificate's own figures agree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.release.certificate import FILE_NAME, Certificate, GuaranteePart
 def judge(
     guarantee: Guarantee, check: Callable[[Guarantee], Verdict], risks: Mapping[str, Risk], limit: float | None
 ) -> Verdict:
-    """The verdict on a guarantee: by its check, or by the risks where there is none."""
+    """The verdict on a guarantee: by its check, or by the risks if there is none."""
     if not isinstance(guarantee, NoGuarantee):
         return check(guarantee)
     verdict = guarantee.judge(risks, limit)
@@ -34,7 +34,7 @@ def judge(
 
 
 def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], limit: float | None) -> str | None:
-    """Why a candidate that promises nothing stays inside, with the way out; None where it may leave."""
+    """Why a candidate that promises nothing is refused, with the way out; None if it may leave."""
     promise_nothing = [guarantee for guarantee in guarantees if isinstance(guarantee, NoGuarantee)]
     if not promise_nothing:
         return None
@@ -63,30 +63,31 @@ def refuse_unjudged(guarantees: Sequence[Guarantee], risks: Mapping[str, Risk], 
 
 
 def tells_exact_figures(guarantees: Sequence[Guarantee]) -> bool:
-    """Whether exact figures about the originals may stand in the certificate: not beside noise that hides them."""
+    """Whether exact figures about the originals may appear in the certificate: not next to noise that hides them."""
     return not any(guarantee.by_mechanism for guarantee in guarantees)
 
 
 def refuse_beside_noise(guarantees: Sequence[Any]) -> None:
-    """Differential privacy stands alone: a check that decides whether noisy figures leave would undo the noise."""
+    """Differential privacy must be the only promise: a check that decides whether noisy figures leave would undo the
+    noise."""
     if tells_exact_figures(guarantees):
         return
     others = [guarantee.name for guarantee in guarantees if not guarantee.by_mechanism]
     if others or len(guarantees) > 1:
         raise ParameterError(
-            f"{', '.join(others) or DifferentialPrivacy.name} cannot be required beside differential privacy: "
-            "publishing only what passes a check on exact figures would tell these figures, and no budget was spent "
-            "on it. Leave the further guarantee out."
+            f"{', '.join(others) or DifferentialPrivacy.name} cannot be required together with differential privacy: "
+            "publishing only what passes a check on exact figures would reveal these figures, and no budget was spent "
+            "on it. Omit the additional guarantee."
         )
 
 
 def is_by_mechanism(guarantees: Sequence[Guarantee]) -> bool:
-    """Whether nothing is promised but what a mechanism keeps, so that there is no crowd to be counted."""
+    """Whether a mechanism makes the only promise, so that there is no crowd to count."""
     return all(guarantee.by_mechanism for guarantee in guarantees)
 
 
 def word_of(part: GuaranteePart, guarantee: Guarantee) -> str:
-    """What a recipient is told about a promise that cannot be checked from the folder."""
+    """What a recipient learns about a promise that cannot be checked from the folder."""
     verdict = part.verdict
     if isinstance(guarantee, NoGuarantee):
         return (
@@ -112,13 +113,13 @@ def stands_without_check(guarantee: Guarantee) -> bool:
 
 
 def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certificate, published: Any) -> list[str]:
-    """Where the certificate's own figures, or the form of what is published, do not support such a promise."""
+    """Reasons why the certificate's own figures, or the published form, do not support such a promise."""
     verdict = part.verdict
     if isinstance(guarantee, NoGuarantee):
         highest = [_upper_end(entry) for entry in certificate.risk.values()]
         known = [high for high in highest if high is not None]
         if len(known) < len(highest) or not known or verdict.measured != max(known):
-            return [f"{FILE_NAME} says that attacks were run, and has no risk figures that say the same"]
+            return [f"{FILE_NAME} says that attacks were run, but has no risk figures to match"]
         if not 0 < verdict.required <= 1 or max(known) > verdict.required:
             return [f"{FILE_NAME} has a risk figure above its own limit"]
     if isinstance(guarantee, DifferentialPrivacy | LocalDifferentialPrivacy):
@@ -131,7 +132,7 @@ def contradictions(part: GuaranteePart, guarantee: Guarantee, certificate: Certi
 
 
 def _why_not(published: Any, guarantee: DifferentialPrivacy | LocalDifferentialPrivacy, method: str) -> str | None:
-    """Why the mechanism that is named cannot have given what is published; None where it can."""
+    """Why the named mechanism cannot have produced what is published; None if it can."""
     if isinstance(guarantee, LocalDifferentialPrivacy) or method == "secure-sums":
         return why_not_collected(published, guarantee)
     return why_not_drawn(published, guarantee)

@@ -1,4 +1,4 @@
-"""Every sentence that a release says about itself outside the report, beside the condition under which it is true."""
+"""Every sentence that a release says about itself outside the report, next to the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ WHO_CAN_CHECK = (
         "publisher",
         lambda f: not f.anyone and f.name not in ("differential-privacy", "local-differential-privacy", "none"),
         lambda f: (
-            "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` tells "
-            "whether the files are those of this certificate, not whether this guarantee holds."
+            "**Only the publisher can check this**, because it needs the originals. `shoal verify FOLDER` checks that "
+            "the files are those of this certificate, not whether this guarantee holds."
         ),
     ),
 )
@@ -126,14 +126,14 @@ MAY_NOT_CONCLUDE = (
         "nothing learned",
         lambda f: not f.promises("none"),
         lambda f: (
-            "That nothing at all can be learned about anybody: the guarantees say what is protected, and nothing else "
+            "That nothing at all can be learned about anyone: the guarantees say what is protected, and nothing else "
             "is promised."
         ),
     ),
     Said(
         "no promise",
         lambda f: f.promises("none"),
-        lambda f: "That anything is promised about what can be learned about anybody.",
+        lambda f: "That anything is promised about what can be learned about anyone.",
     ),
 )
 

@@ -14,7 +14,7 @@ from shoal.release.verification import Verification, examine, in_series
 
 
 def releases_in(folder: Path) -> list[Path]:
-    """The releases that a folder holds, by name; none where it is a release itself."""
+    """The releases that a folder holds, by name; none if it is a release itself."""
     if not folder.is_dir() or (folder / FILE_NAME).exists():
         return []
     return sorted(p for p in folder.iterdir() if not p.name.startswith(".") and (p / FILE_NAME).is_file())
@@ -67,7 +67,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
     findings += _overlaps(covered)
     if others := sum(p not in releases for p in path.iterdir()):
         findings.append(
-            f"the folder holds {others} other file(s) or folder(s) beside the releases, hidden ones included"
+            f"the folder holds {others} other file(s) or folder(s) besides the releases, including hidden ones"
         )
     verdicts = []
     if alike.n_releases and k:
@@ -82,7 +82,7 @@ def verify_sequence(folder: str | Path, *, today: date | None = None, key: str |
 
 
 def _weakness(verdict: Verdict) -> tuple[int, float]:
-    """What orders verdicts on one guarantee: holds, not judged, does not hold; then the smaller figure."""
+    """Orders verdicts on one guarantee: holds, not judged, does not hold; then the smaller figure."""
     return ("holds", "not judged", "does not hold").index(verdict.outcome), -(verdict.measured or 0)
 
 
@@ -92,7 +92,7 @@ def _promise(certificate: Certificate) -> tuple[int, str]:
     if not asked:
         return 0, f"it promises nothing about a sequence: {FILE_NAME} has no {SequenceAnonymity.name}"
     if certificate.pseudonyms != "keyed":
-        return max(asked), "its series have names of their own, so that it cannot be compared with the others"
+        return max(asked), "its series have names of their own, so it cannot be compared with the others"
     return max(asked), ""
 
 
@@ -102,7 +102,7 @@ def _overlaps(covered: list[tuple[str, str, str]]) -> list[str]:
     reach: tuple[str, str, str] | None = None  # the release so far that ends last
     for release in sorted(covered, key=lambda entry: _when(entry[0])):
         if reach is not None and _when(release[0]) <= _when(reach[1]):
-            found.append(f"{reach[2]} and {release[2]} are of the same instants; what is published is not corrected")
+            found.append(f"{reach[2]} and {release[2]} cover the same instants; what is published is never corrected")
         if reach is None or _when(release[1]) > _when(reach[1]):
             reach = release
     return found

@@ -1,4 +1,4 @@
-"""Published values once more, in the shape that users expect: beside the data, and equal to it.
+"""Published values once more, in the shape that users expect: next to the data, and equal to it.
 
     wide             a row per instant, a column per series
     row-per-series   a row per series, a column per instant
@@ -32,7 +32,7 @@ Shape = Literal["long", "wide", "row-per-series", "day-rows"]
 AsShape = Literal["same", "long", "wide", "row-per-series", "day-rows"]
 
 SHAPES = tuple(shape for shape in get_args(Shape) if shape != "long")
-"""Shapes that are written beside the data, each in a table of its name."""
+"""Shapes that are written next to the data, each in a table of its name."""
 
 MOST_COLUMNS = 20_000
 
@@ -44,13 +44,13 @@ _AS_READ: Mapping[str, Shape] = {
 
 
 def shape_like(origin: Origin | None) -> Shape:
-    """The shape of the table that was read; long where nobody knows, and where it was split into days."""
+    """The shape of the table that was read; long if unknown, or if it was split into days."""
     reading = {} if origin is None else origin.reading
     return "long" if "split" in reading else _AS_READ.get(str(reading.get("shape")), "long")
 
 
 def write_shape(panel: Panel, shape: Shape, folder: Path, file_format: FileFormat) -> list[Path]:
-    """Write a panel under its pseudonyms, in the order of the data; nothing where that is its shape."""
+    """Write a panel under its pseudonyms, in the order of the data; nothing if that is already its shape."""
     if shape == "long":
         return []
     path = folder / f"{shape}.{file_format}"
@@ -105,7 +105,7 @@ def shaped(panel: Panel, shape: Shape) -> pa.Table:
 
 
 def _slots(clock: NDArray[Any], day: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
-    """Names of the columns of a day, and of each instant the place among them."""
+    """Names of the columns of a day, and for each instant its place among them."""
     times = clock - clock.astype("datetime64[D]")
     distinct, place = np.unique(times, return_inverse=True)
     place = place.reshape(-1)
@@ -119,7 +119,7 @@ def _slots(clock: NDArray[Any], day: NDArray[np.int64]) -> tuple[list[str], NDAr
 
 
 def _channels(panel: Panel, n: int) -> dict[str, pa.Array]:
-    """The column that names channels, where there are several."""
+    """The column that names channels, if there are several."""
     if panel.n_channels == 1:
         return {}
     return {"channel": pa.array(value_columns(panel.channels) * n, pa.string())}

@@ -1,4 +1,4 @@
-"""A publisher's signature on a certificate: who wrote it, where a seal says only that nobody changed it.
+"""A publisher's signature on a certificate: it proves who wrote it; the seal only shows that nobody changed it.
 
 The message that is signed is
 
@@ -28,7 +28,7 @@ _CONTEXT = b"shoal certificate 1\n"
 
 
 def signed(certificate: Certificate, key: Path) -> Certificate:
-    """The certificate with the signature of a private key; whatever seal it had is gone."""
+    """The certificate with the signature of a private key; any earlier seal is removed."""
     private = _private_key(key)
     value = private.sign(_message(certificate))
     part = SignaturePart(key=private.public_key().public_bytes_raw().hex(), value=value.hex())
@@ -36,19 +36,19 @@ def signed(certificate: Certificate, key: Path) -> Certificate:
 
 
 def check_signing_key(key: Path) -> None:
-    """Raise before any work is done where a key cannot sign."""
+    """Raise before any work if a key cannot sign."""
     _private_key(key)
 
 
 def signature_findings(certificate: Certificate, key: str | Path | None) -> list[str]:
-    """What is wrong with the signature: it does not fit the certificate, or is not the one that was asked for."""
+    """What is wrong with the signature: it does not match the certificate, or is not by the requested key."""
     part = certificate.signature
     wanted = None if key is None else _public_key(Path(key))
     if part is None:
         return [] if wanted is None else [f"{FILE_NAME} is not signed"]
     public = bytes.fromhex(part.key)
     if not _fits(public, bytes.fromhex(part.value), _message(certificate)):
-        return [f"the signature of {FILE_NAME} does not fit its content"]
+        return [f"the signature of {FILE_NAME} does not match its content"]
     if wanted is not None and wanted != public:
         return [f"{FILE_NAME} is signed with another key ({fingerprint(public)}) than the one given"]
     return []
@@ -61,7 +61,7 @@ def signature_notes(certificate: Certificate, key: str | Path | None) -> list[st
     name = fingerprint(bytes.fromhex(certificate.signature.key))
     if key is None:
         return [f"signed with the key {name}; give the publisher's public key with --key to check whose it is"]
-    return [f"signed with the key that was given, {name}"]
+    return [f"signed with the given key, {name}"]
 
 
 def fingerprint(public: bytes) -> str:
@@ -116,4 +116,4 @@ def _read(path: Path) -> bytes:
 
 def _unfit(path: Path, kind: str) -> str:
     make = {"private": "openssl genpkey -algorithm ed25519 -out key.pem", "public": "openssl pkey -in key.pem -pubout"}
-    return f"{str(path)!r} is no {kind} Ed25519 key in PEM, or its passphrase is wrong. Make one: {make[kind]}"
+    return f"{str(path)!r} is not a {kind} Ed25519 key in PEM, or its passphrase is wrong. Make one: {make[kind]}"

@@ -26,7 +26,7 @@ from shoal.streams.output import SUMMARY
 
 _MOST_NAMED = 3
 _TRIES = 5
-"""A stream that goes on may publish while its folder is looked at."""
+"""A running stream may publish while its folder is being read."""
 
 
 def read_stream(folder: Path, certificate: Certificate) -> EventTables:
@@ -125,7 +125,7 @@ class StreamFindings:
             self._compare()
 
     def _look_at_names(self, lines: Sequence[SnapshotLine]) -> None:
-        """Files that are there and not counted, or belong to no snapshot."""
+        """Files that exist but are not counted, or belong to no snapshot."""
         said = self._certificate.columns.events
         tables = ["data"] if said is not None and said.publish == "generalised" else ["data", "sensitive"]
         odd = 0
@@ -143,7 +143,7 @@ class StreamFindings:
         for name, part in line.files.items():
             path = self._folder / name
             if path.is_symlink() or not path.is_file():
-                yield f"{name} is missing or no plain file"
+                yield f"{name} is missing or not a plain file"
                 return
             if digest_file(path) != part:
                 yield f"{name} was changed after it was published: its SHA-256 is not the one in {INDEX_FILE}"
@@ -171,13 +171,13 @@ class StreamFindings:
             return
         shown = SnapshotLine.of(line.number, tables, line.files)
         if shown != line:
-            yield f"snapshot {line.number} does not hold what {INDEX_FILE} counts of it"
+            yield f"snapshot {line.number} does not match the counts in {INDEX_FILE}"
         form = EventsForm()
         ordered = form.renamed(tables, [])
         if not tables.records.equals(ordered.records) or (
             tables.counts is not None and ordered.counts is not None and not tables.counts.equals(ordered.counts)
         ):
-            yield f"the rows of snapshot {line.number} are not sorted: their order might say when events arrived"
+            yield f"the rows of snapshot {line.number} are not sorted: their order might reveal when events arrived"
         said = self._certificate.columns
         if form.columns(tables, said.withheld) != said:
             yield f"snapshot {line.number} has other columns than {FILE_NAME} says"
@@ -188,13 +188,15 @@ class StreamFindings:
             self._kind, self._timezone = tables.times.dtype.str, tables.timezone
 
     def _compare(self) -> None:
-        """What the certificate sums up, beside what the snapshots add up to."""
+        """What the certificate sums up, compared with the sums over the snapshots."""
         certificate, account = self._certificate, self._account
         suppressed = certificate.counts.suppressed or 0
         if account.counts(suppressed) != certificate.counts or suppressed < 0:
             self.findings.append(f"{FILE_NAME} counts other events, snapshots or groups than the folder has")
         if account.n_with_events and account.time(self._kind, self._timezone) != certificate.time:
-            self.findings.append(f"{FILE_NAME} says other instants, step or time zone than the data has")
+            self.findings.append(
+                f"{FILE_NAME} states other instants, another step or another time zone than the data has"
+            )
         for part, guarantee, found in zip(certificate.guarantees, self.guarantees, self._verdicts, strict=True):
             if part.statement != guarantee.statement or (part.checked_by == "publisher") != guarantee.needs_originals:
                 self.findings.append(f"{FILE_NAME} does not state what {part.name} with its parameters promises")
@@ -202,11 +204,11 @@ class StreamFindings:
                 merged = guarantee.merge(found)
                 self.findings += measured_findings(part, merged, exact=True)
                 if not part.verdict.holds or part.verdict.required != merged.required:
-                    self.findings.append(f"{FILE_NAME} says of {part.name} something else than the data shows")
+                    self.findings.append(f"{FILE_NAME} says something else about {part.name} than the data shows")
 
 
 def look_at_stream(folder: Path, certificate: Certificate) -> tuple[StreamFindings, Certificate]:
-    """What is wrong in a folder of a stream; looked at again where the stream published meanwhile."""
+    """What is wrong in the folder of a stream; examined again if the stream published meanwhile."""
     for _ in range(_TRIES):
         found = StreamFindings(folder, certificate)
         now = read_certificate(folder)
@@ -217,11 +219,11 @@ def look_at_stream(folder: Path, certificate: Certificate) -> tuple[StreamFindin
 
 
 def stream_notes(certificate: Certificate) -> tuple[str, ...]:
-    """What a reader should know of a stream."""
+    """What a reader should know about a stream."""
     assert certificate.stream is not None
     notes = []
     if not certificate.stream.finished:
-        notes.append(f"the stream is not finished: this is about its first {certificate.counts.snapshots} snapshots")
+        notes.append(f"the stream is not finished: this covers its first {certificate.counts.snapshots} snapshots")
     if certificate.stream.first > 1:
         notes.append(f"snapshots before number {certificate.stream.first} are not in this folder")
     return tuple(notes)

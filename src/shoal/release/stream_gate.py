@@ -1,4 +1,4 @@
-"""The gate for snapshots of a stream: nothing gets its name that does not check as it reads back from its file."""
+"""The gate for snapshots of a stream: no snapshot gets its name unless it checks as read back from its file."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ METHOD = "Events moved forward by a few snapshots and published in groups, while
 
 @dataclass(frozen=True)
 class AdmittedSnapshots:
-    """Snapshots that are written aside, read back and checked."""
+    """Snapshots written to a temporary place, read back and checked."""
 
     asides: tuple[Aside, ...]
     lines: tuple[SnapshotLine, ...]
     tables: EventTables | None
     """One of them, for its columns."""
     verdict: Verdict | None
-    """On all of them together; None where they have no events."""
+    """On all of them together; None if they have no events."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def _admitted(asides: Sequence[Aside], found: Sequence[_Examined], verdict: Verd
 
 
 class StreamGate:
-    """Writes snapshots aside, reads them back, checks and lints them, and keeps the certificate of the folder.
+    """Writes snapshots to a temporary place, reads them back, checks and lints them, and keeps the certificate of the
+    folder.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class StreamGate:
         return self._index.account.first_number
 
     def admit(self, snapshots: Sequence[PublishedSnapshot]) -> AdmittedSnapshots:
-        """Write snapshots aside and check what was written."""
+        """Write snapshots to a temporary place and check what was written."""
         asides: list[Aside] = []
         found: list[_Examined] = []
         try:
@@ -125,7 +126,7 @@ class StreamGate:
         return _admitted(asides, found, verdict)
 
     def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
-        """Check what others have written here as Parquet since the index ends."""
+        """Check what others have written here as Parquet since the end of the index."""
         found: list[_Examined] = []
         number = self.first_number + self._index.account.n_snapshots
         while (data := self._folder / f"data-{number:08d}.parquet").exists():
@@ -140,7 +141,7 @@ class StreamGate:
         return _admitted([], found, self._check(found))
 
     def _check(self, found: Sequence[_Examined]) -> Verdict | None:
-        """The verdict on snapshots as they read; one that does not keep its promise is refused with the others."""
+        """The verdict on snapshots as read back; one that does not keep its promise is refused with the others."""
         full = [one for one in found if one.tables.n_events]
         if not full:
             return None
@@ -159,7 +160,7 @@ class StreamGate:
             settle([finding] if finding else [], ())
 
     def certify(self, admitted: Admitted, summary: Mapping[str, Any]) -> None:
-        """Account for snapshots that are in their places: the index, the summary, and the certificate of both."""
+        """Account for snapshots that are in place: the index, the summary, and the certificate of both."""
         assert isinstance(admitted, AdmittedSnapshots)
         self._index.append(admitted.lines)
         if admitted.tables is not None:

@@ -1,7 +1,7 @@
 """What a folder of streamed snapshots holds: one line of JSON for each, which the certificate sums up.
 
-A stream has no end by which its certificate could be written, and may have millions of files. So the certificate has
-the digest of `snapshots.ndjson`, and a line of that has the digests of a snapshot's files.
+A stream has no end at which its certificate could be written, and may have millions of files. So the certificate has
+the digest of `snapshots.ndjson`, and each of its lines has the digests of a snapshot's files.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ INDEX_FILE = "snapshots.ndjson"
 
 @checked(frozen=True, config=ConfigDict(extra="forbid"))
 class SnapshotLine:
-    """What the index says of a snapshot: its number from 1, how much it holds, and the digests of its files."""
+    """What the index says about a snapshot: its number from 1, how much it holds, and the digests of its files."""
 
     number: int
     time: int | None
-    """Its instant as a number; None where everything was moved on or suppressed."""
+    """Its instant as a number; None if everything was moved on or suppressed."""
     events: int
     groups: dict[str, int]
     """How many groups of each size it has."""
@@ -71,7 +71,7 @@ _LINE: TypeAdapter[SnapshotLine] = TypeAdapter(SnapshotLine)
 
 
 def read_lines(content: bytes) -> Iterator[SnapshotLine]:
-    """The lines of an index; ValueError where one is not as it is written."""
+    """The lines of an index; ValueError if one is not as Shoal writes it."""
     for raw in content.splitlines(keepends=True):
         line = _LINE.validate_json(raw)
         if line.as_bytes() != raw:
@@ -176,7 +176,7 @@ class Index:
 
 
 def read_index(folder: Path) -> list[SnapshotLine]:
-    """The lines of a folder's index up to the first that is damaged, which a lost disk may leave."""
+    """The lines of a folder's index up to the first damaged one, which a lost disk may leave."""
     found: list[SnapshotLine] = []
     with suppress(FileNotFoundError, ValueError):
         found.extend(read_lines((folder / INDEX_FILE).read_bytes()))

@@ -1,10 +1,10 @@
-"""What becomes of a release that leaves out much: where it stops, what its publisher is told, and what its readers.
+"""What happens to a release that leaves out much: where it stops, and what its publisher and its readers learn.
 
-Suppression takes events away from the values that are too frequent, so that the first of the originals may be the
-second of the release. The publisher learns the loss of each value, on the terminal by rank and in the private folder by
-name. Readers must not: who knows that somebody was suppressed, and what most of the suppressed have, knows too much.
-They learn what follows from the release and the number of suppressed events alone: between which ends the share of a
-value among the originals lies.
+Suppression removes events with values that are too frequent, so the most frequent value of the originals may be the
+second of the release.The publisher learns the loss of each value, on the terminal by rank and in the private folder by
+name. Readers must not: someone who knows that a person was suppressed, and which value most of the suppressed have,
+knows too much. They learn only what follows from the release and the number of suppressed events: bounds on the share
+of a value among the originals.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shoal.model import Candidate, CandidateShards, EventsCandidate, EventTables
 from shoal.model.event_tables import COUNT
 
 LIMIT = 0.25
-"""The largest share that may be suppressed where nobody sets another."""
+"""The largest share that may be suppressed by default."""
 
 NOTABLE = 0.10
 """The share above which the publisher and the readers are warned."""
@@ -32,7 +32,7 @@ _IN_A_POLICY = ", in a policy require: {suppression: {at_most: 0.5}}"  # policie
 
 
 def suppression_of(candidate: Candidate | EventsCandidate | CandidateShards) -> Suppression:
-    """What a candidate leaves out of its originals; series drawn as a sample are not left out but chosen."""
+    """What a candidate leaves out of its originals; series left out by sampling do not count."""
     if isinstance(candidate, CandidateShards):
         return reduce(Suppression.__add__, candidate.map(_of_shard))
     if isinstance(candidate, EventsCandidate):
@@ -51,13 +51,13 @@ def _of_shard(number: int, candidate: Candidate) -> Suppression:
 
 
 def check_suppression_limit(limit: float) -> None:
-    """Refuse a limit that is no share."""
+    """Refuse a limit that is not a share."""
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0.0 <= limit <= 1.0:
         raise ParameterError("suppression_limit must be a share from 0 to 1, such as 0.25.")
 
 
 def refuse_suppression(found: Suppression, limit: float, recipe: Recipe) -> str | None:
-    """Why a candidate that leaves out too much stays inside, with the ways out; None where it may leave."""
+    """Why a candidate that leaves out too much is refused, with the ways out; None if it may leave."""
     check_suppression_limit(limit)
     if found.share <= limit:
         return None
@@ -69,7 +69,7 @@ def refuse_suppression(found: Suppression, limit: float, recipe: Recipe) -> str 
 
 
 def warning_of(found: Suppression, recipe: Recipe) -> str | None:
-    """What the publisher is told of a release that leaves out a notable share; None where it is small."""
+    """What to tell the publisher about a release that leaves out a notable share; None if it is small."""
     if found.share <= NOTABLE:
         return None
     return (
@@ -79,7 +79,7 @@ def warning_of(found: Suppression, recipe: Recipe) -> str | None:
 
 
 def order_sentence(found: Suppression) -> str:
-    """Whether the most frequent value is still that, with a space before; nothing where it is."""
+    """Says if the most frequent value has changed, with a space before; empty if it has not."""
     if not found.values or found.ranks[0] == 1:
         return ""
     return f" The most frequent value of the originals is number {found.ranks[0]} of the release."
@@ -89,7 +89,7 @@ def advice(found: Suppression, recipe: Recipe) -> str:
     """What would suppress less, as far as the counts say: bounds over every possible window, not promises."""
     l = recipe.parameters.get("l")
     if found.what == "series" or not isinstance(l, int):
-        return "Lower what the method is asked for, such as k, p or size."
+        return "Ask less of the method: lower k, p or size, for example."
     if not found.values:
         return "A wider window, longer snapshots or a smaller l may suppress less."
     needed = least_suppressed(found, l) / found.n_originals
@@ -102,7 +102,7 @@ def advice(found: Suppression, recipe: Recipe) -> str:
     if l > 2:
         fewer = percent(least_suppressed(found, l - 1) / found.n_originals)
         lines.append(f"At l = {l - 1} at least {fewer} are suppressed, whatever the window.")
-    lines.append("Finer sensitive values help where the most frequent one can be split; coarser ones never do.")
+    lines.append("Finer sensitive values help if the most frequent one can be split; coarser ones never do.")
     return " ".join(lines)
 
 
@@ -136,7 +136,7 @@ def table_by_value(found: Suppression) -> bytes:
 
 
 def readers_figures(published: EventTables, found: Suppression) -> dict[str, Any]:
-    """What readers are told of suppression; all of it follows from the tables and the number of suppressed events.
+    """What readers learn about suppression; all of it follows from the tables and the number of suppressed events.
 
     `values` has the most frequent published ones: their share of the release, and the least and the largest share they
     can have had of the originals. `order_open`: whether another value may have been the most frequent one.

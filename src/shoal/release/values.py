@@ -90,25 +90,28 @@ class ValuesForm:
     name: ClassVar[FormName] = "values"
 
     def refuse(self, published: Panel, private: Private) -> str | None:
-        """A method that loses track of who is behind a row would make its own crowd."""
+        """A method that loses track of who is behind a row would create its own crowd."""
         expected = private.original.subject_codes
         if private.stands_for is not None:
             if len(private.stands_for) != published.n_series or private.stands_for.max() >= len(expected):
-                return "The candidate does not say which original each of its rows is of: the crowd cannot be counted."
+                return (
+                    "The candidate does not say which original each of its rows belongs to: the crowd cannot be "
+                    "counted."
+                )
             # A fictive row is a subject of its own.
             fictive = private.stands_for < 0
             codes = np.where(fictive, len(expected) + np.arange(len(fictive)), expected[private.stands_for])
             expected = _by_first_appearance(codes)
         if np.array_equal(expected, published.subject_codes):
             return None
-        return "The candidate's subjects are not those of the original panel, row by row: the crowd cannot be counted."
+        return "The candidate's subjects do not match the original panel, row by row: the crowd cannot be counted."
 
     def names_needed(self, published: Panel, private: Private) -> list[Any]:
         """Every row has a name of its own."""
         return list(private.original.ids if private.stands_for is None else range(published.n_series))
 
     def name_of_each_series(self, private: Private, names: list[str]) -> list[str]:
-        """Names are those of the series; several where it was cut into slices, none where it was not drawn."""
+        """Names are those of the series; several if it was cut into slices, none if it was not drawn."""
         if private.stands_for is None:
             return names
         found: list[list[str]] = [[] for _ in range(private.original.n_series)]
@@ -203,7 +206,7 @@ class ValuesForm:
         return []
 
     def sizes(self, published: Panel, certificate: Certificate) -> dict[str, int] | None:
-        """Sizes are counted in subjects, which the folder does not tell apart where they have several series."""
+        """Sizes are counted in subjects, which the folder does not distinguish if they have several series."""
         counts = certificate.counts
         return group_sizes(published, counts.grouped) if counts.subjects == counts.series else None
 

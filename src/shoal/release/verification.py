@@ -48,7 +48,7 @@ from shoal.release.signature import signature_findings, signature_notes
 from shoal.release.stream_folder import look_at_stream, stream_notes
 
 _MOST_NAMED = 3
-"""Parts whose findings are listed."""
+"""Number of parts whose findings are listed."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class Verification:
     findings
         What is wrong, with positions counted from 0.
     verdicts
-        The name and verdict of each guarantee checked here, in the order of the certificate. Where subjects have
-        several series, a promise about subjects is not judged, and the figure measured is of series.
+        The name and verdict of each guarantee checked here, in the order of the certificate. If subjects have several
+        series,a promise about subjects is not judged, and the figure measured is of series.
     notes
         What is the publisher's word, because it cannot be checked from the folder.
     not_judged
         What this folder does not let anyone judge, mostly names of guarantees.
     unchecked
-        Parts of release.json, and files, in which the publisher says what nothing in the folder confirms or refutes:
-        they are as the publisher sealed them, and that is all.
+        Parts of release.json, and files, whose statements nothing in the folder confirms or refutes: they are as the
+        publisher sealed them, no more.
     """
 
     findings: tuple[str, ...]
@@ -79,7 +79,7 @@ class Verification:
 
     @property
     def outcome(self) -> Outcome:
-        """ "does not hold" where something is wrong, "not judged" where a promise cannot be checked from the folder."""
+        """ "does not hold" if something is wrong, "not judged" if a promise cannot be checked from the folder."""
         if self.findings:
             return "does not hold"
         return "not judged" if self.not_judged else "holds"
@@ -91,7 +91,7 @@ class Verification:
 
     @property
     def words(self) -> str:
-        """The outcome in a line: what is not judged is never said to hold."""
+        """The outcome in one line: what is not judged is never said to hold."""
         if self.outcome != "not judged":
             return "DOES NOT HOLD" if self.findings else "holds"
         rest = "the rest holds" if any(verdict.holds for _, verdict in self.verdicts) else "the files are intact"
@@ -111,19 +111,19 @@ def verify(
 ) -> Verification:
     """Check hashes, then guarantees, on the published files alone.
 
-    Raises ReleaseError where there is no readable release; everything else that is wrong is a finding.
+    Raises ReleaseError if there is no readable release; everything else that is wrong is a finding.
 
     Parameters
     ----------
     folder
         The release, or a folder of releases that belong together: those of a growing panel.
     today
-        The day for which an agreement is judged; by default that of the clock. An expired one is noted: the data is
-        what it was, and should have been deleted.
+        The date for judging an agreement; by default today. An expired one is noted: the data is unchanged, but should
+        have been deleted.
     engine
         Where a release in parts is checked, part by part; by default on this machine.
     processes
-        How many parts are checked at once where there is no engine.
+        How many parts are checked at once without an engine.
     key
         The publisher's public key, in PEM: the certificate must be signed with it.
     """
@@ -143,9 +143,10 @@ def examine(
     key: str | Path | None = None,
     lint_follows: bool = False,
 ) -> tuple[Verification, Published | EventTables | None]:
-    """The same, and what is published, if it can be read and is in one part.
+    """The same, and the published data, if it can be read and is in one part.
 
-    `lint_follows`: names, and what files carry beside their rows, are left to the lint, which a publisher may overrule.
+    `lint_follows`: names, and what files carry besides their rows, are left to the lint, which a publisher may
+    overrule.
     """
     if not (path / FILE_NAME).is_file():
         raise ReleaseError(f"{str(path)!r} is not a release: it has no {FILE_NAME}.")
@@ -229,7 +230,7 @@ def _see(path: Path, lint_follows: bool, number: int, certificate: Certificate) 
 
 
 def _look_at(path: Path, certificate: Certificate, lint_follows: bool) -> tuple[Seen, Published | EventTables | None]:
-    """Digests, what files carry beside their rows, and everything that can be judged from one part alone."""
+    """Digests, what files carry besides their rows, and everything that can be judged from one part alone."""
     form = form_named(certificate.form)
     tables = [name for name in certificate.files if name.endswith((".csv", ".parquet"))]
     findings = digest_findings(path, certificate, tables)
@@ -282,14 +283,14 @@ def _frame_of(published: Published | EventTables) -> tuple[Any, ...]:
 def _over_all(
     engine: Engine, path: Path, certificate: Certificate, parts: Sequence[Certificate], looked: Sequence[Seen]
 ) -> list[str]:
-    """What no part shows by itself: names that come twice, and instants that are not the same."""
+    """What no part shows by itself: names that occur twice, and instants that differ."""
     findings = []
     if len({seen.times for seen in looked if seen.totals is not None}) > 1:
         findings.append("the parts do not have the same instants and columns")
     if all(seen.totals is not None for seen in looked):
         key = "group" if certificate.form == "profiles" else "id"
         if n := count_repeated(engine, partial(_names_in, path, key), [find_data(Path(), p.files).name for p in parts]):
-            findings.append(f"{n} name(s) come in more than one part: parts must be of different people")
+            findings.append(f"{n} name(s) occur in more than one part: parts must hold different people")
     return findings
 
 
@@ -305,7 +306,7 @@ def _names_in(path: Path, key: str, number: int, name: str) -> list[str]:
 
 
 def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[Seen], today: date) -> Verification:
-    """What all parts amount to, beside what the certificate says of them."""
+    """What all parts amount to, compared with what the certificate says."""
     wrong = [seen for seen in looked if seen.findings]
     findings += [found for seen in wrong[:_MOST_NAMED] for found in seen.findings]
     if wrong[_MOST_NAMED:]:
@@ -356,19 +357,19 @@ def _concluded(certificate: Certificate, findings: list[str], looked: Sequence[S
             notes.append(f"the publisher accepted what the lint found: {', '.join(certificate.accepted)}")
         if any(counts_unseen_subjects(part, certificate) for part in certificate.guarantees):
             notes.append(
-                f"{counts.series} series are of {counts.subjects} subjects, and the folder does not say which belong "
-                "together: that crowds are as large in subjects is the publisher's word"
+                f"{counts.series} series belong to {counts.subjects} subjects, and the folder does not say which "
+                "belong together: that crowds are as large in subjects is the publisher's word"
             )
         if counts.subjects < counts.series and any(
             part.parameters.get("per") == "series" for part in certificate.guarantees
         ):
-            notes.append("the promise counts series, of which subjects have several: a crowd may be one subject's")
+            notes.append("the promise counts series, and subjects have several: a crowd may belong to one subject")
     unchecked = unchecked_parts(certificate)
     return Verification(tuple(findings), tuple(verdicts), tuple(notes), tuple(not_judged), unchecked)
 
 
 def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str]:
-    """Groups that are not those the certificate counts. Where a guarantee fails, other sizes are no news."""
+    """Groups that differ from the certificate's counts. If a guarantee fails, other sizes are no news."""
     if any(seen.sizes is None for seen in looked):
         return []
     sizes: Counter[str] = Counter()
@@ -376,15 +377,15 @@ def _size_findings(certificate: Certificate, looked: Sequence[Seen]) -> list[str
         sizes.update(seen.sizes or {})
     counted = certificate.counts
     if dict(sizes) != counted.group_sizes:
-        return [f"the groups in the data are not those that {FILE_NAME} counts"]
+        return [f"the groups in the data do not match the counts in {FILE_NAME}"]
     summed = (sum(sizes.values()), min(map(int, sizes)), max(map(int, sizes))) if sizes else None
     if summed and (counted.groups, counted.smallest_group, counted.largest_group) != summed:
-        return [f"{FILE_NAME} does not sum up its own group sizes rightly"]
+        return [f"{FILE_NAME} does not sum up its own group sizes correctly"]
     return []
 
 
 def counts_unseen_subjects(part: GuaranteePart, certificate: Certificate) -> bool:
-    """Whether a promise is about subjects whom the folder does not show: its rows are series, and of some several."""
+    """Whether a promise is about subjects that the folder does not show: its rows are series, and some have several."""
     counts = certificate.counts
     return (
         counts.subjects < counts.series
@@ -394,8 +395,8 @@ def counts_unseen_subjects(part: GuaranteePart, certificate: Certificate) -> boo
 
 
 def in_series(verdict: Verdict) -> Verdict:
-    """The verdict on subjects where only series were counted: there is none."""
-    note = f"subjects cannot be told apart here; counted in series it {verdict.words}"
+    """The verdict on subjects if only series were counted: there is none."""
+    note = f"subjects cannot be distinguished here; counted in series it {verdict.words}"
     return replace(verdict, outcome="not judged", note=note)
 
 
@@ -405,7 +406,7 @@ def _agreement_notes(certificate: Certificate, today: date) -> list[str]:
     expires = certificate.agreement.expires
     if today <= expires:
         return [f"for one recipient, under the agreement in {AGREEMENT_FILE}, until {expires}"]
-    return [f"the agreement in {AGREEMENT_FILE} EXPIRED on {expires}: the data must not be used any more, delete it"]
+    return [f"the agreement in {AGREEMENT_FILE} EXPIRED on {expires}: stop using the data and delete it"]
 
 
 def _describe(

@@ -1,4 +1,4 @@
-"""One part of a release: named, written, read back and looked through where its shards are."""
+"""One part of a release: named, written, read back and linted where its shards are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from shoal.release.pseudonyms import names_of, refuse_repeated
 from shoal.release.shapes import Shape, write_shape
 
 PART_BYTES = 64 * 2**20
-"""Bytes of readings in a part, about, before they are compressed."""
+"""About how many bytes of readings a part holds, before compression."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class WrittenPart:
 class WritePart:
     """Write some shards as one part.
 
-    Files are written aside and renamed, and their bytes depend on the shards alone. So work that is lost with its
-    worker is done again, and work that is done twice writes the same files twice.
+    Files are written to a temporary place and renamed, and their bytes depend on the shards alone. So work lost with
+    its worker is repeated, and work done twice writes the same files twice.
 
     Parameters
     ----------
     folder, aside
-        Where the tables go, and where they lie while they are written: on the same file system.
+        Where the tables go, and where they are while being written: on the same file system.
     map_folder
         Where the map of names goes, in parts; None: with the publisher's process, or nowhere.
     key
@@ -92,7 +92,7 @@ class WritePart:
             return self._write(number, items, place)
         except OSError as error:
             raise ReleaseError(
-                f"A part of the release cannot be written: {error.strerror}. The folder must lie on a file system that "
+                f"A part of the release cannot be written: {error.strerror}. The folder must be on a file system that "
                 "this machine and all workers share, under the same path."
             ) from None
         finally:
@@ -160,7 +160,7 @@ def deal(candidate: CandidateShards, key: bytes) -> list[list[int]]:
 
 
 def deal_shards(n: int, values: Sequence[int], wanted: int, stream: np.random.Generator) -> list[list[int]]:
-    """`n` shards in at most `wanted` parts. `values` is the one attribute value of each shard, -1 where it has several.
+    """`n` shards in at most `wanted` parts. `values` is the one attribute value of each shard, -1 if it has several.
 
     Shards of the same value lie next to each other and are dealt out one by one, like cards. Two shards or more come to
     each part, and those of the most frequent value are too few to fill one.

@@ -1,4 +1,4 @@
-"""The common horizontal axis of the curves: clock times of a day, or bins of the whole period."""
+"""The shared horizontal axis of the curves: clock times of a day, or bins of the whole period."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTHS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 180, 240, 360, 480, 72
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Where the points of a curve lie and which instants each of them gathers.
+    """Positions of the points of a curve, and the instants each of them covers.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class Axis:
     at
         The start of each bin, ready for JSON.
     width
-        Width of a bin in minutes ("clock", "time") or steps ("index"); None where each bin is one instant of the data.
+        Width of a bin in minutes ("clock", "time") or steps ("index"); None if each bin is one instant of the data.
     original, published
-        The bin of each instant. None for `published` where its times are of another kind and nothing can be compared.
+        The bin of each instant. None for `published` if its times are of another kind and cannot be compared.
     """
 
     kind: Literal["clock", "time", "index"]
@@ -54,19 +54,20 @@ def common_axis(original: Panel, published: Panel, points: int) -> Axis:
 
 
 def same_times(original: Panel, published: Panel) -> bool:
-    """Whether both panels have the very same instants."""
+    """Return whether both panels have exactly the same instants."""
     alike = original.times.dtype.kind == published.times.dtype.kind
     return alike and bool(np.array_equal(original.times, published.times))
 
 
 def clock_times(panel: Panel) -> NDArray[np.int64]:
-    """The microseconds after midnight the clock showed at each instant, in the panel's time zone if it has one."""
+    """Return the microseconds after midnight that the clock showed at each instant, in the panel's time zone if it has
+    one."""
     shown: NDArray[np.int64] = local_times(panel.times, panel.timezone).astype(np.int64) % DAY
     return shown
 
 
 def _step(panel: Panel) -> int:
-    """The usual distance of two instants, 0 for a single one."""
+    """Return the usual distance between two instants, 0 for a single one."""
     distances = np.sort(np.diff(_since_start(panel.times, int(panel.times[:1].astype(np.int64)[0]))))
     return int(distances[len(distances) // 2]) if len(distances) else 0
 
@@ -114,7 +115,7 @@ def _time_axis(original: Panel, published: Panel, points: int) -> Axis:
 
 
 def _labels(starts: NDArray[np.int64], panel: Panel) -> list[Any]:
-    """Numbers, or what the clock of the panel showed: where it was put back, the same time comes twice."""
+    """Return numbers, or what the clock of the panel showed: where it was put back, the same time comes twice."""
     if panel.times.dtype.kind != "M":
         return list(starts.tolist())
     unit: Literal["m", "s"] = "m" if not np.any(starts % MINUTE) else "s"

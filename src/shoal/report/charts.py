@@ -1,7 +1,6 @@
-"""Figures for a notebook: what the report draws, as plotly's own objects.
+"""Figures for a notebook: the plots of the report, as plotly objects.
 
-Of the originals nothing is drawn but aggregates over a crowd (`figures`); of the release, curves that enough subjects
-share.
+The originals appear only as aggregates over a crowd (`figures`), the release only as curves that enough subjects share.
 """
 
 from __future__ import annotations
@@ -72,7 +71,8 @@ def before_after(figures: Mapping[str, Any], groups: Sequence[tuple[int, Curve]]
 def group_curves(
     original: Panel, published: Panel, crowd: int, channel: int = 0, most: int = 5
 ) -> list[tuple[int, Curve]]:
-    """Some groups as they are published, from low to high: the subjects who share a curve, at least `crowd`, and it."""
+    """Select some published groups, from low to high: their curve and the number of subjects who share it, at least
+    `crowd`."""
     axis = common_axis(original, published, MAX_POINTS)
     if axis.published is None:
         return []
@@ -98,7 +98,7 @@ def group_curves(
 
 
 def risk_utility(search: Mapping[str, Any]) -> Any:
-    """Risk against utility of every point that was tried, as a plotly figure; `search` is what `search_part` found."""
+    """Plot risk against utility for every point tried, as a plotly figure; `search` is what `search_part` returns."""
     from plotly.graph_objects import Figure, Scatter
 
     figure = Figure()
@@ -137,5 +137,5 @@ def risk_utility(search: Mapping[str, Any]) -> Any:
 
 
 def _write(figure: Any, text: str, column: int) -> None:
-    """A sentence in the place of a plot."""
+    """Show a sentence in place of a plot."""
     figure.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, row=1, col=column, xref="x domain", yref="y domain")

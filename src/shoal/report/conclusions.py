@@ -1,4 +1,4 @@
-"""What a guarantee that holds lets a reader conclude and what not, each sentence beside its condition."""
+"""What a guarantee that holds does and does not let a reader conclude, each sentence next to its condition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KNOWN = (
     "local-differential-privacy",
     "none",
 )
-"""The guarantees about which there is more to say than their statement."""
+"""The guarantees that need more explanation than their statement."""
 
 
 def _is(*names: str) -> Callable[[Facts], bool]:
@@ -31,7 +31,7 @@ def _is(*names: str) -> Callable[[Facts], bool]:
 
 
 def _vaguely(f: Facts) -> str:
-    """How well readings are known, where the guarantee does not assume exact knowledge."""
+    """Say how precisely readings are known, if the guarantee does not assume exact knowledge."""
     within = f.settings.get("within")
     return f", to within {words.number(within)}," if within else ""
 
@@ -41,7 +41,7 @@ def _number(facts: Facts, name: str) -> str:
 
 
 def _crowd(facts: Facts) -> str:
-    """What a crowd is counted in."""
+    """Return the unit that a crowd is counted in."""
     return "series" if facts.settings.get("per") == "series" else "subjects"
 
 
@@ -54,14 +54,14 @@ MAY = (
         "crowd of subjects",
         lambda f: f.name == "k-anonymity" and f.counts_subjects and f.form != "profiles",
         lambda f: (
-            f"Behind every published series stand at least {_number(f, 'k')} subjects whose published readings are "
+            f"Every published series is shared by at least {_number(f, 'k')} subjects whose published readings are "
             "exactly alike."
         ),
     ),
     Said(
         "profile",
         lambda f: f.name == "k-anonymity" and f.form == "profiles",
-        lambda f: f"Behind every published profile stand at least {_number(f, 'k')} subjects.",
+        lambda f: f"Every published profile stands for at least {_number(f, 'k')} subjects.",
     ),
     Said(
         "who is who",
@@ -81,7 +81,7 @@ MAY = (
         "crowd of series",
         lambda f: f.name == "k-anonymity" and not f.counts_subjects,
         lambda f: (
-            f"Behind every published series stand at least {_number(f, 'k')} series that look exactly alike. Several "
+            f"Every published series looks exactly like at least {_number(f, 'k')} series, itself included. Several "
             "of them may belong to one subject."
         ),
     ),
@@ -123,8 +123,8 @@ MAY = (
         "values over time",
         _is("m-invariance"),
         lambda f: (
-            f"Whoever intersects the groups of a subject over all snapshots is left with at least {_number(f, 'm')} "
-            "sensitive values."
+            "Someone who intersects the groups of a subject over all snapshots is left with at least "
+            f"{_number(f, 'm')} sensitive values."
         ),
     ),
     Said(
@@ -140,30 +140,30 @@ MAY = (
     Said(
         "share over the period",
         lambda f: f.name == "aggregate-rule" and f.settings.get("per") != "instant",
-        lambda f: f"Over the whole time none of them has more than {_share(f)} of it; at a single instant one may.",
+        lambda f: f"Over the whole period none of them has more than {_share(f)} of it; at a single instant one may.",
     ),
     Said(
         "noise for subjects",
         lambda f: f.name == "differential-privacy" and f.settings.get("unit") != "reading",
         lambda f: (
             "The readings of any one subject change the odds of every published result by no more than the stated "
-            "factor, whatever else anybody knows."
+            "factor, whatever else anyone knows."
         ),
     ),
     Said(
         "noise for readings",
         lambda f: f.name == "differential-privacy" and f.settings.get("unit") == "reading",
         lambda f: (
-            "Any single reading changes the odds of every published result by no more than the stated factor, whatever "
-            "else anybody knows."
+            "Any single reading changes the odds of every published result by no more than the stated factor, "
+            "whatever else anyone knows."
         ),
     ),
     Said(
         "noise at the meter",
         _is("local-differential-privacy"),
         lambda f: (
-            "What a meter sent about the readings of a window tells nobody, not even the publisher, more than the "
-            "stated factor allows."
+            "What a meter sent about the readings of a window reveals to nobody, not even the publisher, more than "
+            "the stated factor allows."
         ),
     ),
     Said(
@@ -185,7 +185,7 @@ def _share(facts: Facts) -> str:
 
 
 def _coarser(facts: Facts) -> str:
-    """What l-diversity does not hide where a remedy published frequent values as coarser ones."""
+    """Say what l-diversity does not hide if a remedy published frequent values as coarser ones."""
     if mapping(facts.method.get("parameters")).get("remedy") != "generalise":
         return ""
     return " A coarser value stands for a frequent one: someone who knows the tree can mostly tell which."
@@ -195,7 +195,7 @@ MAY_NOT = (
     Said(
         "one subject's reading",
         _is("k-anonymity"),
-        lambda f: "That a published series is the reading of any one subject. It is common to a whole group.",
+        lambda f: "That a published series is the reading of any one subject. A whole group shares it.",
     ),
     Said(
         "nothing learned",
@@ -214,11 +214,11 @@ MAY_NOT = (
         ),
     ),
     Said(
-        "everybody was there",
+        "everyone was there",
         _is("sequence-anonymity"),
         lambda f: (
-            "That every series is of someone who was there: those who have no readings, or have left, are published as "
-            "their group is."
+            "That every series belongs to someone who was present: subjects without readings, or who have left, are "
+            "published as their group is."
         ),
     ),
     Said(
@@ -230,8 +230,8 @@ MAY_NOT = (
         "as measured",
         _is("nlk-anonymity"),
         lambda f: (
-            "That no reading is published as it was measured: a reading alone in its group is, and where a group had "
-            "equal readings, these are."
+            "That no reading is published as it was measured: a reading alone in its group is, and if a group had "
+            "equal readings, so are they."
         ),
     ),
     Said(
@@ -260,8 +260,11 @@ MAY_NOT = (
         "similar values",
         _is("l-diversity"),
         lambda f: (
-            "That the members of a group differ much: values count as different however near they are, so about how "
-            "large a number is, or what its values have in common, may be the same for all of them." + _coarser(f)
+            (
+                "That the members of a group differ much: values count as different however close they are, so a "
+                "number's rough size, or what its values have in common, may be the same for all of them."
+            )
+            + _coarser(f)
         ),
     ),
     Said(
@@ -273,8 +276,8 @@ MAY_NOT = (
         "change over time",
         _is("m-invariance"),
         lambda f: (
-            "That it withstands someone who knows how a sensitive value goes on from one time to another, or which "
-            "events are not published."
+            "That it withstands someone who knows how a sensitive value develops over time, or which events are not "
+            "published."
         ),
     ),
     Said(
@@ -295,7 +298,7 @@ MAY_NOT = (
     Said(
         "publisher's figures",
         _is("none"),
-        lambda f: "That the figures can be checked from the release: they are the publisher's.",
+        lambda f: "That the figures can be checked from the release: they come from the publisher.",
     ),
     Said(
         "noisy figures",
@@ -313,14 +316,14 @@ MAY_NOT = (
         "habits",
         lambda f: f.name == "differential-privacy" and f.settings.get("unit") == "reading",
         lambda f: (
-            "That a subject's habits are hidden: one reading is protected, what all readings of a subject have in "
+            "That a subject's habits are hidden: one reading is protected, but what all readings of a subject have in "
             "common is not."
         ),
     ),
     Said(
         "longer than a window",
         _is("local-differential-privacy"),
-        lambda f: "That habits are hidden which last longer than a window: each window has a budget of its own.",
+        lambda f: "That habits which last longer than a window are hidden: each window has a budget of its own.",
     ),
     Said(
         "anything else",
@@ -353,8 +356,8 @@ MAY_NOT_OF_THE_RELEASE = (
             and not f.has_noise
         ),
         lambda f: (
-            "That it may be joined with another release of the same subjects, such as last month's: what is promised "
-            "holds for this release alone. Ask the publisher first."
+            "That it may be joined with another release of the same subjects, such as last month's: the promise "
+            "covers this release alone. Ask the publisher first."
         ),
     ),
     Said(
@@ -371,8 +374,8 @@ MAY_NOT_OF_THE_RELEASE = (
         "keyed releases together",
         lambda f: f.pseudonyms == "keyed" and not f.promises("sequence-anonymity"),
         lambda f: (
-            "That it protects as well beside another release made with the same key. The two can be joined series by "
-            "series, and crowds shrink to those who are alike in both."
+            "That it protects as well alongside another release made with the same key. The two can be joined series "
+            "by series, and crowds shrink to subjects who are alike in both."
         ),
     ),
     Said(
@@ -383,17 +386,19 @@ MAY_NOT_OF_THE_RELEASE = (
     Said(
         "published attributes",
         lambda f: f.form != "events" and _has_attributes(f),
-        lambda f: "That rows which look alike in their readings look alike in the other published columns too.",
+        lambda f: "That rows with the same readings also look alike in the other published columns.",
     ),
     Said(
         "suppressed series",
         lambda f: f.counted("series_suppressed") > 0,
-        lambda f: "That everybody who was in the input is in the release: some series were suppressed.",
+        lambda f: "That everyone in the input is in the release: some series were suppressed.",
     ),
     Said(
         "true series",
         lambda f: f.counted("series_fictive") > 0,
-        lambda f: "That a published series belongs to somebody: some are fictive, and it is not said which.",
+        lambda f: (
+            "That a published series belongs to a real subject: some are fictive, and the release does not say which."
+        ),
     ),
 )
 
@@ -402,6 +407,7 @@ BY_RELEASE = {"may": MAY_OF_THE_RELEASE, "may not": MAY_NOT_OF_THE_RELEASE}
 
 
 def conclusions(section: str, facts: Facts) -> list[str]:
-    """What may ("may") or may not ("may not") be concluded: by the guarantees, each line once, and by the release."""
+    """Return what may ("may") or may not ("may not") be concluded: from the guarantees, each line once, and from the
+    release."""
     lines = [line for g in facts.guarantees for line in said(BY_GUARANTEE[section], facts.about(g))]
     return list(dict.fromkeys([*lines, *said(BY_RELEASE[section], facts)]))

@@ -1,4 +1,4 @@
-"""What stands beside the curves and figures of a report, each sentence beside the condition under which it is true."""
+"""What the report says next to its curves and figures, each sentence with the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ SUPPRESSION = (
         lambda f: bool(_values(f)),
         lambda f: (
             f"{words.percent(_suppression(f)['share'])} of the events were suppressed, so the shares of sensitive "
-            "values in this release need not be those of the originals. Counts of the suppressed by value stay with "
-            "the publisher, because they would tell the values of people seen to be missing. What follows from the "
-            "release alone:"
+            "values in this release may differ from those of the originals. Counts of suppressed events per value "
+            "stay with the publisher, because they would reveal the values of people seen to be missing. What follows "
+            "from the release alone:"
         ),
     ),
     Said(
@@ -92,7 +92,7 @@ SUPPRESSION = (
     Said(
         "order",
         lambda f: bool(_values(f)) and _suppression(f).get("order_open") is True,
-        lambda f: "Which value was the most frequent among the originals cannot be told from this release.",
+        lambda f: "This release does not show which value was the most frequent among the originals.",
     ),
 )
 
@@ -114,7 +114,7 @@ AGGREGATES = (
         "crowd",
         lambda f: bool(f.shown) and is_finite(f.figures.get("crowd")) and is_finite(f.figures.get("largest_share")),
         lambda f: (
-            "Aggregates only: every point drawn of the originals is taken over at least "
+            "Aggregates only: every point drawn from the originals covers at least "
             f"{words.number(f.figures['crowd'])} subjects, none of whom makes up more than "
             f"{words.percent(f.figures['largest_share'])} of it. Other points are left out."
         ),

@@ -1,4 +1,4 @@
-"""The aggregates the page draws, so that it never needs a series.
+"""The aggregates that the page draws, so that it never needs a series.
 
 Every number about the originals is taken over at least `crowd` different subjects. With x[s, t] the reading of series s
 at instant t, and only observed readings counted:
@@ -8,18 +8,19 @@ at instant t, and only observed readings counted:
     bands(c, q)  with m[u] the profile of subject u alone at c: m sorted and cut into five blocks, sizes w differing
                  by at most one, every observed subject in exactly one; the mean of the block with q % in its middle
 
-A number of which one subject makes up more than nine tenths is left out as well: where all others read zero, the total
-is that subject's reading. Where this befalls one block of a bin, the others go too: total minus four is the fifth.
+A number is also left out if one subject makes up more than nine tenths of it: where all others read zero, the total is
+that subject's reading. If this happens to one block of a bin, the others are left out too: total minus four is the
+fifth.
 
-Blocks do not overlap, but the published mean of a group may cover a block but for one subject. So each block mean of
+Blocks do not overlap, but the published mean of a group may cover a block except for one subject. So each block mean of
 the originals is blurred:
 
     bands(c, q) + z * spread(c) / w    spread(c) = highest - lowest block mean at c
 
-with z standard normal, cut off at +-3: a single reading got by subtraction is off by about the whole spread. Half the
-variance of z is one draw for all bins, or else averaging over the day would remove it. Blurred means are put in order,
-and are below zero only where the lowest block mean is. z follows from a hash of the readings: the same panel gives the
-same figures, and only who has the readings can compute it.
+with z standard normal, cut off at +-3: a single reading obtained by subtraction is off by about the whole spread.Half
+the variance of z is one draw for all bins; otherwise averaging over the day would remove it. Blurred means are sorted,
+and arebelow zero only where the lowest block mean is. z follows from a hash of the readings: the same panel gives the
+same figures, and only someone who has the readings can compute it.
 """
 
 from __future__ import annotations
@@ -55,25 +56,25 @@ Curve = list[float | None]
 
 
 class _Rule(NamedTuple):
-    """What a number needs to be shown: so many subjects, none with a larger share of it."""
+    """The rule for showing a number: at least this many subjects, none with a larger share of it."""
 
     subjects: int
     share: float
 
 
 def summarise(original: Panel, published: Panel, crowd: int) -> dict[str, Any]:
-    """Gather what the page may show of the originals beside the published values.
+    """Gather what the page may show of the originals next to the published values.
 
-    A point is None for which fewer than `crowd` subjects were observed, or of which one makes up more than 90 %.
-    At most 400 points a curve, 8 channels and 120 kB of JSON, whatever the panels.
+    A point is None if fewer than `crowd` subjects were observed, or if one makes up more than 90 %. At most 400 points
+    per curve, 8 channels and 120 kB of JSON, whatever the panels.
 
     Parameters
     ----------
     original, published
-        The panel as it was read and as it is published. They may differ in series and instants.
+        The panel as read and as published. They may differ in series and instants.
     crowd
-        The least number of different subjects behind each number about the originals: the k of the release. Less than
-        2 counts as 2, so that no figure is one subject's own.
+        The smallest number of different subjects behind each number about the originals: the k of the release. Less
+        than 2 counts as 2, so that no figure is one subject's own.
 
     Returns
     -------
@@ -157,7 +158,8 @@ def _profile_and_bands(
     rule: _Rule,
     draws: NDArray[np.float64] | None = None,
 ) -> tuple[Curve, dict[str, Curve] | None, str | None]:
-    """The mean of each bin, its fifths of the subjects, blurred by `draws` if given, and why there are none."""
+    """Return the mean of each bin, its fifths of the subjects, blurred by `draws` if given, and the reason if there are
+    none."""
     least = len(FIFTHS) * crowd
     wanted = panel.n_subjects >= least
     mean = np.full(n_bins, np.nan)
@@ -176,7 +178,7 @@ def _profile_and_bands(
 
 
 def _fifths(figures: NDArray[np.float64], rule: _Rule) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Mean and size of each fifth of the figures, from the lowest up; all NaN where the rule forbids one of them."""
+    """Return mean and size of each fifth of the figures, lowest first; all NaN if the rule forbids one of them."""
     blocks = np.array_split(np.sort(figures), len(FIFTHS))
     means = np.concatenate([_means(block[None], np.ones((1, len(block))), rule) for block in blocks])
     if not np.isfinite(means).all():
@@ -185,26 +187,26 @@ def _fifths(figures: NDArray[np.float64], rule: _Rule) -> tuple[NDArray[np.float
 
 
 def _blurred(means: NDArray[np.float64], sizes: NDArray[np.int64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each block mean moved by draw * spread / size."""
+    """Move each block mean by draw * spread / size."""
     with np.errstate(over="ignore", invalid="ignore"):
         moved: NDArray[np.float64] = means + draws * ((means[-1] - means[0]) / sizes)
     return moved
 
 
 def _in_order(blurred: NDArray[np.float64], lowest: float) -> NDArray[np.float64]:
-    """From the lowest up, and below zero only if the lowest mean was."""
+    """Sort from the lowest up; below zero only if the lowest mean was."""
     ordered = np.sort(blurred)
     return np.maximum(ordered, 0.0) if lowest >= 0 else ordered
 
 
 def _draws(rng: np.random.Generator, n_bins: int) -> NDArray[np.float64]:
-    """Standard normal numbers for each bin and fifth, half of their variance common to all bins, cut off."""
+    """Draw standard normal numbers for each bin and fifth, cut off, half of their variance shared by all bins."""
     common, own = rng.standard_normal(len(FIFTHS)), rng.standard_normal((n_bins, len(FIFTHS)))
     return np.clip((common + own) * math.sqrt(0.5), -CUT_OFF, CUT_OFF)
 
 
 def _secret(panel: Panel) -> int:
-    """A seed from the readings alone. Not from Panel.digest(), which certificates show."""
+    """Derive a seed from the readings alone, not from Panel.digest(), which certificates show."""
     state = hashlib.sha256(_DOMAIN)
     for row in range(0, panel.n_series, _ROWS):
         # Nothing is copied where the panel is contiguous.
@@ -213,7 +215,7 @@ def _secret(panel: Panel) -> int:
 
 
 def _duration(totals: NDArray[np.float64], others: NDArray[np.float64], shares: int) -> dict[str, Any]:
-    """Totals in falling order at evenly spaced shares of the time, from 0 to 1."""
+    """Return totals in falling order at evenly spaced shares of the time, from 0 to 1."""
     kept, other_kept = (np.sort(t[~np.isnan(t)])[::-1] for t in (totals, others))
     n_points = min(shares, max(len(kept), len(other_kept)))
     return {
@@ -233,7 +235,7 @@ def _at_shares(falling: NDArray[np.float64], n_points: int) -> Curve:
 
 
 def _totals(panel: Panel, channel: int, rule: _Rule) -> NDArray[np.float64]:
-    """The total of each instant, NaN where the rule forbids it."""
+    """Return the total of each instant, NaN where the rule forbids it."""
     totals = np.empty(panel.n_instants)
     for first, sums, counts in _subject_sums(panel, channel, np.arange(panel.n_instants), panel.n_instants):
         with np.errstate(over="ignore"):
@@ -242,7 +244,7 @@ def _totals(panel: Panel, channel: int, rule: _Rule) -> NDArray[np.float64]:
 
 
 def _means(sums: NDArray[np.float64], counts: NDArray[np.float64], rule: _Rule) -> NDArray[np.float64]:
-    """The mean reading of each bin over its subjects, NaN where the rule forbids it."""
+    """Return the mean reading of each bin over its subjects, NaN where the rule forbids it."""
     means = np.full(len(sums), np.nan)
     allowed = np.count_nonzero(counts, axis=1) >= max(rule.subjects, 1)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -256,7 +258,8 @@ def _means(sums: NDArray[np.float64], counts: NDArray[np.float64], rule: _Rule) 
 def _subject_sums(
     panel: Panel, channel: int, bins: NDArray[np.int64], n_bins: int
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """Sum and number of the readings of each subject in each bin, as (bin, subject) arrays for some bins at a time."""
+    """Yield the sum and number of readings of each subject in each bin, as (bin, subject) arrays for some bins at a
+    time."""
     values = panel.values if panel.values.ndim == 2 else panel.values[:, :, channel]
     order = np.argsort(bins, kind="stable")
     ordered = bins[order]
@@ -284,5 +287,5 @@ def _subject_sums(
 
 
 def _rounded(numbers: NDArray[np.float64]) -> Curve:
-    """Four significant digits; None for what was left out."""
+    """Round to four significant digits; None for what was left out."""
     return [float(f"{number:.4g}") + 0.0 if math.isfinite(number) else None for number in numbers.tolist()]

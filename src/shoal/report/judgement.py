@@ -1,4 +1,4 @@
-"""The page of a judgement: three lights, what cannot be shown, what the table is good for."""
+"""The page of a judgement: three lights, what cannot be shown, and what the table is good for."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from shoal.report.units import score_text
 
 HOW = {
     "ids": "Published series are compared with the originals of the same name.",
-    "map": "Published series are compared with the originals that a list of names says.",
+    "map": "Published series are compared with the originals that a list of names assigns to them.",
     "order": "Published series are compared with the originals in the same row.",
-    "private": "Published series are compared with the originals that the private folder says.",
-    None: "Nothing says which published series is whose: the table is judged as a whole.",
+    "private": "Published series are compared with the originals that the private folder assigns to them.",
+    None: "Nothing says which published series belongs to which original: the table is judged as a whole.",
 }
-NOT_TRIED = "No attack that answers this could be run on these tables."
+NOT_TRIED = "No attack that answers this question could be run on these tables."
 
 
 def render_judgement(figures: Mapping[str, Any]) -> str:
-    """The whole page, from what `Judgement.to_dict` gives."""
+    """Render the whole page from the output of `Judgement.to_dict`."""
     counts = figures["counts"]
     facts = Facts({"risk": figures["risk"]})
     purposes: dict[str, list[dict[str, str]]] = {}
@@ -52,12 +52,12 @@ def _state(figures: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _light(light: dict[str, Any], figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The light, held against the limit by what attacks get out of the table beyond what is had without it."""
+    """Return the light: what attacks gain from the table, beyond what they achieve without it, against the limit."""
     if not light["figure"]:
         return light | {"sentence": NOT_TRIED, "none": "Not measured"}
     question, limit = light["name"].lower(), figures["at_most"]
     held = [risk["held"] for name, risk in figures["risk"].items() if question in questions_of(name)]
     if limit is None or not held:
         return light
-    told = f"held against your limit of {words.percent(limit)}: {words.percent(float(f'{max(held):.2g}'))}"
+    told = f"against your limit of {words.percent(limit)}: {words.percent(float(f'{max(held):.2g}'))}"
     return light | {"state": "within" if max(held) <= limit else "above", "limit_text": told}

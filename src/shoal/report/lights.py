@@ -1,8 +1,8 @@
-"""Singling out, linkability, inference: for each the highest figure there is, beside its limit and guessing.
+"""Singling out, linkability, inference: the highest figure for each, with its limit and the guessing baseline.
 
 A figure is *measured*, by an attack that answers the question, or *proven*, by a guarantee that was checked. A light is
-"within" only where such a figure, at the upper end of its interval, is at most a limit that somebody stated: the
-policy's for attacks, the promise itself for a guarantee.
+"within" only where such a figure, at the upper end of its interval, is at most a stated limit: the policy's for
+attacks, the promise itself for a guarantee.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Said = Sentence[Facts]
 
 @dataclass(frozen=True)
 class Bound(Sentence[Facts]):
-    """What a guarantee proves about a question, beside the condition under which it does."""
+    """What a guarantee proves about a question, next to the condition under which it does."""
 
     answers: str
     share: Callable[[Facts], float]
@@ -34,7 +34,8 @@ class Bound(Sentence[Facts]):
 
 
 def _hides_rows(facts: Facts) -> bool:
-    """Whether rows that look alike cannot be told apart by names, other columns, or several rows of one subject."""
+    """Return whether rows that look alike cannot be distinguished by names, other columns, or several rows of one
+    subject."""
     # Published attributes are part of what is counted as alike.
     by_value = len(listed(facts.columns.get("channels"))) + len(mapping(facts.columns.get("attributes")))
     expected = {"values": 2 + by_value, "envelopes": 6}.get(facts.form)
@@ -81,8 +82,8 @@ PROVEN = (
             and _crowd(f) >= f.settings["k"]
         ),
         lambda f: (
-            f"Proven: every published series equals those of at least {words.number(_crowd(f) - 1)} other subjects, so "
-            f"nothing that is published tells which of the {words.number(_crowd(f))} is somebody's own."
+            f"Proven: every published series equals those of at least {words.number(_crowd(f) - 1)} other subjects, "
+            f"so nothing published shows which of the {words.number(_crowd(f))} belongs to a given person."
         ),
         "singling out",
         lambda f: 1.0 / _crowd(f),
@@ -93,8 +94,8 @@ PROVEN = (
         "profiles",
         lambda f: _holds(f, "k-anonymity", "k") and f.form == "profiles" and _crowd(f) >= f.settings["k"],
         lambda f: (
-            f"Proven: no published row is one subject's. Each stands for at least {words.number(_crowd(f))} subjects, "
-            "and nothing that is published tells them apart."
+            f"Proven: no published row belongs to one subject. Each stands for at least {words.number(_crowd(f))} "
+            "subjects, and nothing published distinguishes them."
         ),
         "singling out",
         lambda f: 1.0 / _crowd(f),
@@ -106,7 +107,7 @@ PROVEN = (
         lambda f: _holds(f, "kp-anonymity", "p") and f.settings["p"] > 1 and f.form == "envelopes" and _hides_rows(f),
         lambda f: (
             f"Proven: every published range with its pattern is shared by at least {words.number(f.settings['p'])} "
-            "subjects, and nothing that is published tells them apart."
+            "subjects, and nothing published distinguishes them."
         ),
         "singling out",
         lambda f: _one_in(f, "p"),
@@ -135,7 +136,7 @@ PROVEN = (
         lambda f: (
             "Proven by how the noise was drawn: of two equally likely versions of "
             + ("any one reading" if f.settings.get("unit") == "reading" else "one subject's readings")
-            + f", nobody tells the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
+            + f", nobody picks the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
         ),
         "inference",
         _odds,
@@ -152,7 +153,7 @@ PROVEN = (
         ),
         lambda f: (
             "Proven by what ran on the meters: of two equally likely versions of a window of one meter's readings, "
-            f"nobody tells the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
+            f"nobody picks the true one more often than {words.percent(_odds(f))} of the time, whatever they know."
         ),
         "inference",
         _odds,
@@ -166,7 +167,9 @@ NO_FIGURE = (
     Said(
         "noise",
         lambda f: f.promises("differential-privacy") and not f.from_meters,
-        lambda f: "What attacks achieve is an exact figure about the originals, and would undo the noise.",
+        lambda f: (
+            "What attacks achieve is an exact figure about the originals, and publishing it would undo the noise."
+        ),
     ),
     Said(
         "meters",
@@ -177,16 +180,16 @@ NO_FIGURE = (
         "left out",
         lambda f: _left_out(f) and not f.has_noise,
         lambda f: (
-            "Figures of risk are left out of this release, because they would tell about the originals. Ask the "
-            "publisher."
+            "Risk figures are left out of this release, because they would reveal something about the originals. Ask "
+            "the publisher."
         ),
     ),
     Said(
         "not asked",
         lambda f: not _left_out(f) and not f.has_noise,
         lambda f: (
-            "No such attack was run. Say in a policy what an adversary knows (`adversary:`) and use `shoal run`; of a "
-            "finished release, the publisher can run `shoal attack`."
+            "No such attack was run. State in a policy what an adversary knows (`adversary:`) and use `shoal run`; "
+            "for a finished release, the publisher can run `shoal attack`."
         ),
     ),
 )
@@ -205,19 +208,19 @@ INFERRED = (
 
 
 LIMITS = {"proven": "promised: at most", "measured": "publisher's limit", "inferred": "publisher's limit"}
-"""Whose limit it is."""
+"""Who set the limit."""
 
-NOT_HELD = "The limit is for finding a series; nothing was held against this figure."
-"""Beside a figure above a limit that was not meant for it."""
+NOT_HELD = "The limit is for finding a series; this figure has no limit of its own."
+"""Shown next to a figure above a limit that was not meant for it."""
 
 
 def _left_out(facts: Facts) -> bool:
-    """Whether figures of risk were left out; where only some of utility were, those of risk would be there."""
+    """Return whether risk figures were left out; if only some utility figures were, risk figures would be present."""
     return facts.figures.get("left_out") not in (None, "", FEWER) and not mapping(facts.certificate.get("risk"))
 
 
 def lights(facts: Facts) -> list[dict[str, Any]]:
-    """The three questions, each with its answer in words and figures."""
+    """Return the three questions, each with its answer in words and figures."""
     return [_light(question, facts) for question in QUESTIONS]
 
 
@@ -252,7 +255,7 @@ def _light(question: str, facts: Facts) -> dict[str, Any]:
 
 
 def _proven(question: str, facts: Facts) -> dict[str, Any] | None:
-    """The strongest of what the guarantees prove about a question."""
+    """Return the strongest statement that the guarantees prove about a question."""
     bounds = [
         (bound.share(about), bound, about)
         for guarantee in facts.guarantees
@@ -277,7 +280,7 @@ def _proven(question: str, facts: Facts) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A risk of the certificate, and the figure of it that answers a question."""
+    """A risk of the certificate, and its figure that answers a question."""
 
     risk: Mapping[str, Any]
     figure: str
@@ -286,7 +289,7 @@ class _Entry:
 
 
 def questions_of(name: Any) -> list[str]:
-    """Which of the three questions an attack answers, by its name in a certificate."""
+    """Return which of the three questions an attack answers, by its name in a certificate."""
     attack = attack_named(name)
     return [] if attack is None else list(attack.answers)
 
@@ -329,7 +332,7 @@ def _measured(entry: _Entry, facts: Facts, cap: float | None) -> dict[str, Any]:
 
 
 def _achieved(risk: Mapping[str, Any]) -> str:
-    """Who achieves the figure above it; intervals and guessing stand there too, and need no second telling."""
+    """Say who achieves the figure above; the intervals and the guessing baseline are already shown there."""
     who, chance, _ = str(risk.get("sentence", "")).partition(" with a chance of ")
     n, surest = risk.get("n_targets"), risk.get("prosecutor")
     if not chance or not is_finite(n):
@@ -340,7 +343,7 @@ def _achieved(risk: Mapping[str, Any]) -> str:
 
 
 def _between(interval: Interval | None) -> str:
-    """A share that was worked out has no interval."""
+    """A computed share has no interval."""
     if interval is None or interval.low == interval.high:
         return ""
     return f"{_percent(interval.low)} to {_percent(interval.high)}"
@@ -352,12 +355,12 @@ def _control(entry: _Entry) -> str:
 
 
 def _percent(share: float) -> str:
-    """Two digits are enough for a sheet; those of the certificate stand in the details."""
+    """Two digits are enough for a sheet; the details have those of the certificate."""
     return words.percent(float(f"{share:.2g}"))
 
 
 def limit_of(facts: Facts) -> tuple[float | None, str]:
-    """The limit that attacks were held against, and by which scenario."""
+    """Return the limit that attacks were compared with, and its scenario."""
     process = mapping(facts.figures.get("process"))
     limit = mapping(process.get("limits")).get("risk")
     if not is_finite(limit):
@@ -380,7 +383,7 @@ def _share(found: Any) -> float | None:
 
 
 def _scale(light: Mapping[str, Any]) -> dict[str, Any]:
-    """Where figure, interval, limit and guessing lie on a line that is as long as the largest of them."""
+    """Place figure, interval, limit and guessing on a line as long as the largest of them."""
     interval = light["interval"]
     shares = [light["share"], light["limit"], light["guess"], None if interval is None else interval.high]
     end = max([0.01, *(1.15 * s for s in shares if s is not None)])

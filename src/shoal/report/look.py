@@ -1,4 +1,4 @@
-"""The page of a look at a table: figures of `Look.to_dict` alone, drawn as SVG inside one file that asks nobody."""
+"""The page of a look at a table: figures of `Look.to_dict` alone, drawn as SVG in one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from shoal.report.words import number
 
 _WIDTH, _HEIGHT = 640, 200
 _COLOUR = "#2b9a92"
-"""Where no style sheet says otherwise, as in a notebook."""
+"""Used if no style sheet says otherwise, as in a notebook."""
 _LEVELS = 5
-"""Shades of the picture of coverage."""
+"""Shades of the coverage chart."""
 
 
 def render_look(look: Mapping[str, Any], source: str | None) -> str:
@@ -32,12 +32,12 @@ def render_look(look: Mapping[str, Any], source: str | None) -> str:
 
 
 def look_parts(look: Mapping[str, Any]) -> dict[str, Any]:
-    """Its tables and pictures one by one, for a page that has a place for each."""
+    """Return its tables and charts one by one, for a page that has a place for each."""
     return _facts(look)
 
 
 def notebook_look(look: Mapping[str, Any]) -> str:
-    """Its tables and pictures without a page around them, for a notebook."""
+    """Render its tables and charts without a page around them, for a notebook."""
     return f'<div style="max-width: 46rem">{template("look_cell.html.j2").render(_facts(look))}</div>'
 
 
@@ -63,7 +63,7 @@ def _some(curve: Sequence[float | None] | None) -> bool:
 
 
 def _coverage(lines: Sequence[Sequence[float]]) -> Markup:
-    """A line for each series or some alike, darker where more readings are there."""
+    """Draw a line for each series, or for several similar ones, darker where there are more readings."""
     if not lines or not lines[0]:
         return Markup("")
     width, height = _WIDTH / len(lines[0]), _HEIGHT / len(lines)
@@ -83,7 +83,7 @@ def _coverage(lines: Sequence[Sequence[float]]) -> Markup:
 
 
 def _curve(values: Sequence[float | None]) -> Markup:
-    """The mean day as a line, broken where no crowd is."""
+    """Draw the mean day as a line, broken if there is no crowd."""
     known = [value for value in values if value is not None]
     low, high = min(0.0, *known), max(known)
     top = high if high > low else low + 1.0

@@ -1,8 +1,8 @@
-"""The page of a release, from its certificate alone: a decision sheet, and folded below it the details.
+"""The page of a release, from its certificate alone: a decision sheet, with details folded below.
 
-One HTML file that needs nobody: style, script and figures are inside, and a content security policy keeps the browser
-from asking any host for anything. Text of the certificate is cut and escaped, so that the page stays below 5 MB and
-harmless whatever the certificate holds.
+One self-contained HTML file: style, script and figures are inside, and a content security policy keeps the browser from
+contacting any host. Text of the certificate is cut and escaped, so that the page stays below 5 MB and harmless whatever
+the certificate holds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def render(certificate: Mapping[str, Any], audience: Audience = "public") -> str
     certificate
         The content of `release.json`. `seal`, `figures`, `risk` and `time` may be absent.
     audience
-        "public": for whoever gets the release. "publisher": with what else was tried on the way to its parameters.
+        "public": for recipients of the release. "publisher": also the other points tried to find its parameters.
 
     Examples
     --------
@@ -59,13 +59,13 @@ def render(certificate: Mapping[str, Any], audience: Audience = "public") -> str
 
 
 def render_sheet(certificate: Mapping[str, Any]) -> Markup:
-    """The decision sheet alone, for a page that brings the style; figures of the certificate, nothing else."""
+    """Render the decision sheet alone, for a page that brings the style; figures of the certificate, nothing else."""
     return Markup(template("sheet.html.j2").render(_facts(certificate, "public"), alone=True))
 
 
 @cache
 def template(name: str) -> Template:
-    """A template of this room, with text escaped and the words of the house as filters."""
+    """Load a template of this package, with text escaped and Shoal's word filters."""
     environment = Environment(
         loader=PackageLoader("shoal.report"),
         autoescape=True,
@@ -137,7 +137,7 @@ def facts_of(certificate: Mapping[str, Any]) -> Facts:
 
 
 def _both_sides(channels: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The plots that show originals beside the release."""
+    """Return the plots that show originals next to the release."""
     drawn = [plot for channel in channels for plot in channel["plots"] if plot["data"]]
     return frozenset(
         plot["kind"]
@@ -147,7 +147,7 @@ def _both_sides(channels: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def _values(curve: Any) -> list[Any]:
-    """The points of a curve, or of all curves of a band."""
+    """Return the points of a curve, or of all curves of a band."""
     return [v for part in curve.values() for v in part] if isinstance(curve, Mapping) else listed(curve)
 
 
@@ -219,7 +219,7 @@ def _share(share: Any, interval: Any) -> str:
 
 
 def _tables(certificate: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The figures of the certificate, for whoever compares them with `release.json`."""
+    """Return the figures of the certificate, for readers who compare them with `release.json`."""
     method, counts = mapping(certificate.get("method")), mapping(certificate.get("counts"))
     source = mapping(certificate.get("input"))
     names = ("title", "publisher", "purpose", "date", "approval", "shoal", "format", "form", "pseudonyms", "seal")

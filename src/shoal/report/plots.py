@@ -1,4 +1,4 @@
-"""What the page's plots draw and say: checked numbers from a certificate's figures, and a sentence for each plot."""
+"""What the page's plots show and say: checked numbers from a certificate's figures, and a sentence for each plot."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def group_bars(counts: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def channel_plots(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The curves of each channel with title, sentence and a short table; empty where the certificate has none."""
+    """Return the curves of each channel with title, sentence and a short table; empty if the certificate has none."""
     axis = checked_axis(figures)
     channels = figures.get("channels")
     if axis is None or not isinstance(channels, Sequence) or isinstance(channels, str):
@@ -67,7 +67,7 @@ def channel_plots(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def checked_axis(figures: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The common axis, or None where it is not one."""
+    """Return the shared axis, or None if it is invalid."""
     axis = figures.get("axis")
     if not isinstance(axis, Mapping) or not isinstance(axis.get("at"), Sequence):
         return None
@@ -119,7 +119,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
             sentence += f", {number(other[1])} and {number(low)} in the release"
         sentence += "."
         if _is_number(figures.get("left_out")) and figures["left_out"] > 0:
-            sentence += f" Left out for want of a crowd: {plural(figures['left_out'], 'instant')}."
+            sentence += f" Left out because the crowd is too small: {plural(figures['left_out'], 'instant')}."
     return {
         "kind": "duration",
         "title": "Load duration curve",
@@ -134,7 +134,7 @@ def _duration(channel: Mapping[str, Any], crowd: float) -> dict[str, Any]:
 
 
 def _compared_profile(original: Curve, published: Curve, axis: Mapping[str, Any]) -> list[Compared]:
-    """Mean and peak of both sides, where both are drawn."""
+    """Return mean and peak of both sides, if both are drawn."""
     high, other = _peak(original), _peak(published)
     level, other_level = _mean(original), _mean(published)
     if high is None or other is None or level is None or other_level is None:
@@ -159,7 +159,10 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) ->
     spans = {side: (low, high) for side, (low, high) in ends.items() if low is not None and high is not None}
     sentence = "Not shown. " + clipped(
         figures.get("reason")
-        or f"At no point were there five crowds of {number(crowd)} subjects, each without one that makes up most of it."
+        or (
+            f"At no point were there five crowds of {number(crowd)} subjects, none with one subject that makes up most "
+            "of it."
+        )
     )
     if spans:
         sentence = (
@@ -178,19 +181,19 @@ def _bands(channel: Mapping[str, Any], axis: Mapping[str, Any], crowd: float) ->
         "title": "Spread between subjects",
         "about": "Mean of each fifth of the subjects, from the lowest to the highest, at each "
         + ("time of day" if axis["kind"] == "clock" else "instant")
-        + "; the originals are blurred a little so that nobody can be worked out by subtraction.",
+        + "; the originals are blurred a little so that nobody's reading can be worked out by subtraction.",
         "sentence": sentence,
         "data": {side: sides[side] for side in spans} or None,
     }
 
 
 def _reason(channel: Mapping[str, Any]) -> str:
-    """Why the originals are not drawn, where there is a reason for all of them."""
+    """Return the reason why no originals are drawn, if one applies to all of them."""
     return clipped(channel.get("reason") or "")
 
 
 def _table(profile: Mapping[str, Any], axis: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """A dozen points of the profile, for readers without scripts."""
+    """Return a dozen points of the profile, for readers without scripts."""
     if profile["data"] is None:
         return []
     n = len(axis["at"])

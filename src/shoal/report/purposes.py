@@ -1,4 +1,4 @@
-"""Utility figures under the purpose they are for."""
+"""Utility figures grouped by purpose."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ OTHERS = "Other figures"
 
 
 def by_purpose(figures: Mapping[str, Any], scores: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """Headings with their figures, in the order of the certificate; one without a heading where none is given.
+    """Return headings with their figures, in the order of the certificate; one without a heading if none is given.
 
-    A figure belongs to the first purpose that lists it; those that none lists come last.
+    A figure belongs to the first purpose that lists it; figures that no purpose lists come last.
     """
     process = figures.get("process")
     listed = process.get("purposes") if isinstance(process, Mapping) else None

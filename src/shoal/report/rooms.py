@@ -1,4 +1,4 @@
-"""Methods, attacks and measures by the name that a certificate gives them."""
+"""Methods, attacks and measures, looked up by their name in a certificate."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 
 def attack_named(name: Any) -> Any | None:
-    """The class of an attack; None where there is none of this name."""
+    """Return the class of an attack, or None if there is none of this name."""
     return _named("attacks").get(str(name).partition(":")[0])
 
 
 def measure_named(name: Any) -> Any | None:
-    """The class of a measure, whatever its parameters; None where there is none of this name."""
+    """Return the class of a measure, whatever its parameters, or None if there is none of this name."""
     return _named("utility").get(str(name).partition(":")[0])
 
 
 def method_named(name: Any) -> Any | None:
-    """The class of a method; None where there is none of this name."""
+    """Return the class of a method, or None if there is none of this name."""
     return _named("methods").get(str(name))
 
 

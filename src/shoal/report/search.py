@@ -1,4 +1,4 @@
-"""How the parameters were found: the points that were tried, their risk against their use, and what decided."""
+"""How the parameters were found: the points tried, their risk against their utility, and what decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_CURVES = 8
 
 
 def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The table, the plot and the sentence of a search; None where the parameters were simply given."""
+    """Return the table, plot and sentence of a search, or None if the parameters were simply given."""
     process = figures.get("process")
     if not isinstance(process, Mapping) or not isinstance(process.get("points"), list):
         return None
@@ -29,7 +29,8 @@ def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
         "measure": title(measure),
         "sentence": clipped(process.get("sentence", ""), 800),
         "scenario": {
-            "prosecutor": "The figure is the chance where the adversary may be surest, the highest of all attacks.",
+            "prosecutor": "The figure is the chance for the target the adversary may be surest of, the highest of all "
+            "attacks.",
             "journalist": "The figure is the share of all targets, at the upper end of its interval, the highest of "
             "all attacks.",
         }[scenario],
@@ -51,7 +52,7 @@ def search_part(figures: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def attack_curves(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """For each attack that has one, its success along what is known."""
+    """For each attack that has one, return its success as a function of what is known."""
     process = figures.get("process")
     found = process.get("curves") if isinstance(process, Mapping) else None
     curves = []

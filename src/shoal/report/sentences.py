@@ -1,7 +1,7 @@
-"""What the report tells of each step of a release, each sentence beside the condition under which it is true.
+"""What the report says about each step of a release, each sentence next to the condition under which it is true.
 
-What the decision sheet says is in `sheet_sentences`, what stands beside curves and figures in `figure_sentences`, and
-what a guarantee lets a reader conclude in `conclusions`.
+The sentences of the decision sheet are in `sheet_sentences`, those next to curves and figures in `figure_sentences`,
+and those on what a guarantee lets a reader conclude in `conclusions`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Said = Sentence[Facts]
 
 
 def has_pseudonyms(facts: Facts) -> bool:
-    """A row per series, under a pseudonym."""
+    """One row per series, under a pseudonym."""
     return facts.form not in ("profiles", "events")
 
 
@@ -37,8 +37,8 @@ PUBLISHED = (
         "fictive series",
         lambda f: "series" in f.counts and f.counted("series_fictive") > 0,
         lambda f: (
-            f"{words.plural(f.counts['series'], 'series')}, of which {words.number(f.counted('series_fictive'))} are "
-            f"fictive: nobody is behind them{_instants(f)}."
+            f"{words.plural(f.counts['series'], 'series')}; {words.number(f.counted('series_fictive'))} of them are "
+            f"fictive, with nobody behind them{_instants(f)}."
         ),
     ),
     Said(
@@ -84,7 +84,7 @@ PUBLISHED = (
 
 
 def zone_of(facts: Facts) -> str:
-    """The zone of the first and the last instant."""
+    """Return the time zone of the first and the last instant."""
     # Releases of before gave the first and the last instant in UTC, and without an offset.
     return words.clipped(facts.time["timezone"], 60) if words.has_offset(facts.time["first"]) else "UTC"
 
@@ -99,7 +99,7 @@ INPUT = (Said("account", lambda f: bool(account_of(f.reading)), lambda f: " ".jo
 
 
 def _held_back(facts: Facts) -> str:
-    """How many columns of the input are not published; meters have no table that could have some."""
+    """Return how many columns of the input are not published; meters have no table that could have any."""
     if facts.from_meters:
         return ""
     n = facts.columns.get("withheld") or 0
@@ -135,8 +135,8 @@ IDENTIFIERS = (
         "keyed",
         lambda f: has_pseudonyms(f) and f.pseudonyms == "keyed" and not f.is_copy,
         lambda f: (
-            "They were replaced by pseudonyms made with a secret key. Whoever has the key and a list of identifiers "
-            "can tell whose series is whose."
+            "They were replaced by pseudonyms made with a secret key. Anyone who has the key and a list of "
+            "identifiers can work out whose series is whose."
         ),
     ),
     Said(
@@ -148,7 +148,7 @@ IDENTIFIERS = (
         "insecure",
         lambda f: f.form != "events" and f.pseudonyms == "insecure",
         lambda f: (
-            "They were replaced by pseudonyms from a fixed seed, as tests use it. Anyone who guesses the seed can undo "
+            "They were replaced by pseudonyms from a fixed seed, as in tests. Anyone who guesses the seed can undo "
             "the shuffling."
         ),
     ),
@@ -160,7 +160,7 @@ IDENTIFIERS = (
     Said(
         "events",
         lambda f: f.form == "events",
-        lambda f: "They were left out, and the rows were sorted by what they hold: their order tells nothing.",
+        lambda f: "They were left out, and the rows were sorted by content: their order reveals nothing.",
     ),
 )
 
@@ -183,8 +183,8 @@ CHANGED = (
         "moved",
         lambda f: bool(_moved(f)),
         lambda f: (
-            f"{words.plural(sum(_moved(f).values()), 'event')} moved to a later snapshot, at most "
-            f"{max((int(d) for d in _moved(f) if str(d).isdigit()), default=0)} further on."
+            f"{words.plural(sum(_moved(f).values()), 'event')} moved to a later snapshot, by at most "
+            f"{max((int(d) for d in _moved(f) if str(d).isdigit()), default=0)}."
         ),
     ),
     Said(
@@ -208,8 +208,8 @@ CHANGED = (
         "alone",
         lambda f: f.counted("cells_alone") > 0,
         lambda f: (
-            f"{words.plural(f.counted('cells_alone'), 'reading')} "
-            f"{'is' if f.counted('cells_alone') == 1 else 'are'} alone in a group, and so published as measured."
+            f"{words.plural(f.counted('cells_alone'), 'reading')} {'is' if f.counted('cells_alone') == 1 else 'are'} "
+            "alone in a group, and therefore published as measured."
         ),
     ),
     Said(
@@ -224,7 +224,7 @@ CHANGED = (
 
 
 def _by_person(facts: Facts) -> str:
-    """That a person ended the search for the method early, or chose the point; empty where nobody did."""
+    """Say that a person ended the search for the method early, or chose the point; empty if nobody did."""
     process = mapping(facts.figures.get("process"))
     return " ".join(str(mapping(process[name]).get("sentence")) for name in ("stopped", "explored") if name in process)
 
@@ -257,8 +257,8 @@ METHOD = (
         "bound",
         lambda f: is_finite(_bound(f)),
         lambda f: (
-            f"The loss is at most {words.percent(float(_bound(f)))} above the least that groups of k to 2k − 1 "
-            "neighbouring values with as many series left alone can have."
+            f"The loss is at most {words.percent(float(_bound(f)))} above the minimum for groups of k to 2k − 1 "
+            "neighbouring values with as many series left alone."
         ),
     ),
     *METRIC,
@@ -271,12 +271,12 @@ def _used(facts: Facts) -> str:
 
 
 def settings(parameters: Any) -> str:
-    """Parameters in words, at most eight of them."""
+    """Return parameters in words, at most eight of them."""
     return ", ".join(f"per {value}" if key == "per" else f"{key} = {value}" for key, value in pairs(parameters)[:8])
 
 
 def pairs(found: Any) -> list[tuple[str, str]]:
-    """Names and entries of a part of the certificate, as text."""
+    """Return names and entries of a part of the certificate, as text."""
     entries = list(mapping(found).items())
     rows = [(words.clipped(key, 80).replace("_", " "), words.entry(value)) for key, value in entries[:MOST_ROWS]]
     if len(entries) > MOST_ROWS:
@@ -315,7 +315,7 @@ SIDE_CHANNELS = (
         "accepted",
         lambda f: bool(listed(f.certificate.get("accepted"))),
         lambda f: (
-            "The publisher let these findings pass: "
+            "The publisher accepted these findings: "
             + ", ".join(words.clipped(name, 60) for name in listed(f.certificate.get("accepted"))[:20])
             + "."
         ),
@@ -329,7 +329,7 @@ CHECK = (
         lambda f: bool(_named(f, "anyone")),
         lambda f: (
             f"{words.together(_named(f, 'anyone'))} {'was' if len(_named(f, 'anyone')) == 1 else 'were'} checked on "
-            "what is published, not on what the method says about itself."
+            "the published values, not on what the method says about itself."
         ),
     ),
     Said(
@@ -341,8 +341,8 @@ CHECK = (
         "mechanism",
         lambda f: f.promises("differential-privacy"),
         lambda f: (
-            "differential-privacy cannot be seen in published values: it rests on how the noise was drawn. The "
-            "accounting of that was added up."
+            "differential-privacy cannot be seen in published values: it rests on how the noise was drawn. Its "
+            "accounting was added up."
         ),
     ),
     Said(
@@ -350,13 +350,13 @@ CHECK = (
         lambda f: f.promises("local-differential-privacy"),
         lambda f: (
             "local-differential-privacy cannot be seen in published values: it rests on what ran on the meters. The "
-            "most that one meter spent within a window was compared with the budget."
+            "most that any meter spent within a window was compared with the budget."
         ),
     ),
     Said(
         "attacks only",
         lambda f: f.promises("none"),
-        lambda f: "Nothing is promised, so nothing could be checked. Attacks were run and held against a limit.",
+        lambda f: "Nothing is promised, so nothing could be checked. Attacks were run and compared with a limit.",
     ),
 )
 
@@ -375,4 +375,4 @@ STEPS = {
     "Side channels": SIDE_CHANNELS,
     "Check": CHECK,
 }
-"""What was done, in the order it is told."""
+"""What was done, in the order in which the report says it."""

@@ -1,6 +1,6 @@
 """The decision sheet: the first screen of a report, and one page of paper.
 
-What an officer needs to say yes or no, each figure with its unit and its limit, and nothing they cannot use. All of it
+What an officer needs to say yes or no: each figure with its unit and its limit, and nothing they cannot use. All of it
 follows from the certificate.
 """
 
@@ -28,19 +28,19 @@ MOST_GUARANTEES = 3
 MOST_LINES, MOST_DONE = 7, 9
 MOST_WINDOWS = 2
 FULL, DENSE = 3_400, 4_050
-"""Characters that fill a page of paper in the usual size, and in the next smaller one."""
+"""Number of characters that fill a printed page in the usual size, and in the next smaller one."""
 MOST_MEASURES = 4
 MOST_CATEGORIES = 6
 _WINDOW = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
 USUAL = ("information-loss", "normalized-divergence", "value-loss", "pattern-loss", "window-error")
-"""What is told of a release for which nobody said what must be kept."""
+"""Shown for a release if nobody said what must be kept."""
 
 
 Parts = Sequence[Mapping[str, Any]]
 
 
 def sheet(facts: Facts, guarantees: Parts, channels: Parts) -> dict[str, Any]:
-    """Everything on the sheet, as text."""
+    """Return everything on the sheet, as text."""
     holds = bool(guarantees) and all(g["holds"] for g in guarantees)
     three = lights(facts)
     unit = data_unit(facts)
@@ -85,7 +85,7 @@ def _length(part: Any) -> int:
 
 
 def _done(facts: Facts) -> list[str]:
-    """What became of rows, readings, columns and names, in this order."""
+    """Say what happened to rows, readings, columns and names, in this order."""
     names = " ".join(said(IDENTIFIERS, facts))
     named = [f"Identifiers: {names[:1].lower()}{names[1:]}"] if names else []
     return [*said(READ, facts), *reading_account(facts), *said((*DONE, *COLUMNS), facts), *named]
@@ -97,13 +97,13 @@ def _line(facts: Facts, name: str) -> str:
 
 
 def _approval(facts: Facts) -> str:
-    """Who approved it and when, in a line."""
+    """Say in one line who approved it and when."""
     found = mapping(facts.certificate.get("approval"))
     return words.clipped(", ".join(str(found[name]) for name in ("by", "on") if found.get(name)), 120)
 
 
 def _neutral_title(facts: Facts) -> str:
-    """What it is, where nobody gave it a name."""
+    """Describe the release if nobody gave it a name."""
     if facts.form == "events":
         return "Anonymized events"
     if facts.form == "profiles":
@@ -112,14 +112,14 @@ def _neutral_title(facts: Facts) -> str:
 
 
 def _first(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
-    """As many lines as the page has room for; the details have all."""
+    """Return as many lines as the page has room for; the details have all of them."""
     if len(lines) <= most:
         return list(lines)
     return [*lines[: most - 1], f"{len(lines) - most + 1} more below, under Details."]
 
 
 def _state(facts: Facts, holds: bool, three: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The answer in three words. It is never better than its weakest part."""
+    """Return the answer in three words. It is never better than its weakest part."""
     if not holds:
         return {"kind": "above", "text": "Does not hold"}
     states = [light["state"] for light in three]
@@ -135,7 +135,7 @@ def _state(facts: Facts, holds: bool, three: Sequence[Mapping[str, Any]]) -> dic
 
 
 def _before_and_after(facts: Facts, channels: Parts, unit: str) -> list[dict[str, Any]]:
-    """What the drawn curves say in figures: of the first channel, where both sides are shown."""
+    """Give the figures of the drawn curves, for the first channel, if both sides are shown."""
     plots = [plot for plot in (channels[0]["plots"] if channels else ()) if plot["data"]]
     compared = [row for plot in plots for row in plot.get("compared", ())]
     if compared:
@@ -144,7 +144,7 @@ def _before_and_after(facts: Facts, channels: Parts, unit: str) -> list[dict[str
 
 
 def _windows(facts: Facts, profile: Mapping[str, Any]) -> list[Any]:
-    """The mean reading in every window of the day that was to be kept."""
+    """Return the mean reading in every window of the day that was to be kept."""
     axis = mapping(facts.figures.get("axis"))
     rows = []
     kept = [_WINDOW.search(str(name)) for name in listed(mapping(facts.figures.get("process")).get("kept"))]
@@ -168,7 +168,8 @@ def _said(found: tuple[str, float], unit: str) -> tuple[str, str]:
 
 
 def _measures(facts: Facts) -> list[dict[str, str]]:
-    """The figures of what was to be kept, else of those with a limit, else the usual ones; each with unit and limit."""
+    """Return the figures for what was to be kept, else those with a limit, else the usual ones; each with unit and
+    limit."""
     utility = mapping(facts.certificate.get("utility"))
     process = mapping(facts.figures.get("process"))
     limits = mapping(mapping(process.get("limits")).get("utility"))
@@ -194,12 +195,12 @@ def _measures(facts: Facts) -> list[dict[str, str]]:
 
 
 def _told(score: Mapping[str, Any], divisor: float, facts: Facts, value: Any) -> str:
-    """A value of a score with its unit."""
+    """Return the value of a score with its unit."""
     return score_text({**score, "value": value / divisor if is_finite(value) else value}, facts)
 
 
 def _by_category(name: str, facts: Facts, tell: Callable[[Any], str]) -> str:
-    """The same figure in each category of a published column; empty where it was not measured so."""
+    """Return the same figure in each category of a published column; empty if it was not measured that way."""
     found = mapping(facts.figures.get("categories"))
     told = []
     for row in [mapping(one) for one in listed(found.get("rows"))[:MOST_CATEGORIES]]:
@@ -211,7 +212,7 @@ def _by_category(name: str, facts: Facts, tell: Callable[[Any], str]) -> str:
 
 
 def _plainly(name: str, score: Mapping[str, Any]) -> str:
-    """What a figure says to somebody who does not know the measure."""
+    """Explain a figure to a reader who does not know the measure."""
     measure, (_, _, settings) = measure_named(name), name.partition(":")
     plain = (measure.plain if measure is not None else "") or words.sentence_case(score.get("meaning", name))
     settings = settings.removeprefix("interest=").replace("=", " ").replace(":", " ", 1)

@@ -1,4 +1,4 @@
-"""What the decision sheet says about a release, each sentence beside the condition under which it is true."""
+"""What the decision sheet says about a release, each sentence next to the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.report.sentences import CHANGED, has_pseudonyms, settings, zone_of
 Said = Sentence[Facts]
 
 MOST_ROWS_READ = 10**15
-"""A certificate is read from anywhere; a longer number is no count."""
+"""A certificate may come from anywhere; a longer number is not a count."""
 
 # The head of the sheet: how much, when, and since when it is public.
 HEAD = (
@@ -46,7 +46,7 @@ HEAD = (
         lambda f: f"a reading {words.every(f.time['step'])}",
     ),
     Said("dated", lambda f: bool(f.certificate.get("date")), lambda f: f"published {words.day(f.certificate['date'])}"),
-    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "day of publication not stated"),
+    Said("not dated", lambda f: not f.certificate.get("date"), lambda f: "date of publication not stated"),
 )
 
 # Why nothing is said of what is lost.
@@ -54,23 +54,25 @@ NO_LOSS = (
     Said(
         "noise",
         lambda f: f.promises("differential-privacy") and not f.from_meters,
-        lambda f: "How far the figures are off is not told: an exact figure would undo the noise.",
+        lambda f: "The size of the error is not stated: an exact figure would undo the noise.",
     ),
     Said(
         "meters",
         lambda f: f.from_meters,
-        lambda f: "How far the figures are off cannot be measured: nobody has the originals. They come with intervals.",
+        lambda f: (
+            "The size of the error cannot be measured: nobody has the originals. The figures come with intervals."
+        ),
     ),
     Said(
         "not measured",
         lambda f: not f.certificate.get("utility") and not f.figures.get("left_out") and not f.has_noise,
-        lambda f: "Not measured. The publisher, who has the originals, can tell with `shoal utility`.",
+        lambda f: "Not measured. The publisher, who has the originals, can measure it with `shoal utility`.",
     ),
 )
 
 
 def _is_counted(facts: Facts) -> bool:
-    """Whether instants are numbers, not times."""
+    """Return whether instants are numbers, not times."""
     return str(facts.time["first"]).lstrip("-").isdecimal()
 
 
@@ -93,17 +95,19 @@ DONE = (
     Said(
         "given",
         lambda f: not f.reading and f.form != "events" and not f.has_noise,
-        lambda f: "The readings were given as they are; what was done to them before is not known here.",
+        lambda f: "The readings were given as they are; what was done to them before is unknown here.",
     ),
     Said(
         "not told",
         lambda f: f.promises("differential-privacy") and not f.from_meters,
-        lambda f: "How many readings were dropped or filled in is not told: exact counts would undo the noise.",
+        lambda f: "The number of readings dropped or filled in is not stated: exact counts would undo the noise.",
     ),
     Said(
         "meters",
         lambda f: f.from_meters,
-        lambda f: "No reading left its meter unprotected. How many meters reported is published with every figure.",
+        lambda f: (
+            "No reading left its meter unprotected. The number of meters that reported is published with every figure."
+        ),
     ),
     Said("method in words", lambda f: bool(_method_in_words(f)), lambda f: _method_in_words(f)),
     Said(
@@ -133,7 +137,7 @@ def _method_in_words(facts: Facts) -> str:
 
 
 def reading_account(facts: Facts) -> list[str]:
-    """What reading did; how much it filled in also as a share, where a row of the input is one reading."""
+    """Say what reading did; give the filled-in amount also as a share, if a row of the input is one reading."""
     reading, rows = facts.reading, mapping(facts.certificate.get("input")).get("rows")
     counts = [reading.get(name, 0) for name in ("interpolated", "repeated", "merged")]
     one_each = reading.get("layout") == "long" and reading.get("align") == "exact" and facts.counts.get("channels") == 1
@@ -144,7 +148,7 @@ def reading_account(facts: Facts) -> list[str]:
 
 
 def _named_in_summary(facts: Facts) -> str:
-    """The values of those parameters that the summary names."""
+    """Return the values of the parameters that the summary names."""
     given, held = mapping(facts.method.get("parameters")), set(re.findall(r"\w+", str(facts.method["summary"])))
     named = {name: value for name, value in given.items() if name in held}
     return f" Here {settings(named)}." if named else ""
@@ -155,7 +159,7 @@ TELL = (
     Said(
         "tests only",
         lambda f: f.pseudonyms == "insecure",
-        lambda f: "Nobody may get it: its names come from a fixed seed that can be guessed, as tests use it.",
+        lambda f: "Do not pass it on to anyone: its names come from a fixed seed that can be guessed, as in tests.",
     ),
     Said(
         "recipient",
@@ -173,12 +177,12 @@ TELL = (
     Said(
         "filled in",
         lambda f: f.reading.get("interpolated", 0) not in (0, None),
-        lambda f: "Analysts: some readings were interpolated, and are estimates; nothing marks them.",
+        lambda f: "Analysts: some readings were interpolated and are estimates; nothing marks them.",
     ),
     Said(
         "missing people",
         lambda f: f.counted("series_suppressed") > 0,
-        lambda f: "Analysts: some subjects are missing, so totals and extremes are not those of everybody.",
+        lambda f: "Analysts: some subjects are missing, so totals and extremes are not those of the whole population.",
     ),
     Said(
         "missing events",
@@ -188,7 +192,7 @@ TELL = (
     Said(
         "fictive series",
         lambda f: f.counted("series_fictive") > 0,
-        lambda f: "Analysts: some series are fictive, and it is not said which.",
+        lambda f: "Analysts: some series are fictive, and the release does not say which.",
     ),
     Said(
         "noise",
@@ -198,16 +202,18 @@ TELL = (
     Said(
         "groups",
         lambda f: f.promises("k-anonymity", "sequence-anonymity") and f.form == "values",
-        lambda f: "Analysts: a published series stands for its group; read no peaks or habits of one subject from it.",
+        lambda f: (
+            "Analysts: a published series stands for its group; do not read peaks or habits of one subject from it."
+        ),
     ),
     Said(
         "verify",
         lambda f: any(f.about(g).anyone for g in f.guarantees),
-        lambda f: "Recipients: `shoal verify FOLDER` tells whether files and guarantee are those of this page.",
+        lambda f: "Recipients: `shoal verify FOLDER` checks that files and guarantee are those of this page.",
     ),
     Said(
         "private folder",
         lambda f: has_pseudonyms(f) and f.pseudonyms in ("random", "keyed"),
-        lambda f: "Whoever keeps a private folder: it undoes the pseudonyms, and must not travel with the release.",
+        lambda f: "Anyone who keeps a private folder: it undoes the pseudonyms, and must not travel with the release.",
     ),
 )

@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 340.0, 110.0
 
 
 def sketch(channels: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any] | None:
-    """Lines, ticks and words of the first channel's mean curve; None where nothing of the originals is drawn."""
+    """Return lines, ticks and words of the first channel's mean curve, or None if nothing of the originals is drawn."""
     plot = channels[0]["plots"][0] if channels else {}
     data = plot.get("data")
     if not data or not plot.get("compared"):
@@ -28,7 +28,7 @@ def sketch(channels: Sequence[Mapping[str, Any]], unit: str) -> dict[str, Any] |
 
 
 def _points(curve: Sequence[float | None], low: float, high: float) -> list[str]:
-    """One line for each unbroken stretch."""
+    """Return one line for each unbroken stretch."""
     stretches: list[list[str]] = [[]]
     for place, value in enumerate(curve):
         if value is None:

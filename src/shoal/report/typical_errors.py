@@ -1,8 +1,8 @@
-"""The distance from the originals of what was to be kept, as the typical error of one figure of it.
+"""The distance between the originals and what was to be kept, as the typical error of one of its figures.
 
-Interest loss is a Euclidean distance over all figures of a series, d of them: the readings of a window, the totals of
-the days. Divided by the root of d it is their root mean square error, on average over the series. That has the unit of
-one reading and does not grow with the period.
+Interest loss is a Euclidean distance over all d figures of a series: the readings of a window, the totals of the days.
+Divided by the square root of d, it is their root mean square error, averaged over the series. It has the unit of one
+reading and does not grow with the period.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _CLOCK = re.compile(r"(\d\d:\d\d)-(\d\d:\d\d)")
 
 
 class TypicalError(NamedTuple):
-    """What a figure is the error of, and what a distance is divided by to give it."""
+    """What a figure is the error of, and the divisor that turns a distance into it."""
 
     what: str
     divisor: float
 
 
 def typical_error(name: str, facts: Facts) -> TypicalError | None:
-    """How a score of this name is told; None where it is no distance of several figures of one kind."""
+    """Say how to present a score of this name; None if it is not a distance over several figures of one kind."""
     found, n_channels = _KEPT.fullmatch(name), facts.counts.get("channels")
     if found is None or not is_finite(n_channels) or n_channels < 1:
         return None
@@ -55,7 +55,7 @@ def _count_inside(facts: Facts, start: str, end: str) -> int:
 
 
 def _clock(facts: Facts) -> Iterator[dt.datetime]:
-    """What the release's own clock shows at its instants; nothing where it has none, or no even steps."""
+    """Return what the release's own clock shows at its instants; nothing if it has none, or no even steps."""
     n, step = facts.counts.get("instants"), step_hours(facts)
     if step is None or not isinstance(n, int) or not 0 < n <= MOST_INSTANTS:
         return

@@ -10,7 +10,7 @@ from shoal.release.facts import Facts, is_finite, listed
 from shoal.report import words
 
 ROUNDING = 1e-9
-"""A figure below this share of its scale is 0 up to rounding."""
+"""A figure below this share of its scale counts as 0 up to rounding."""
 
 IN_UNIT_OF_DATA = "in the unit of the data"
 
@@ -24,7 +24,7 @@ _HOURS = {"us": 1 / 3.6e9, "s": 1 / 3600, "min": 1 / 60, "h": 1.0, "d": 24.0}
 
 
 def unit_of(column: Any) -> str:
-    """The unit in a column's name; empty where there is none, or more than one.
+    """Return the unit in a column's name; empty if there is none, or more than one.
 
     Examples
     --------
@@ -37,31 +37,31 @@ def unit_of(column: Any) -> str:
 
 
 def data_unit(facts: Facts) -> str:
-    """The unit of the readings, where all channels have the same."""
+    """Return the unit of the readings, if all channels have the same."""
     units = {unit_of(name) for name in listed(facts.columns.get("channels"))[:20]}
     return units.pop() if len(units) == 1 else ""
 
 
 def is_zero(value: float, span: float | None = None) -> bool:
-    """Whether a figure is 0 up to rounding, on a scale of this length."""
+    """Return whether a figure is 0 up to rounding, on a scale of this length."""
     return abs(value) < ROUNDING * (span or 1.0)
 
 
 def amount(value: Any, unit: str) -> str:
-    """A reading with its unit; without a known one the page says once that it is that of the data."""
+    """Write a reading with its unit; if it is unknown, the page says once that it is that of the data."""
     text = words.number(float(f"{value:.3g}") if is_finite(value) else value)
     return f"{text} {unit}" if unit and is_finite(value) else text
 
 
 def duration(hours: float) -> str:
-    """A length of time: minutes below two hours."""
+    """Write a length of time: minutes below two hours."""
     if abs(hours) < 2:
         return f"{words.number(float(f'{60 * hours:.2g}'))} min"
     return f"{words.number(float(f'{hours:.2g}'))} hours"
 
 
 def score_text(score: Mapping[str, Any], facts: Facts) -> str:
-    """A figure of utility in its own unit."""
+    """Write a utility figure in its own unit."""
     value, unit = score.get("value"), score.get("unit")
     if not is_finite(value):
         return words.number(value)
@@ -80,6 +80,6 @@ def score_text(score: Mapping[str, Any], facts: Facts) -> str:
 
 
 def step_hours(facts: Facts) -> float | None:
-    """The distance of two instants, where the panel has one and it is a time."""
+    """Return the distance between two instants, if the panel has a constant one and it is a time."""
     parts = _STEP.fullmatch(str(facts.time.get("step")))
     return int(parts[1]) * _HOURS[parts[2]] if parts else None

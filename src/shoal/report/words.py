@@ -46,7 +46,7 @@ _UNITS = {
 
 
 def file_size(n_bytes: Any) -> str:
-    """A file size in the unit that fits."""
+    """Write a file size in the unit that fits."""
     if isinstance(n_bytes, bool) or not isinstance(n_bytes, int | float):
         return "–"
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -56,7 +56,7 @@ def file_size(n_bytes: Any) -> str:
 
 
 def moment(text: Any) -> str:
-    """A time of the certificate as people write it; what is no date is shown as it is."""
+    """Write a time of the certificate as people do; text that is not a date is shown as it is."""
     try:
         when = dt.datetime.fromisoformat(str(text))
     except ValueError:
@@ -66,7 +66,7 @@ def moment(text: Any) -> str:
 
 
 def day(text: Any) -> str:
-    """The day of a time of the certificate; what is no date is shown as it is."""
+    """Write the day of a time of the certificate; text that is not a date is shown as it is."""
     try:
         when = dt.datetime.fromisoformat(str(text))
     except ValueError:
@@ -75,7 +75,7 @@ def day(text: Any) -> str:
 
 
 def has_offset(text: Any) -> bool:
-    """Whether a time of the certificate says how far its clock is from UTC."""
+    """Return whether a time of the certificate states its offset from UTC."""
     try:
         return dt.datetime.fromisoformat(str(text)).tzinfo is not None
     except ValueError:
@@ -83,7 +83,7 @@ def has_offset(text: Any) -> bool:
 
 
 def every(step: Any) -> str:
-    """The distance of two instants in words."""
+    """Write the distance between two instants in words."""
     parts = re.fullmatch(r"(\d+)\s*([a-z]+)", str(step))
     if not parts or parts[2] not in _UNITS:
         return f"every {clipped(step, 40)}"
@@ -92,31 +92,32 @@ def every(step: Any) -> str:
 
 
 def clock(minutes: float) -> str:
-    """Minutes after midnight as a clock shows them."""
+    """Write minutes after midnight as a clock shows them."""
     seconds = round(minutes * 60)
     text = f"{seconds // 3600 % 24:02d}:{seconds // 60 % 60:02d}"
     return f"{text}:{seconds % 60:02d}" if seconds % 60 else text
 
 
 def measure_name(name: Any) -> str:
-    """A measure's name, and how it was taken where not in the usual way: `ramp-error:of=all` is Ramp error, of all."""
+    """Write a measure's name, and how it was taken if not in the usual way: `ramp-error:of=all` is Ramp error, of
+    all."""
     plain, _, settings = clipped(name, 120).partition(":")
     return ", ".join([title(plain), *filter(None, settings.replace("=", " ").split(","))])
 
 
 def sentence_case(text: Any) -> str:
-    """The text with a capital letter."""
+    """Return the text with a capital first letter."""
     line = clipped(text)
     return line[:1].upper() + line[1:]
 
 
 def lower_case(text: str) -> str:
-    """The text without a capital letter in the beginning."""
+    """Return the text with a small first letter."""
     return text[:1].lower() + text[1:]
 
 
 def entry(value: Any) -> str:
-    """Anything of the certificate as one short text."""
+    """Write anything in the certificate as one short text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or isinstance(value, int | float):
@@ -130,11 +131,11 @@ def entry(value: Any) -> str:
 
 
 def together(names: Sequence[str]) -> str:
-    """Several in one clause: `a, b and c`."""
+    """Join several items in one clause: `a, b and c`."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def marked(text: str) -> Markup:
-    """A sentence with `code` and **strong** words as HTML, everything else escaped."""
+    """Render a sentence with `code` and **strong** words as HTML, everything else escaped."""
     safe = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", str(escape(text)))
     return Markup(re.sub(r"`(.+?)`", r"<code>\1</code>", safe))

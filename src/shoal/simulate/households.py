@@ -129,7 +129,7 @@ def _thermal(
 
 
 def _at_home(dice: Dice, clock: DayGrid) -> NDArray[np.bool_]:
-    """Whether anybody is in (subjects, days)."""
+    """Whether anyone is in (subjects, days)."""
     throws = dice.uniform(2, clock.days)
     lengths = np.where(throws[:, 0] < TRIP_CHANCE, np.ceil(LONGEST_TRIP * throws[:, 1] ** 2), 0.0)
     away = lengths > 0

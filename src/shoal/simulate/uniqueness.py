@@ -54,7 +54,7 @@ class Signatures:
 
     def _give_up(self) -> NoReturn:
         raise ParameterError(
-            f"Household {len(self._taken) + 1} could not be told from the {len(self._taken)} before it in "
+            f"Household {len(self._taken) + 1} could not be distinguished from the {len(self._taken)} before it in "
             f"{MAX_REDRAWS} redraws: the daily totals of the first week, rounded to {ROUNDED_TO / 1000:g} kWh, must "
             "differ between any two households. Simulate fewer households."
         )

@@ -18,12 +18,12 @@ from shoal.streams.columns import TimeKind, cast_column, decide_type, read_times
 
 _BEGINNING = -(2**63)
 _CHUNKS = 64
-"""Blocks whose open events are kept apart before they are put together."""
+"""Number of blocks whose open events are kept separately before they are merged."""
 _SNAPSHOT, _ROW, _ID = "snapshot", "row", "id"  # columns of open events, beside c0, c1, ...
 
 
 class Fate(IntEnum):
-    """What becomes of an arriving event; the first that applies counts."""
+    """What happens to an arriving event; the first that applies counts."""
 
     TAKEN = 0
     MALFORMED = 1
@@ -40,12 +40,12 @@ REJECTED: dict[Fate, tuple[str, str]] = {
     Fate.LATE: ("late", "is late: its snapshot is closed"),
     Fate.DUPLICATE: ("duplicates", "is a duplicate: its id has occurred in its snapshot"),
 }
-"""How rejected events are counted, and what is said of one."""
+"""How rejected events are counted, and what is said about one."""
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """How many events arrived, and what became of them."""
+    """How many events arrived, and what happened to them."""
 
     events: int = 0
     rejected: dict[str, int] = field(default_factory=lambda: {name: 0 for name, _ in REJECTED.values()})
@@ -80,7 +80,7 @@ class Arrivals:
     on a clock). A snapshot closes when an event arrives whose time is at least `lateness` after the snapshot's end, or
     without `every` later than its instant and at least `lateness` later. Events of closed snapshots are late and are
     not taken. Events of open snapshots that come after events of later ones are taken, and counted as out of order.
-    What becomes of an event depends on the events before it alone, not on how these were cut into blocks.
+    What happens to an event depends on the events before it alone, not on how these were cut into blocks.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Arrivals:
         self.time, self.sensitive, self.quasi, self.id = time, sensitive, tuple(quasi), id
         if len(set(self.columns)) != len(self.columns):
             raise ParameterError(
-                "A column of the events has two parts. Give each column one of time, sensitive, quasi, id."
+                "A column of the events has two roles. Give each column one of time, sensitive, quasi, id."
             )
         self.every, self.lateness, self.strict = every, lateness, strict
         self.known = None if known is None else pl.Series(sorted(set(known)), dtype=pl.String)
@@ -150,7 +150,7 @@ class Arrivals:
             return None
         values, wrong = cast_column(self.known, self.types[-1])
         if wrong.any():
-            raise ParameterError(f"{int(wrong.sum())} known values cannot be had in column {self.sensitive!r}.")
+            raise ParameterError(f"{int(wrong.sum())} known values cannot occur in column {self.sensitive!r}.")
         return list(values.to_list())
 
     def take(self, block: Block) -> Iterator[pl.DataFrame]:
@@ -315,7 +315,7 @@ class Arrivals:
         if refused is not None:
             rule = REJECTED[Fate(int(judged.fates[refused]))][1]
             raise InputError(
-                f"The event at {judged.block.place(refused)} {rule}. Leave out --strict to count and skip such."
+                f"The event at {judged.block.place(refused)} {rule}. Omit --strict to count and skip such events."
             )
 
     def _close(self, events: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -38,7 +38,7 @@ class Position:
     n_files: int = 0
     """Files begun, with the one of that name."""
     marks: dict[str, Any] | None = None
-    """Of a topic: where it goes on, as JSON holds it."""
+    """For a topic: where it continues, as JSON."""
 
     def facts(self) -> dict[str, Any]:
         """What may be published: counts."""
@@ -153,7 +153,7 @@ def parse_lines(raw: bytes, columns: Sequence[str], before: Position) -> Block:
 
 
 def _parse(raw: bytes, columns: Sequence[str]) -> pl.DataFrame | None:
-    """The table, or None where some line is no JSON object."""
+    """The table, or None if some line is no JSON object."""
     schema = dict.fromkeys(columns, pl.String())
     if not raw.strip():
         return pl.DataFrame(schema=schema)

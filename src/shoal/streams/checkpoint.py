@@ -1,7 +1,7 @@
 """The state of a stream on disk, from which a killed stream goes on: written aside, synced and renamed.
 
 One file holds everything that waits. Writing it after every published snapshot would cost more than publishing, so what
-arrives after it is in a log beside it (`BlockLog`), and is taken in again.
+arrives after it is in a log next to it (`BlockLog`), and is taken in again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Aside:
-    """Write a checkpoint beside its place, for its owner alone."""
+    """Write a checkpoint next to its place, for its owner alone."""
     mark = f"-{checkpoint.number}"  # two states may be written at once
     return write_aside(folder / FILE_NAME, checkpoint.to_bytes(), mode=0o600, mark=mark)
 
@@ -99,8 +99,8 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
 def damaged(folder: Path) -> ReleaseError:
     """What is said of a state that cannot be read."""
     return ReleaseError(
-        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. "
-        "Begin the stream anew with new folders for --private and --out."
+        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Start the stream again "
+        "with new folders for --private and --out."
     )
 
 

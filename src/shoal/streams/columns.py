@@ -55,7 +55,7 @@ class TimeKind(IntEnum):
 
 
 def read_times(column: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Instants (microseconds, or whole numbers) and what each is; `TimeKind.NONE` where there is no usable time."""
+    """Instants (microseconds, or whole numbers) and what each is; `TimeKind.NONE` if there is no usable time."""
     if column.dtype == pl.String:
         return _read_text(column)
     kind = column.dtype

@@ -50,7 +50,7 @@ class Delivery:
         self._sent = self._find_sent()
         if self._sent < first - 1:
             raise ReleaseError(
-                f"Snapshots {self._sent + 1} to {first - 1} were not sent and are not in {str(folder)!r} any more."
+                f"Snapshots {self._sent + 1} to {first - 1} were not sent and are no longer in {str(folder)!r}."
             )
         self._published = 0
         self._ended = False
@@ -69,7 +69,7 @@ class Delivery:
         except (ValueError, KeyError, TypeError):
             stream, number = None, 0
         if stream != self._stream:
-            raise ReleaseError("The topic to send to has messages that are not of this stream. Give it a new topic.")
+            raise ReleaseError("The topic to send to has messages from elsewhere. Give the stream a new topic.")
         return number
 
     def advance(self, n_published: int) -> None:

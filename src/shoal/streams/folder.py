@@ -102,7 +102,7 @@ class Folder:
         n_overlooked = sum(p.name <= last for p in kinds) - self._position.n_files
         if n_overlooked > self._n_overlooked:
             self._n_overlooked = n_overlooked
-            self._tell(f"{n_overlooked} files have names before one that was read already; they are not read.")
+            self._tell(f"{n_overlooked} files have names that sort before one already read; they are not read.")
         return sorted(p for p in kinds if p.name > last or p.name == begun)
 
     def _rest(self, path: Path) -> Iterator[Block]:

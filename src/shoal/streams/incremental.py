@@ -54,7 +54,7 @@ class IncrementalMicroaggregation:
     """The method `Microaggregation` on a panel that grows, so that all releases together keep k.
 
     The first stretch is microaggregated. Its groups are *cells*: from then on the members of a cell are published alike
-    in every release, as the aggregate of those of them who have readings. So whoever compares releases finds nobody
+    in every release, as the aggregate of those of them who have readings. So anyone who compares releases finds nobody
     in fewer than k (`SequenceAnonymity`). The rules:
 
     - Newcomers are withheld until at least `k` of them have readings in one stretch, with `within` of the same stratum.
@@ -63,7 +63,7 @@ class IncrementalMicroaggregation:
     - Who has no readings is published as his cell all the same, so nobody is seen to be away or to have left.
     - At an instant at which fewer than `k` members of a cell have readings, the whole cell is missing. With `join` a
       cell of which fewer than `k` have any reading in the stretch is published as one group with the nearest other one,
-      that time; only whole cells are joined, so nobody can be told apart by it.
+      that time; only whole cells are joined, so nobody can be distinguished by it.
     - Stretches come in the order of time. One that comes again, with the same readings, gives the same and is not
       counted twice; with others it is refused.
 
@@ -100,10 +100,10 @@ class IncrementalMicroaggregation:
         if method.shown_groups:
             raise ParameterError(
                 "A growing panel does not stay within groups that analysts were shown, which this metric or `within` "
-                "asks for. Learn the metric from public series, or publish the panel as one release."
+                "requires. Learn the metric from public series, or publish the panel as one release."
             )
         if method.attributes:
-            raise ParameterError("A growing panel publishes no attributes beside its values. Leave out attributes.")
+            raise ParameterError("A growing panel publishes no attributes next to its values. Omit attributes.")
         if isinstance(spare, bool) or not isinstance(spare, int | np.integer) or spare < 0:
             raise ParameterError("spare must be a whole number of at least 0.")
         self._method, self._spare, self._join = method, int(spare), bool(join)
@@ -136,7 +136,7 @@ class IncrementalMicroaggregation:
         return tuple(self._stretches)
 
     def push(self, panel: Panel) -> Candidate | None:
-        """One more stretch of instants, later than all before; None where nothing of it may be published yet.
+        """One more stretch of instants, later than all before; None if nothing of it may be published yet.
 
         Publish the candidate under keyed pseudonyms, always with the same key.
         """
@@ -147,7 +147,7 @@ class IncrementalMicroaggregation:
         if self._stretches and first <= self._stretches[-1].last:
             raise InputError(
                 f"The panel begins at {panel.times[0]}, not after the last instant of the {len(self._stretches)} "
-                "stretch(es) before it. A growing panel goes forward in time only: leave out what comes late."
+                "stretch(es) before it. A growing panel only moves forward in time: leave out what comes late."
             )
         self._place(present)
         number = len(self._stretches)
@@ -167,7 +167,7 @@ class IncrementalMicroaggregation:
         if not verdict.holds:  # a defect of ours; it must not get out
             self.take_back()
             raise GuaranteeNotMetError(
-                f"Together with the releases before, this stretch leaves somebody in a crowd of {verdict.measured}, "
+                f"Together with the earlier releases, this stretch leaves someone in a crowd of {verdict.measured}, "
                 f"{verdict.required} were promised. It was not published."
             )
         self._alike = alike.classes
@@ -175,7 +175,7 @@ class IncrementalMicroaggregation:
     def take_back(self) -> None:
         """Undo the last push, where what it gave was not published after all."""
         if not self._stretches:
-            raise ParameterError("Nothing was pushed that could be taken back.")
+            raise ParameterError("Nothing was pushed that could be withdrawn.")
         self._stretches.pop()
         stays = self._since < len(self._stretches)
         n_before = int(stays.sum())
@@ -202,7 +202,7 @@ class IncrementalMicroaggregation:
         if self._stretches[number].digest != digest_of(present):
             raise InputError(
                 f"The instants of this panel are those of stretch {number + 1}, which came with other readings. What "
-                "is published cannot be corrected: the difference would tell what has changed. Leave it as it is."
+                "is published cannot be corrected: the difference would reveal what has changed. Leave it as it is."
             )
         return number
 
@@ -216,7 +216,7 @@ class IncrementalMicroaggregation:
         )
         if changed:
             raise InputError(
-                f"{changed} series have another subject than before. Who is behind a series must stay the same."
+                f"{changed} series have another subject than before. The subject of a series must stay the same."
             )
         rows = np.array([row for row, name in enumerate(names) if name not in self._series], dtype=np.int64)
         if not len(rows):
@@ -293,11 +293,11 @@ class IncrementalMicroaggregation:
         if others := [name for name in found if found[name] != self._columns[name]]:
             raise InputError(
                 f"The panel differs from those before it in its {', '.join(others)}. All stretches of a growing panel "
-                "have the same."
+                "must have the same."
             )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """Who is in which cell, and all the rest as JSON knows it: enough to go on elsewhere. No readings.
+        """Who is in which cell, and all the rest as JSON: enough to go on elsewhere. No readings.
 
         Both are as private as the identifiers.
         """
@@ -330,7 +330,7 @@ class IncrementalMicroaggregation:
         A state whose cells do not keep k, or are not those that were published, is refused.
         """
         if facts["k"] != method.k:
-            raise ParameterError(f"The state is of k={facts['k']}, the method has k={method.k}. Give the same.")
+            raise ParameterError(f"The state has k={facts['k']}, the method has k={method.k}. Give the same.")
         growing = cls(method, spare=facts["spare"], join=facts["join"])
         growing._columns = facts["columns"]
         growing._stretches = [Stretch(**stretch) for stretch in facts["stretches"]]
@@ -359,6 +359,6 @@ class IncrementalMicroaggregation:
             )
         if unsound:
             raise InputError(
-                "The state of the growing panel is not one that was written: its groups are not those that were "
-                f"published, or some have fewer than {self._method.k} subjects. Put back a copy of it."
+                "The state of the growing panel is not as it was written: its groups are not those that were "
+                f"published, or some have fewer than {self._method.k} subjects. Restore a copy of it."
             )

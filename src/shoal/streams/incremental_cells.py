@@ -15,7 +15,7 @@ from shoal.model import Panel
 def form_cells(method: Microaggregation, newcomers: Panel, spare: int) -> NDArray[np.int64]:
     """The cell of each newcomer, from 0 without holes; -1 for those who are too few to form one.
 
-    Cells get `spare` members beyond k, or fewer where there are no more. With `within` cells do not cross strata, and
+    Cells get `spare` members beyond k, or fewer if there are no more. With `within` cells do not cross strata, and
     those of each stratum wait for each other.
 
     Examples

@@ -21,7 +21,7 @@ _SETTINGS = (
     "timezone",
     "sql",
 )
-"""What a certificate may say about the reading. How many rows there were would tell how many were away that day."""
+"""What a certificate may say about the reading. The number of rows would reveal how many were away that day."""
 
 
 def span_of(panel: Panel) -> tuple[int, int]:

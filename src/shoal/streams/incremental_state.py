@@ -24,7 +24,7 @@ _TABLE = "series"
 
 @dataclass
 class Growth:
-    """A growing panel and what became of each stretch.
+    """A growing panel and what happened to each stretch.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
         settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         raise ReleaseError(
-            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Put back a copy of "
+            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Restore a copy of "
             f"{FILE_NAME}. Without it nobody can tell which groups were published, and nothing can be added to them."
         ) from None
     return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)

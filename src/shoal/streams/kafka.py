@@ -62,8 +62,8 @@ class KafkaSource:
             place.offset = self._offsets.get(str(number), first)
             if place.offset < first:
                 raise InputError(
-                    f"{topic.text} has lost messages that were not read: partition {number} begins at offset {first}, "
-                    f"the stream is at {place.offset}. Keep messages longer, and begin a new stream in new folders."
+                    f"{topic.text} has lost unread messages: partition {number} begins at offset {first}, the stream "
+                    f"is at {place.offset}. Keep messages longer, and start a new stream in new folders."
                 )
             wanted.append(place)
         self._consumer.assign(wanted)
@@ -173,7 +173,7 @@ class KafkaDelivery:
             self._producer.produce(self._topic.name, content, partition=0)
             self._producer.commit_transaction(_PATIENCE)
         except self._kafka.KafkaException as error:
-            raise ReleaseError(f"{self._topic.text} does not take a snapshot: {error.args[0].name()}.") from None
+            raise ReleaseError(f"{self._topic.text} does not accept a snapshot: {error.args[0].name()}.") from None
 
     def close(self) -> None:
         """Leave the broker."""
@@ -181,7 +181,7 @@ class KafkaDelivery:
 
 
 def list_partitions(client: Any, topic: Topic) -> list[int]:
-    """The partitions of a topic; none where there is no such topic."""
+    """The partitions of a topic; none if there is no such topic."""
     kafka = _library()
     try:
         found = client.list_topics(topic.name, timeout=_PATIENCE).topics[topic.name]

@@ -14,7 +14,7 @@ from shoal.streams.blocks import Block, Position, parse_lines
 from shoal.streams.stop_request import Stop
 
 _BLOCK = 1 << 20
-"""Bytes per block where more are waiting than that."""
+"""Bytes per block if more are waiting than that."""
 _LINGER = 0.005
 """Seconds for which a block waits for more: a pipe holds less than a block, and blocks of some size cost less."""
 _MOST_LINGER = 0.05

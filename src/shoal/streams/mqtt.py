@@ -25,7 +25,7 @@ from shoal.streams.topics import Topic, lacking
 IN_FLIGHT = 256
 """Messages that the broker may send before the first of them is acknowledged, and so that can come again."""
 QUIET_SECONDS = 3.0
-"""Without `follow`, a topic that is quiet for so long has ended."""
+"""Without `follow`, a topic that is quiet for this long has ended."""
 _PATIENCE = 30.0
 _WAIT = 0.05
 
@@ -161,7 +161,7 @@ class MqttDelivery:
         sent = self._client.publish(self._topic.name, content, qos=2, retain=True)
         sent.wait_for_publish(_PATIENCE)
         if not sent.is_published():
-            raise ReleaseError(f"{self._topic.text} does not take a snapshot. Is the broker up?")
+            raise ReleaseError(f"{self._topic.text} does not accept a snapshot. Is the broker up?")
 
     def close(self) -> None:
         """Leave the broker."""

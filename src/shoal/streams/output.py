@@ -1,4 +1,4 @@
-"""Published snapshots as files, and the running summary beside them."""
+"""Published snapshots as files, and the running summary next to them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Totals:
     moved: dict[int, int] = field(default_factory=dict)
     """How many published events were moved by how many snapshots; 0 is not moved."""
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Of each sensitive value how many events were published and how many suppressed: for the publisher alone."""
+    """For each sensitive value, how many events were published and how many suppressed: for the publisher alone."""
 
     def plus(self, snapshot: PublishedSnapshot) -> Totals:
         """These and one more snapshot."""
@@ -127,14 +127,14 @@ def check_new(folder: Path) -> None:
         raise ReleaseError(f"{str(folder)!r} exists and is not a folder. Choose another name.")
     if any(folder.iterdir()):
         raise ReleaseError(
-            f"{str(folder)!r} holds something already. Choose another folder, or go on with the stream that was "
-            "written there by giving its --private folder."
+            f"{str(folder)!r} is not empty. Choose another folder, or continue the stream that was written there by "
+            "giving its --private folder."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class WrittenSnapshot:
-    """A snapshot in files beside their places: what reads back from them, and their digests by name."""
+    """A snapshot in files next to their places: what reads back from them, and their digests by name."""
 
     number: int
     asides: tuple[Aside, ...]
@@ -144,7 +144,7 @@ class WrittenSnapshot:
 
 
 def write_snapshot(folder: Path, snapshot: PublishedSnapshot, file_format: FileFormat) -> WrittenSnapshot:
-    """Write the tables of a snapshot beside their places and read them back; the names count from 1."""
+    """Write the tables of a snapshot next to their places and read them back; the names count from 1."""
     asides: list[Aside] = []
     found: dict[str, pl.DataFrame] = {}
     digests: dict[str, tuple[str, int]] = {}

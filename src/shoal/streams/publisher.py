@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from shoal.streams.reposition import PublishedSnapshot
 
 _WAITING = 3
-"""Commits that may wait: the stream goes on while the disk is busy, but not far."""
+"""Number of commits that may wait: the stream continues while the disk is busy, but not far."""
 
 
 class Admitted(Protocol):
-    """Snapshots that the gate has checked as they are written, beside their places."""
+    """Snapshots that the gate has checked as they are written, next to their places."""
 
     @property
     def asides(self) -> Sequence[Aside]:
@@ -91,7 +91,7 @@ class Publisher:
             remove_asides(private)  # of a killed run; they hold events
         self.latency = Latency()
         self.on_commit: Callable[[int], None] | None = None
-        """Who is told how many snapshots are in their places."""
+        """Receives the number of snapshots that are in place."""
         self.log: BlockLog | None = None
         self._commits: queue.Queue[tuple[Commit, Future[Admitted], Future[None] | None] | None] = queue.Queue(_WAITING)
         self._error: BaseException | None = None

@@ -104,11 +104,11 @@ class RepositionStream:
     def _checked(self, snapshot: pl.DataFrame) -> pl.DataFrame:
         events = snapshot[[self._time, *self._quasi, self._sensitive]]
         if missing := events[self._time].null_count() + events[self._sensitive].null_count():
-            raise InputError(f"{missing} times or sensitive values of a snapshot are missing. Leave those events out.")
+            raise InputError(f"{missing} times or sensitive values of a snapshot are missing. Drop those events.")
         if self._known is not None:
             strange = len(events) - int(events[self._sensitive].cast(pl.String).is_in(self._known).sum())
             if strange:
-                raise InputError(f"{strange} of {len(events)} events of a snapshot have a sensitive value not known.")
+                raise InputError(f"{strange} of {len(events)} events of a snapshot have an unknown sensitive value.")
         return events
 
     def flush(self) -> list[PublishedSnapshot]:
@@ -158,7 +158,7 @@ class RepositionStream:
         )
 
     def state(self) -> tuple[pl.DataFrame, dict[str, Any]]:
-        """The events that are held back, and all the rest as JSON knows it: enough to go on elsewhere.
+        """The events that are held back, and all the rest as JSON: enough to go on elsewhere.
 
         Both are as private as the events themselves.
         """

@@ -22,8 +22,7 @@ def check_terms(method: Reposition, published: Sequence[str], known: Sequence[st
         raise ParameterError(f"l={method.l} needs at least {method.l} different sensitive values, {n_known} are known.")
     if taken := {TIME, GROUP, COUNT} & set(published):
         raise ParameterError(
-            f"Column {min(taken)!r} cannot be published beside the column of that name which every release of events "
-            "has. Rename it."
+            f"Column {min(taken)!r} clashes with the column of that name that every release of events has. Rename it."
         )
 
 

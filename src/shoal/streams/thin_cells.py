@@ -4,7 +4,7 @@
     thin(c)      0 < present(c) < k
 
 A thin cell is joined with the one whose mean curve is nearest, over the instants both have, until none is thin. Cells
-are only ever joined whole: a union of cells lets nobody be told apart who was not already.
+are only ever joined whole: a union of cells lets nobody be distinguished who was not already.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def join_thin(cells: Numbers, rows: NDArray[np.float64], subjects: Numbers, k: i
 
 
 def _distances(cell: int, means: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mean squared distance of all mean curves from one; infinite where they have no instant in common."""
+    """Mean squared distance of all mean curves from one; infinite if they have no instant in common."""
     both = (counts > 0) & (counts[cell] > 0)
     apart = means - means[cell]
     n_both = both.sum(axis=1)

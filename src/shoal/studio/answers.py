@@ -26,11 +26,11 @@ class Standing:
     """Where an analyst is in a task."""
 
     question: Question | None
-    """The next one; None when all are answered."""
+    """The next one; None if all are answered."""
     done: int
     total: int
     last: int | None
-    """Position of the latest answer, which undo takes back."""
+    """Position of the latest answer, which undo removes."""
 
 
 class Answers:
@@ -132,7 +132,7 @@ class Answers:
             return self.task(name).n_pairs + further_pairs(connection, name)
 
     def ask_further(self, name: str, pairs: int) -> None:
-        """Ask every analyst about so many more pairs; no more than there are."""
+        """Ask every analyst about this many more pairs; no more than there are."""
         with self._store.writing() as connection:
             wanted = min(further_pairs(connection, name) + pairs, self._most_further(name))
             connection.execute("insert or replace into further_pairs values (?, ?)", (name, wanted))

@@ -40,8 +40,8 @@ ROOMS = (
     *(tasks, metrics),
 )
 API = "/label/api/"
-NOT_SHOWN = "This task cannot be shown at the moment. Ask whoever sent you the link."
-FAILED = "What had been saved is still there. The place of the failure is logged, nothing else of it."
+NOT_SHOWN = "This task cannot be shown at the moment. Ask the person who sent you the link."
+FAILED = "Everything saved before is still there. Only the place of the failure is logged."
 _TITLES = {
     400: "That did not work",
     403: "Not for you",
@@ -67,7 +67,7 @@ def build(studio: Studio) -> ASGIApp:
     guarded = BodyLimit(
         guarded,
         upload_bytes=settings.upload_bytes,
-        refuse=_answer(413, "The request is larger than the studio takes."),
+        refuse=_answer(413, "The request is larger than the studio accepts."),
     )
     guarded = HostCheck(
         guarded,
@@ -158,7 +158,7 @@ def _is_api(request: Request) -> bool:
 
 
 def _back(request: Request) -> str:
-    """Where to go on from an error: whoever has a link to its page, the publisher to the start page."""
+    """Where to go on from an error: anyone who has a link to its page, the publisher to the start page."""
     return "/review" if request.url.path == "/review" else "/label" if _of_analysts(request) else "/"
 
 

@@ -42,8 +42,9 @@ class ClosedSettings(Reached):
         self.check_public_url()
         if not self.others and (not self.loopback or self.public_url is not None):
             raise ParameterError(
-                f"{'--public-url' if self.loopback else f'--host {self.host}'} lets other machines in. Say so with "
-                "--let-others-in, or stay with --host 127.0.0.1. Tokens travel with every request: put https in front."
+                f"{'--public-url' if self.loopback else f'--host {self.host}'} lets other machines in. Confirm it "
+                "with --let-others-in, or stay with --host 127.0.0.1. Tokens travel with every request: put https in "
+                "front."
             )
 
 
@@ -171,7 +172,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     """That it is no question, not what stood in it."""
-    return JSONResponse({"detail": "This is no question of this service. See /openapi.json."}, 422)
+    return JSONResponse({"detail": "This is not a question for this service. See /openapi.json."}, 422)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

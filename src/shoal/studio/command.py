@@ -13,11 +13,11 @@ from shoal.errors import ParameterError
 
 
 def studio(
-    project: Annotated[Path, typer.Argument(help="The project folder; made if it does not exist.")],
+    project: Annotated[Path, typer.Argument(help="The project folder; created if it does not exist.")],
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than loopback need a password.")
+        str, typer.Option(help="Address to listen on; any other than loopback needs a password.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8765,
     password_file: Annotated[
         Path | None,
         typer.Option(help="File with the publisher's password; or set SHOAL_STUDIO_PASSWORD."),

@@ -21,7 +21,7 @@ MOST = 1000
 MOST_OF_ONE = 100
 
 _BUSY = SecureHeaders(
-    PlainTextResponse("Too many are here at once. Try again.", 503, {"Retry-After": "15", "Connection": "close"})
+    PlainTextResponse("Too many visitors at once. Try again.", 503, {"Retry-After": "15", "Connection": "close"})
 )
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from shoal.process.exploration import Exploration
 
 TRIED = ("data", "roles", "keep", "adversary", "require", "method", "search", "engine", "seed")
-"""Fields of a policy on which its points depend."""
+"""Fields of a policy that its points depend on."""
 USUAL = {"require": {"utility": {"information-loss": {"at_most": 0.3}}}, "release": {"ledger": LEDGER}}
-"""What a policy says before anybody has said anything."""
+"""What a policy says by default."""
 STEPS = ("table", "purpose", "explore", "review", "release")
 
 
@@ -43,7 +43,7 @@ class Draft:
     policy: Policy
     made: float
     chosen_at: dict[str, Any] | None
-    """Number and limits of the point that was chosen, and in which exploration."""
+    """Number and limits of the chosen point, and its exploration."""
     sheet: dict[str, Any] | None
     """Of what a decision sheet was made last: `digest` and number of the point."""
     _drafts: Drafts
@@ -90,7 +90,7 @@ class Draft:
 
     @property
     def exploration(self) -> Exploration:
-        """What is tried for it; made where there is none."""
+        """What is tried for it; made if there is none."""
         from shoal.process.exploration import Exploration
 
         folder = self._exploration_folder
@@ -105,7 +105,7 @@ class Draft:
 
     @property
     def chosen(self) -> int | None:
-        """Number of the point that was chosen; None where the settings have changed since."""
+        """Number of the point that was chosen; None if the settings have changed since."""
         if self.chosen_at is None or self.chosen_at["tried_for"] != self.tried_for:
             return None
         return int(self.chosen_at["number"])
@@ -139,7 +139,7 @@ class Drafts:
     def folder(self, name: str) -> Path:
         """The private folder of a draft, existing or not."""
         if not is_slug(name):
-            raise ParameterError("A draft is called by letters, digits, _ and -, at most 64.")
+            raise ParameterError("The name of a draft has letters, digits, _ and -, at most 64.")
         return self.project.folder / "drafts" / name
 
     def names(self) -> list[str]:
@@ -197,7 +197,7 @@ class Drafts:
         table = Path(policy.data.path or "").name
         if table not in self.project.tables():
             raise ParameterError(
-                f"The policy is about the table {table or 'of no name'}, which is not in the project. Upload it first."
+                f"The policy names the table {table or 'of no name'}, which is not in the project. Upload it first."
             )
         settings = {name: policy.settings[name] for name, one in OPTIONS.items() if not one.is_role}
         self.project.set_reading(table, settings)

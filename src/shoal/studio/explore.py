@@ -1,7 +1,7 @@
 """Explore: every point of a draft's search, risk against loss, and the limits that decide between them.
 
 A point is a release that was made, checked and attacked. The page holds all of them, so moving a limit asks nobody;
-a point's curves are fetched when somebody looks at it. Without script the limits are a form and the points a table.
+a point's curves are fetched when someone looks at it. Without script the limits are a form and the points a table.
 """
 
 from __future__ import annotations

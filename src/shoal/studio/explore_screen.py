@@ -137,7 +137,7 @@ def limit_shown(bound: Bound, purpose: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(given: Any, unit: str, name: str) -> float | None:
-    """A limit as somebody typed it, shares in per cent; None where the field is empty."""
+    """A limit as someone typed it, shares in per cent; None if the field is empty."""
     text = "" if given is None else str(given).strip()
     if not text:
         return None
@@ -146,7 +146,7 @@ def _typed(given: Any, unit: str, name: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ParameterError(f"The limit for {measure_title(name)} is no number.")
+        raise ParameterError(f"The limit for {measure_title(name)} is not a number.")
     # 10 % is 0.1, not a hair beside it.
     return float(f"{value / 100:.10g}") if unit == "share" else value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 
 Given = dict[str, list[str]]
-"""What was sent, by field; fields that were left empty are not in it."""
+"""What was sent, by field; empty fields are not in it."""
 
 LONGEST = 500
 """Characters of a field."""

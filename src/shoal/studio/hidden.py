@@ -30,7 +30,7 @@ def protecting(project: Project, table: str, panel: Panel, reading: Reading) -> 
     shown = [name for name, task in project.public_tasks().items() if any(copies(task.values, panel.rows))]
     with project.store.writing() as connection:
         if stored_reading(connection, table) != reading:
-            raise ParameterError(f"How {table} is read was changed while this was being made. Begin again.")
+            raise ParameterError(f"The reading of {table} was changed while this was being made. Start again.")
         new = connection.execute("insert or ignore into released_tables values (?)", (table,)).rowcount
         closed = [
             task
@@ -72,7 +72,7 @@ def refuse_closed(project: Project, task: str) -> None:
     """Raise where series that a public task shows have become private."""
     if closed := project.closed_by(task):
         raise GuaranteeNotMetError(
-            f"The task {task} shows series of {closed} as they are, and a task of means or a release was made of "
+            f"The task {task} shows series of {closed} as they are, but a task of means or a release was made from "
             f"{closed} since. Its links are closed. Make a task of means of groups."
         )
     if table := project.table_of(task):
@@ -92,10 +92,10 @@ def refuse_renamed(project: Project, table: str, panel: Panel) -> None:
             renamed |= {row for row, alike in pairs if names[row] not in {theirs[place] for place in alike.tolist()}}
         if renamed:
             raise GuaranteeNotMetError(
-                f"{len(renamed)} of {panel.n_series} series of {table} are the same as series of {other}, of which a "
-                "task of means or a release was made, but are called otherwise: the same subjects would be taken for "
-                f"strangers. Use {other}, or the same names in both. If they are other subjects whose series happen to "
-                "be alike, say so in the form."
+                f"{len(renamed)} of {panel.n_series} series of {table} are the same as series of {other}, from which "
+                "a task of means or a release was made, but have other names: the same subjects would count as "
+                f"strangers. Use {other}, or the same names in both. If they are other subjects whose series happen "
+                "to be alike, say so in the form."
             )
 
 
@@ -119,7 +119,7 @@ def _panels(project: Project, table: str, shown: str) -> Iterator[Panel]:
         yield project.panel(table, reading=own)
     except ShoalError as error:
         raise InputError(
-            f"The private table {table} has to be compared with these series and cannot be read: {error}"
+            f"The private table {table} must be compared with these series but cannot be read: {error}"
         ) from None
 
 
@@ -141,7 +141,7 @@ def _released_rows(project: Project) -> set[int | None]:
 
 
 def _rows(project: Project, table: str) -> int | None:
-    """How many rows a table has; None where that cannot be told."""
+    """How many rows a table has; None if that cannot be told."""
     try:
         with open_table(str(project.table(table)), None) as opened:
             return sum(len(batch[0]) for batch in opened.batches([0]))

@@ -26,10 +26,10 @@ Status = Literal["waiting", "running", "done", "refused", "failed", "stopped"]
 MOST_LISTED = 100
 MOST_WAITING = 20
 MOST_STARTS = 3
-"""How often a job is begun: one that takes the whole studio down with it must not do so for ever."""
+"""How often a job is started: one that crashes the whole studio must not do so for ever."""
 
 Work = Callable[["Studio", dict[str, Any], "Progress"], str]
-"""What a job does: returns the page with its result."""
+"""What a job does: it returns the page with its result."""
 
 _KINDS: dict[str, Work] = {}
 
@@ -45,7 +45,7 @@ def job_kind(name: str) -> Callable[[Work], Work]:
 
 
 class StoppedError(Exception):
-    """Somebody stopped the job, or the studio."""
+    """Someone stopped the job, or the studio."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Job:
     kind: str
     arguments: dict[str, Any]
     back: str
-    """The page to return to where it did not end well."""
+    """The page to return to if it fails."""
     status: Status = "waiting"
     message: str = ""
     leads_to: str = ""
@@ -80,7 +80,7 @@ class Progress:
         self._tell, self._stop = tell, stop
         self._name = ""
         self.may_stop = True
-        """Whether the next step may be the last: not where something is being written."""
+        """Whether the job may stop before the next step: not while something is being written."""
 
     def start(self, name: str) -> None:
         """A step begins."""
@@ -129,7 +129,7 @@ class Jobs:
                 if (its_kind, its_arguments) == (kind, text):
                     return str(job)
             if len(rows) >= MOST_WAITING:
-                raise ParameterError(f"{MOST_WAITING} jobs are waiting. Let some of them end first.")
+                raise ParameterError(f"{MOST_WAITING} jobs are waiting. Let some of them finish first.")
             connection.execute(
                 "insert into jobs (job, title, kind, arguments, back, status, at) values (?, ?, ?, ?, ?, 'waiting', ?)",
                 (name, title, kind, text, back, self._clock()),
@@ -203,7 +203,7 @@ class Jobs:
             return
         kind, arguments, starts = begun
         if starts > MOST_STARTS or kind not in _KINDS:
-            self._end(name, "failed", "The studio ended while this was under way, several times. Start it again.")
+            self._end(name, "failed", "The studio ended while this was running, several times. Start it again.")
             return
         progress = Progress(lambda **how_far: self._tell(name, how_far), stop)
         try:
@@ -224,7 +224,7 @@ class Jobs:
             self._end(name, "done", leads_to=page)
 
     def _stopped(self, name: str) -> None:
-        """The end of a job somebody stopped; where the studio itself stops, it goes on another time."""
+        """The end of a job someone stopped; where the studio itself stops, it goes on another time."""
         if not self._closing:
             self._end(name, "stopped", "It was stopped. What it had found so far is kept.")
             return

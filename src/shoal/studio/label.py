@@ -39,7 +39,7 @@ class State(BaseModel):
     """Where the analyst is."""
 
     pair: Pair | None
-    """None when all questions are answered."""
+    """None if all questions are answered."""
     done: int
     total: int
     last: int | None
@@ -119,7 +119,7 @@ def _give(studio: Studio, session: Session, given: Given) -> None:
     if outcome == "unknown":
         raise HTTPException(404, "There is no such question.")
     if outcome == "other":
-        raise HTTPException(409, "This pair has another answer already. Undo that one first.")
+        raise HTTPException(409, "This pair already has another answer. Undo that one first.")
 
 
 def _undo(studio: Studio, session: Session, undone: Undone) -> None:

@@ -18,7 +18,7 @@ from shoal.studio.tokens import fingerprint, new_secret
 
 router = APIRouter()
 
-CLOSED = ("This link does not open anything", "Ask whoever sent it to you for a new one.")
+CLOSED = ("This link does not open anything", "Ask the person who sent it to you for a new one.")
 
 
 class LogIn(BaseModel):

@@ -1,4 +1,4 @@
-"""What `shoal look` found in a table, kept with the table: counts, names of columns and pictures of everybody together.
+"""What `shoal look` found in a table, kept with the table: counts, names of columns and pictures of everyone together.
 
 No reading and no identifier is in a look, and no curve of fewer than ten meters.
 """
@@ -17,7 +17,7 @@ from shoal.process.look import look
 from shoal.studio.project import Project
 
 QUICK = 30_000_000
-"""Bytes of a table that is looked at while its page is made; a larger one is looked at by a job."""
+"""Largest size in bytes of a table that is examined while its page is made; a larger one is examined by a job."""
 
 _WHAT_IT_IS = (
     *("id", "time", "value", "subject", "channel", "layout"),
@@ -26,7 +26,7 @@ _WHAT_IT_IS = (
 
 
 def kept_look(project: Project, table: str, *, as_read: bool = True) -> dict[str, Any] | None:
-    """What was found in a table as it is; None where nobody looked yet. `as_read`: with the columns that are set."""
+    """What was found in a table as it is; None if nobody looked yet. `as_read`: with the columns that are set."""
     with project.store.reading() as connection:
         row = connection.execute("select of, content from looks where name = ?", (table,)).fetchone()
     if row is None:

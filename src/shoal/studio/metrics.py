@@ -194,7 +194,7 @@ def _instant(text: str) -> int | str:
 def _write_labels(folder: FilePath, labels: Labels) -> None:
     """Keep labels in the folder of the task, where `shoal learn` finds them.
 
-    Whoever was also handed files there answers by those; what came in that way is not replaced.
+    Anyone who was also handed files there answers by those; what came in that way is not replaced.
     """
     by_file = {analyst for analyst in labels.analysts if load_asked(folder, analyst)}
     store_labels(folder, Labels(tuple(label for label in labels if label.analyst not in by_file)))

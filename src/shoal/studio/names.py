@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 SLUG = r"^[A-Za-z0-9_-]{1,64}$"
 ENDINGS = ("csv", "tsv", "txt", "parquet", "xlsx", "json", "xml", "zip")
-"""What files of tables end in: those that `shoal look` understands."""
+"""Suffixes of table files: those that `shoal look` understands."""
 TABLE = rf"^[A-Za-z0-9_-]{{1,64}}\.({'|'.join(ENDINGS)})$"
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]

@@ -39,7 +39,7 @@ class Password:
 
 
 def find_password(path: Path | None) -> Password | None:
-    """The password of a file's first line, or of the environment; None where neither is given."""
+    """The password of a file's first line, or of the environment; None if neither is given."""
     if path is None:
         text = os.environ.get(VARIABLE, "")
         return Password(text) if text else None

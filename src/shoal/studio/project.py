@@ -27,7 +27,7 @@ READING = tuple(name for name, option in OPTIONS.items() if not option.is_role)
 """Settings of `read_panel` a publisher can give for a table; roles of further columns belong to a draft."""
 
 Reading = dict[str, Any]
-"""How a table is read: texts as the command line has them, and of value columns a list."""
+"""How a table is read: texts as on the command line, with a list for value columns."""
 
 KINDS = ("linear", "deep")
 _COLUMNS = ("id", "time", "value", "subject")
@@ -86,11 +86,13 @@ class Project:
     def add_table(self, aside: Path, name: str) -> None:
         """Put an uploaded file in its place, whole; an existing one is never replaced."""
         if not is_table(name):
-            raise ParameterError(f"A table is called by letters, digits, _ and -, at most 64, and ends in {endings()}.")
+            raise ParameterError(
+                f"The name of a table has letters, digits, _ and -, at most 64, and ends in {endings()}."
+            )
         try:
             os.link(aside, self.folder / "data" / name)  # unlike a rename it fails where there is one
         except FileExistsError:
-            raise ParameterError(f"The project has a table {name}. Choose another name.") from None
+            raise ParameterError(f"The project already has a table {name}. Choose another name.") from None
 
     def remove_half_uploads(self) -> None:
         """Remove what a kill left of tables that were coming in."""
@@ -110,8 +112,8 @@ class Project:
             before = stored_reading(connection, table)
             if table in self.protected(connection) and self._names(table, kept) != self._names(table, before):
                 raise ParameterError(
-                    f"A task of means or a release was made of {table}, and the project knows its subjects by the id "
-                    "and subject they had there. With other columns they would be taken for strangers. Keep the id, "
+                    f"A task of means or a release was made from {table}, and the project knows its subjects by the "
+                    "id and subject they had there. With other columns they would count as strangers. Keep the id, "
                     "the subject and the layout as they are."
                 )
             connection.execute("insert or replace into readings values (?, ?)", (table, json.dumps(kept)))
@@ -171,7 +173,7 @@ class Project:
     def task_folder(self, task: str) -> Path:
         """The folder of a task, existing or not."""
         if not is_slug(task):
-            raise ParameterError("A task is called by letters, digits, _ and -, at most 64.")
+            raise ParameterError("The name of a task has letters, digits, _ and -, at most 64.")
         return self.folder / "tasks" / task
 
     def add_task(self, name: str, task: LabelTask, table: str, at: float) -> None:
@@ -192,7 +194,7 @@ class Project:
     def refuse_task(self, name: str) -> None:
         """Raise where there is or was a task of that name: links and labels are kept by it."""
         if self.task_folder(name).exists():
-            raise ParameterError(f"The project has a task {name}. Choose another name.")
+            raise ParameterError(f"The project already has a task {name}. Choose another name.")
         known = " union all ".join(f"select 1 from {where} where task = ?1" for where in _BY_TASK)
         with self.store.reading() as connection:
             if connection.execute(f"select exists ({known})", (name,)).fetchone()[0]:
@@ -208,8 +210,8 @@ class Project:
                 connection.execute("insert into identities values (?, ?, ?)", (name, identity(task), task.source))
         if row is not None and row[0] != identity(task):
             raise GuaranteeNotMetError(
-                f"The folder of task {name} holds another task than the one its links and labels are about. Put the "
-                "old folder back, or move this one to a name of its own."
+                f"The folder of task {name} holds another task than the one its links and labels belong to. Restore "
+                "the old folder, or move this one to a name of its own."
             )
 
     def table_of(self, task: str) -> str | None:
@@ -250,7 +252,7 @@ class Project:
     def metric_path(self, task: str, kind: str) -> Path:
         """Where the metric learned from a task is kept."""
         if not is_slug(task) or kind not in KINDS:
-            raise ParameterError("A metric is that of a task, linear or deep.")
+            raise ParameterError("A metric belongs to a task and is linear or deep.")
         return self.folder / "metrics" / f"{task}.{kind}.npz"
 
     def metrics(self, task: str) -> dict[str, Learned]:
@@ -283,7 +285,7 @@ class Project:
     def release(self, name: str) -> Path:
         """The folder of a release, existing or not."""
         if not is_slug(name):
-            raise ParameterError("A release is called by letters, digits, _ and -, at most 64.")
+            raise ParameterError("The name of a release has letters, digits, _ and -, at most 64.")
         return self.folder / "releases" / name
 
     def result(self, task: str, name: str) -> dict[str, Any] | None:

@@ -20,13 +20,13 @@ from shoal.studio.form_fields import Given, one
 from shoal.studio.project import LEDGER
 
 INTERESTS: Mapping[str, tuple[str, str]] = {
-    "peaks": ("Peaks", "How high the peak of each day is, and when the mean day has its own."),
+    "peaks": ("Peaks", "The height of each day's peak, and the time of the mean day's peak."),
     "total": ("Total", "The sum of all readings of a series."),
     "daily-totals": ("Daily totals", "The sum of each day."),
     "window": ("Part of the day", "The readings between two times of the day."),
     "arrival": ("Arrival", "On each day, the first instant above a reading."),
     "departure": ("Departure", "On each day, the instant after the last one above a reading."),
-    "shape": ("Shape", "The readings less their own mean."),
+    "shape": ("Shape", "The readings minus their own mean."),
 }
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "microaggregation": {"k": "4, 8, 12, 16, 20, 24, 28"},
@@ -46,11 +46,11 @@ GIVEN = "given"
 METHODS: Mapping[str, str] = {
     "microaggregation": "Means of groups (microaggregation)",
     "kp": "Ranges and shapes (kp)",
-    "nlk": "Groups anew at each instant (nlk)",
+    "nlk": "New groups at each instant (nlk)",
     "scope-aggregation": "Means of scopes (aggregate rule)",
     "noise-addition": "Noise on every reading",
     "permutation": "Stretches exchanged",
-    "sampling-with-fictives": "A sample, with fictive series among it",
+    "sampling-with-fictives": "A sample, with fictive series added",
 }
 
 
@@ -115,7 +115,7 @@ def policy_fields(
 ) -> dict[str, Any]:
     """The fields of a policy after a form was sent; fields the form does not have stay.
 
-    A number that is written as none stays as it was, and `wrong` gets what is to be said beside its field. `shown` are
+    A number that is written as none stays as it was, and `wrong` gets what is to be said next to its field. `shown` are
     files of groups that analysts were shown, which groups of a release have to lie within.
     """
     fields = dict(before)
@@ -137,7 +137,7 @@ def policy_fields(
 
 
 def method_entries(policy: Policy) -> list[dict[str, Any]]:
-    """The alternatives of a policy's search, one where there is only one."""
+    """The alternatives of a policy's search, one if there is only one."""
     method = policy.method
     if isinstance(method, list):
         return [{"steps": method}]
@@ -322,7 +322,7 @@ def _share(given: Given, name: str, usual: float, wrong: dict[str, str]) -> floa
     try:
         return round(float(text.replace(",", ".").removesuffix("%")) / 100, 10) if text else usual
     except ValueError:
-        wrong[name] = "Write a number of per cent, such as 9."
+        wrong[name] = "Write a percentage, such as 9."
         return usual
 
 

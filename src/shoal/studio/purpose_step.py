@@ -43,7 +43,7 @@ _FIELDS = {
     ("purpose",): "purpose",
     ("date",): "date",
 }
-"""Where the page shows what is wrong with a field of a policy."""
+"""Where the page shows problems with a field of a policy."""
 
 
 @router.get("/drafts/{draft}/purpose")
@@ -79,7 +79,7 @@ async def open_policy(request: Request, studio: InStudio, session: Publisher) ->
         try:
             text = (await sent.read()).decode()
         except UnicodeDecodeError:
-            raise ParameterError("The file is no text. A policy is a YAML file.") from None
+            raise ParameterError("The file is not a text file. A policy is a YAML file.") from None
     name = await run_in_threadpool(studio.drafts.open_policy, text, "The policy")
     return RedirectResponse(f"/drafts/{name}/purpose", 303)
 

@@ -1,7 +1,7 @@
 """Guessing is slowed: every failed log-in makes the next wait longer, for its client and, later, for all.
 
     wait after f failures of a client = min(2^(f - 3), 300) s, none for f < 3
-    wait after f failures of anybody  = min(2^(f - 20), 10) s, none for f < 20
+    wait after f failures of anyone  = min(2^(f - 20), 10) s, none for f < 20
 
 The second stops guessing from many addresses. It can be used to keep the publisher waiting, so it stays short, and a
 session that is open does not notice. Failures are forgotten after an hour without any.
@@ -19,7 +19,7 @@ FORGET_SECONDS = 3600.0
 CLIENT_FREE, CLIENT_LONGEST = 3, 300.0
 ALL_FREE, ALL_LONGEST = 20, 10.0
 MOST_CLIENTS = 10_000
-"""So many addresses are remembered, the latest ones: more would be a way to fill the memory."""
+"""Number of addresses remembered, the latest ones: more would be a way to fill the memory."""
 
 
 @dataclass

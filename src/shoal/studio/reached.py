@@ -43,4 +43,4 @@ class Reached:
             return
         parts = urlsplit(self.public_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
-            raise ParameterError("--public-url is an address without a path, such as https://studio.example.org.")
+            raise ParameterError("--public-url must be an address without a path, such as https://studio.example.org.")

@@ -36,7 +36,7 @@ router = APIRouter()
 
 Name = Annotated[str, Path(pattern=SLUG)]
 WRITING = "checking and writing"
-"""The step of a policy's run from which on it is not stopped."""
+"""The step of a policy's run from which on it cannot be stopped."""
 _CHUNK = 1 << 18
 
 
@@ -112,8 +112,8 @@ def release_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -
         refuse_renamed(studio.project, draft.table, panel)
     if policy.release.ledger is None and studio.project.shown_groups(panel):
         raise ParameterError(
-            f"Analysts were shown means of subjects in {draft.table}, which is in the ledger of the project: a release "
-            "of them is judged beside that. Tick the check against earlier releases under Purpose."
+            f"Analysts were shown means of subjects in {draft.table}, which the project's ledger records: a release "
+            "of these subjects is judged together with them. Tick the check against earlier releases under Purpose."
         )
     changes: dict[str, Any] = {"to": str(draft.target.resolve())}
     if policy.release.model == "agreement" and policy.release.private is None:

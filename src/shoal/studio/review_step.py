@@ -33,7 +33,7 @@ from shoal.studio.tokens import REVIEW
 router = APIRouter()
 
 SOME, ALL = "Some figures", "Figures of risk and loss"
-"""What an officer is shown beyond what a small release tells."""
+"""What an officer sees beyond what a small release reveals."""
 
 
 class NewReview(BaseModel):
@@ -54,7 +54,7 @@ class Verdict(BaseModel):
 
 @router.get("/drafts/{draft}/review")
 def show_review(draft: OfDraft, studio: InStudio, session: Publisher) -> Response:
-    """The decision sheet; made first, where there is none of the draft as it stands."""
+    """The decision sheet; made first, if there is none of the draft as it stands."""
     if draft.chosen is None:
         return draft_page("review.html.j2", studio, session, draft, "review", **_facts(studio, draft))
     if not standing(studio.project.store, draft).is_shown:
@@ -77,7 +77,7 @@ def make_link(
 ) -> HTMLResponse:
     """A link for an officer, shown on this page and never again."""
     if not standing(studio.project.store, draft).is_shown:
-        raise ParameterError("There is no decision sheet of this draft as it stands. Open Review first.")
+        raise ParameterError("There is no decision sheet for the current draft. Open Review first.")
     token = studio.links.create(f"{REVIEW}{draft.name}", form.officer, form.days)
     base = studio.settings.public_url or f"{request.url.scheme}://{request.headers['host']}"
     more = {"new_link": f"{base.rstrip('/')}/open/{token}", "link_for": form.officer}
@@ -127,12 +127,12 @@ def decide_sheet(studio: InStudio, session: Officer, form: Annotated[Verdict, Fo
     if not found.is_shown or found.digest != form.digest:
         raise HTTPException(409, "The publisher has changed the draft since you saw it. Reload the page.")
     if draft.is_released:
-        raise HTTPException(409, "The release has been made. Nothing can be decided about it here any more.")
+        raise HTTPException(409, "The release has been made. You can no longer decide about it here.")
     assert session.link is not None
     name, reason = " ".join(form.name.split()), " ".join(form.reason.split())
-    errors = {} if name else {"name": "Give your name: it stands in the certificate."}
+    errors = {} if name else {"name": "Give your name: it appears in the certificate."}
     if form.decision == "refused" and not reason:
-        errors["reason"] = "Say why you refuse it, so that the publisher can change it."
+        errors["reason"] = "Give the reason for your refusal, so that the publisher can change the draft."
     if errors:
         return _officers_page(studio, session, name, reason, errors)
     said = Decision(form.decision, name, reason, studio.clock())
@@ -179,7 +179,7 @@ def decision_digest(studio: Studio, draft: Draft) -> str:
 
 
 def approval_of(studio: Studio, draft: Draft) -> ApprovalPart | None:
-    """Who approved exactly what would be released now; None where nobody did."""
+    """Who approved exactly what would be released now; None if nobody did."""
     found = standing(studio.project.store, draft)
     if found.approved is None or found.digest != decision_digest(studio, draft):
         return None
@@ -202,7 +202,7 @@ def _facts(studio: Studio, draft: Draft) -> dict[str, Any]:
 
 
 def _left_out(draft: Draft) -> str:
-    """What the sheet shows and the release does not, to begin a sentence; empty where that is nothing."""
+    """What the sheet shows and the release does not, to begin a sentence; empty if that is nothing."""
     found = (draft.sheet or {}).get("left_out") or ""
     return found if isinstance(found, str) else SOME  # earlier studios said only that there was something
 

@@ -51,7 +51,7 @@ def digest_of(policy: Policy, sha256: str) -> str:
 
 
 def sheet_key(draft: Draft) -> dict[str, Any] | None:
-    """What a decision sheet of the draft as it stands is made of; None where no point is chosen."""
+    """What a decision sheet of the draft as it stands is made of; None if no point is chosen."""
     if draft.chosen is None:
         return None
     words = draft.policy.model_dump(mode="json", by_alias=True)

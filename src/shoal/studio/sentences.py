@@ -1,4 +1,4 @@
-"""Every sentence the studio says about a release that verifies, beside the condition under which it is true."""
+"""Every sentence the studio says about a release that verifies, next to the condition under which it is true."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VERDICT = (
     Said(
         "by the certificate",
         lambda f: not _seen(f) and f.name not in ("none", "differential-privacy", "local-differential-privacy"),
-        lambda f: f"Holds by the certificate, which the folder alone cannot prove: {_figures(f)}",
+        lambda f: f"Holds according to the certificate, which the folder alone cannot prove: {_figures(f)}",
     ),
     Said(
         "mechanism",
@@ -76,7 +76,7 @@ FOLDER = (
     Said(
         "insecure",
         _insecure,
-        lambda f: "Do not hand it over: its pseudonyms come from a fixed seed, which anyone may guess.",
+        lambda f: "Do not hand it over: its pseudonyms come from a fixed seed that anyone may guess.",
     ),
     Said(
         "joined by key",

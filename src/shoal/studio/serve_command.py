@@ -26,7 +26,7 @@ class _StartsByDefault(TyperGroup):
 
 serve = typer.Typer(
     name="serve",
-    help="Answer questions about a release that stays here: shoal serve FOLDER. Recipients get a token each.",
+    help="Answer questions about a release that stays here: shoal serve FOLDER. Each recipient gets a token.",
     cls=_StartsByDefault,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -44,12 +44,12 @@ _Json = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 def start(
     folder: _Folder,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any that is free.")] = 8766,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8766,
     public_url: Annotated[
         str | None, typer.Option(help="Address by which others reach it, such as https://answers.example.org.")
     ] = None,
     let_others_in: Annotated[
-        bool, typer.Option("--let-others-in", help="Needed for addresses that other machines reach.")
+        bool, typer.Option("--let-others-in", help="Required for addresses that other machines can reach.")
     ] = False,
 ) -> None:
     """Start the service (the word start can be left out). Stop it with Ctrl-C."""
@@ -72,8 +72,8 @@ def start(
 @token.command("create")
 def create_token(
     folder: _Folder,
-    recipient: Annotated[str, typer.Option(help="Who gets it. All tokens of a name share one budget.")],
-    days: Annotated[float, typer.Option(help="How long it is good.")] = 90.0,
+    recipient: Annotated[str, typer.Option(help="Who gets it. All tokens of one name share one budget.")],
+    days: Annotated[float, typer.Option(help="How long it is valid.")] = 90.0,
     as_json: _Json = False,
 ) -> None:
     """Make a token for a recipient. It is shown once; only its hash is kept."""

@@ -15,7 +15,7 @@ from shoal.studio.tokens import Clock, Link, fingerprint, new_secret, select_lin
 
 PUBLISHER_SECONDS = 12 * 3600.0
 MOST_OF_A_LINK = 10
-"""Sessions of one link, the latest ones: whatever opens a link again and again must not fill the database."""
+"""Number of sessions per link, the latest ones: opening a link again and again must not fill the database."""
 
 
 @dataclass(frozen=True)

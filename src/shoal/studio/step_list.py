@@ -1,4 +1,4 @@
-"""The list of steps beside every page of the publisher: where a draft stands, in a few words each."""
+"""The list of steps next to every page of the publisher: where a draft stands, in a few words each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Step:
 def draft_page(
     template: str, studio: Studio, session: Session, draft: Draft, step: str, status: int = 200, **facts: Any
 ) -> HTMLResponse:
-    """A page of a draft, with its steps beside it."""
+    """A page of a draft, with its steps next to it."""
     found = steps_of(studio, draft)
     return page(template, status, session=session, draft=draft, steps=found, step=step, **facts)
 

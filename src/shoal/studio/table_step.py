@@ -1,4 +1,4 @@
-"""The step *Table*: what a look found, and how the table is read, each problem with its choice beside it.
+"""The step *Table*: what a look found, and how the table is read, each problem with its choice next to it.
 
 Every option of reading is a field, made from its entry in `read.options`; columns are picked from a list.
 """
@@ -36,7 +36,7 @@ Choices = tuple[tuple[str, str], ...]
 
 ROLES = get_args(RoleName)
 ROLE = "role:"
-"""How the field of a further column begins."""
+"""Prefix of the field of a further column."""
 WITHHELD = ""
 _OF_A_COLUMN = ("id", "time", "subject", "channel")
 _USUAL: Mapping[str, tuple[str, ...]] = {
@@ -58,14 +58,14 @@ _WORDS = {
     ("duplicates", "last"): "keep the last",
     ("duplicates", "mean"): "take their mean",
     ("register", "keep"): "keep them as they are",
-    ("register", "difference"): "take what was used: their difference",
+    ("register", "difference"): "take consumption: their difference",
 }
 _LABELS = {
     "id": "Names the series",
     "time": "Time",
     "value": "Readings",
     "subject": "Subject behind several series",
-    "channel": "Says which channel a reading is of",
+    "channel": "Says which channel a reading belongs to",
     "missing": "Missing readings",
     "align": "Instants",
     "duplicates": "Rows that differ for one series and time",
@@ -91,7 +91,7 @@ class OptionField:
     label: str
     value: Any
     choices: Choices = ()
-    """To pick from; any text where there are none."""
+    """To pick from; any text if there are none."""
     hint: str = ""
     error: str = ""
     several: bool = False
@@ -170,7 +170,7 @@ def _mistakes(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def blamed(message: str, settings: Mapping[str, Any]) -> str:
-    """The field a refusal is about: the first option that it names; none where it names no one's."""
+    """The field a refusal is about: the first option that it names; none if it names no one's."""
     written = {name: (f"--{name}", f"`{name}`", f"{name}=") for name in READING}
     places = [(message.find(text), name) for name, texts in written.items() for text in texts if text in message]
     places += [(0, name) for name in READING if message.startswith(f"{name}:")]

@@ -51,7 +51,7 @@ class NewTask(BaseModel):
 
 
 class Further(BaseModel):
-    """How many more pairs everybody is asked about."""
+    """How many more pairs everyone is asked about."""
 
     pairs: int = Field(100, ge=1, le=20_000)
 
@@ -89,11 +89,11 @@ def make_task(studio: InStudio, session: Publisher, form: Annotated[NewTask, For
     studio.project.refuse_task(form.name)
     studio.project.table(form.table)
     if form.source == "public" and not form.statement.strip():
-        raise ParameterError("Say why these series are public. The sentence is recorded with the task.")
+        raise ParameterError("Give the reason why these series are public. The sentence is recorded with the task.")
     if form.source == "public":
         if not form.confirmed:
             raise ParameterError(
-                "Confirm that these series are public and that anybody may see them as they are, or choose means of "
+                "Confirm that these series are public and that anyone may see them as they are, or choose means of "
                 "groups."
             )
         refuse_hidden(studio.project, form.table)
@@ -158,7 +158,7 @@ def begin_draft(task: Name, studio: InStudio, session: Publisher, form: Annotate
     table = studio.project.table_of(task)
     path = studio.project.metric_path(task, form.metric)
     if table is None or not path.is_file():
-        raise ParameterError("The project has no such metric, or not the table it was learned for.")
+        raise ParameterError("The project has no such metric, or lacks the table it was learned for.")
     method = {"name": "microaggregation", "k": {"search": [4, 8, 12, 16]}, "features": str(path.resolve())}
     draft = studio.drafts.add(table, {"method": method, **USUAL})
     return RedirectResponse(f"/drafts/{draft}/purpose", 303)
@@ -227,7 +227,7 @@ def _task_page(name: str, studio: Studio, session: Session, *, new_link: str = "
 
 
 def _analysts(labels: Labels, invited: list[str], total: int) -> list[dict[str, Any]]:
-    """Progress of everybody who has a link or has answered."""
+    """Progress of everyone who has a link or has answered."""
     rows = []
     for analyst in sorted({*invited, *labels.analysts}):
         theirs = labels.of(analyst)

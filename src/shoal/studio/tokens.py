@@ -15,7 +15,7 @@ from shoal.studio.store import Store
 __all__ = ["REVIEW", "Clock", "Link", "Links", "fingerprint", "new_secret", "select_link"]
 
 REVIEW = "review/"
-"""How the task of a link begins that opens a draft: no task is called so, names have no slash."""
+"""Prefix of the task of a link that opens a draft: no task has such a name, since names have no slash."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Link:
 
     @property
     def draft(self) -> str:
-        """The draft it opens for review; empty where it opens a task."""
+        """The draft it opens for review; empty if it opens a task."""
         return self.task.removeprefix(REVIEW) if self.task.startswith(REVIEW) else ""
 
     def opens(self, now: float) -> bool:

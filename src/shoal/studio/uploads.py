@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LONGEST_FIELD = 4096
 _MOST_PARTS = 8
 ASIDE = ".upload-"
-"""How the name of a file begins that is not whole yet."""
+"""Prefix of the name of an incomplete file."""
 
 
 class _Form:

@@ -19,7 +19,7 @@ Figures = Callable[[Floats, Floats], Mapping[str, Floats]]
 CELLS = 2_000_000  # worked on at a time, about 16 MB
 
 FAIR_SAMPLE = 5000
-"""Series that are enough for means and models of all."""
+"""Number of series that is enough for means and models of all."""
 
 
 def tally_pairs(original: Panel, published: Panel, figures: Figures) -> Tally:
@@ -60,7 +60,7 @@ def blocks(panel: Panel) -> Iterator[Floats]:
 def refuse_other_shapes(original: Panel, published: Panel) -> None:
     """Only panels with the same series, in the same order, can be compared."""
     if original.values.shape != published.values.shape:
-        raise ParameterError("Original and published panels differ in shape; compare them before rows are shuffled.")
+        raise ParameterError("Original and published panels differ in shape; compare them before shuffling rows.")
 
 
 def refuse_other_instants(original: Panel, published: Panel) -> None:
@@ -69,5 +69,5 @@ def refuse_other_instants(original: Panel, published: Panel) -> None:
         raise ParameterError(
             f"Original and published panels differ in instants or channels: {original.n_instants} and "
             f"{published.n_instants} instants, {original.n_channels} and {published.n_channels} channels. Compare the "
-            "same ones."
+            "same instants and channels."
         )

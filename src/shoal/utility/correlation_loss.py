@@ -36,7 +36,7 @@ class CorrelationLoss(Measure):
     Parameters
     ----------
     between
-        "series": every two series. "mean": each series and the mean of all, as somebody asks who plans for the whole.
+        "series": every two series. "mean": each series and the mean of all, as someone asks who plans for the whole.
         "instants": each series and itself 1, 2, … `lags` instants later (autocorrelation).
     lags
         Only "instants": up to how many instants later. Give a day or a week of them.
@@ -119,7 +119,7 @@ class CorrelationLoss(Measure):
         if panel.n_instants < later + 2:
             raise ParameterError(
                 f"correlation-loss needs at least {later + 2} instants; the panel has {panel.n_instants}. Read a "
-                f"longer stretch{' or lower lags' if later else ''}."
+                f"longer period{' or lower lags' if later else ''}."
             )
 
     def _changes(self, before: Floats, after: Floats, means: tuple[Floats, Floats] | None = None) -> Floats:

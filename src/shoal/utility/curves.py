@@ -65,7 +65,7 @@ class CurveMeasure(Measure):
 
 
 def mean_change(tally: Tally) -> float:
-    """The mean over all numbers and channels; 0 where there are none."""
+    """The mean over all numbers and channels; 0 if there are none."""
     change = tally["change"]
     return float(change.sums.sum() / max(1, change.counts.sum()))
 

@@ -64,7 +64,7 @@ class DaviesBouldin(Measure):
     """
 
     name: ClassVar[str] = "davies-bouldin"
-    meaning: ClassVar[str] = "how wide groups are for the distance between them"
+    meaning: ClassVar[str] = "width of groups relative to the distance between them"
     judges: ClassVar[Literal["groups"]] = "groups"
     purpose: ClassVar[str] = "what goes together"
     unit: ClassVar[Unit] = "number"

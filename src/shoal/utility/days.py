@@ -24,11 +24,11 @@ class Days:
     """
 
     day: NDArray[np.int64]
-    """Of each instant the day, as its place among the days that occur."""
+    """For each instant its day, as a position among the days that occur."""
     slot: NDArray[np.int64]
-    """Of each instant the time of the day, as its place among those that occur."""
+    """For each instant its time of day, as a position among those that occur."""
     hours: NDArray[np.float64]
-    """Of each instant the time of the day in hours."""
+    """For each instant its time of day in hours."""
     numbers: NDArray[np.int64]
     """The number of each day that occurs: neighbours differ by 1."""
     per_day: int
@@ -57,28 +57,28 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
     """The days of a panel that spans at least `least` of them; `name` is the measure that asks."""
     by_clock = panel.times.dtype.kind == "M"
     if by_clock and per_day is not None:
-        raise ParameterError(f"per_day is for times that are numbers; this panel has a clock. Leave it out of {name}.")
+        raise ParameterError(f"per_day applies to times that are numbers; this panel has a clock. Omit it from {name}.")
     if not by_clock and per_day is None:
         raise ParameterError(
-            f"{name} needs to know how long a day is, and the times of this panel are numbers. Give per_day, the "
-            "instants of a day, or read the table with its timestamps."
+            f"{name} needs to know how long a day is, but the times of this panel are numbers. Give per_day, the "
+            "number of instants in a day, or read the table with its timestamps."
         )
     times = panel.times.astype(np.int64)
     step = int(np.diff(times).min()) if len(times) > 1 else 0
     length = _DAY if per_day is None else per_day * step
     if not step:
-        raise ParameterError(f"{name} needs at least {_days(least)}; the panel has one instant. Read a longer stretch.")
+        raise ParameterError(f"{name} needs at least {_days(least)}; the panel has one instant. Read a longer period.")
     if length % step or step == length:
         raise ParameterError(
-            f"{name} needs readings several times a day, in steps that divide it; the smallest step of this panel does "
-            "not. If the table has finer readings, gather them with align='resample:1h'."
+            f"{name} needs readings several times a day, in steps that divide it; the smallest step of this panel "
+            "does not. If the table has finer readings, resample them with align='resample:1h'."
         )
     local = times if panel.timezone is None else find_zone(panel.timezone).to_local(times)
     span = int(local[-1] - local[0]) + step  # by the clock: a day of 23 hours is a day
     if span < least * length:
         raise ParameterError(
-            f"{name} needs at least {_days(least)}; the panel spans {100 * span // length / 100:g}. "
-            "Read a longer stretch."
+            f"{name} needs at least {_days(least)}; the panel spans {100 * span // length / 100:g}. Read a longer "
+            "period."
         )
     since = local if by_clock else times - times[0]
     numbers, day = np.unique(since // length, return_inverse=True)
@@ -86,7 +86,9 @@ def days_of(panel: Panel, per_day: int | None, *, name: str, least: int = 1) -> 
     hours: NDArray[np.float64] = (since % length).astype(np.float64) * (24.0 / length)
     found = Days(day, slot, hours, numbers, length // step, by_clock)
     if found.n_days * found.n_slots > 4 * len(times):
-        raise ParameterError(f"{name} needs even steps; those of this panel are not. Read it with align='resample:1h'.")
+        raise ParameterError(
+            f"{name} needs even steps, and this panel has uneven ones. Read it with align='resample:1h'."
+        )
     return found
 
 

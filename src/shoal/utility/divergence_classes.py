@@ -61,7 +61,7 @@ class DivergenceClasses(Measure):
         return _within(original, published, (self.limit,))
 
     def score(self, tally: Tally) -> Score:
-        """The share of those that are; all where there are none."""
+        """The share of those that are; all if there are none."""
         near = tally["within"]
         return self.as_score(near.means[0] if near.counts[0] else 1.0)
 

@@ -16,7 +16,7 @@ from shoal.utility.cells import CELLS, FAIR_SAMPLE, Floats, refuse_other_instant
 from shoal.utility.days import Days, check_per_day, days_of, means_by
 
 WEEKS_FROM = 14
-"""Days to learn from, from which on the model sees the value of a week ago."""
+"""Smallest number of days to learn from for the model to use the value of a week ago."""
 
 _LEAST = 1e-6  # of the tested values: errors below it are rounding
 _WIDTH = 5  # features and the value itself
@@ -30,7 +30,7 @@ class Errors(NamedTuple):
     original: Floats
     """Of the model learned from the originals."""
     yesterday: Floats
-    """Of no model at all: as it was the day before at that time."""
+    """Without a model: the value of the day before at that time."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class ForecastError(Measure):
         taught, tested = (_targets(days, *ends, sees_weeks=sees_weeks) for ends in ((0, first), (first, days.n_days)))
         if not len(taught) or not len(tested):
             raise ParameterError(
-                f"{self.name} needs days in a row, to learn from and to test; of {days.n_days} days "
-                f"{len(taught)} and {len(tested)} have the days before them. Read a longer stretch or lower test."
+                f"{self.name} needs consecutive days, to learn from and to test; of {days.n_days} days, {len(taught)} "
+                f"and {len(tested)} have the days before them. Read a longer period or lower test."
             )
         models = [_learn(panel, days, taught, self.ridge) for panel in (published, original)]
         squares, n = np.zeros((4, original.n_channels)), np.zeros(original.n_channels)
@@ -126,7 +126,7 @@ class ForecastError(Measure):
             n += known.sum(axis=(0, 2))
         if not n.all():
             raise ParameterError(
-                f"{self.name} needs complete days to learn from and to test on; gaps have left none. Read the table "
+                f"{self.name} needs complete days to learn from and to test on, but gaps leave none. Read the table "
                 "with missing='interpolate:2h'."
             )
         *errors, size = np.sqrt(squares / n)
@@ -168,7 +168,7 @@ def _rows(panel: Panel, days: Days, targets: NDArray[np.int64]) -> Iterator[Floa
 
 
 def _grid(x: Floats, days: Days) -> Floats:
-    """Instants by day and time of the day, (slots, channels, series, days); NaN where there is none."""
+    """Instants by day and time of the day, (slots, channels, series, days); NaN if there is none."""
     cell = days.day * days.n_slots + days.slot
     grid = np.full((len(x), days.n_days * days.n_slots, x.shape[2]), np.nan)
     grid[:, np.unique(cell)] = means_by(cell, x)
@@ -190,7 +190,7 @@ def _known(z: Floats) -> NDArray[np.bool_]:
 
 
 def _learn(panel: Panel, days: Days, targets: NDArray[np.int64], ridge: float) -> Floats:
-    """Constant and coefficients, (features + 1, slots, channels); NaN where there was nothing to learn from."""
+    """Constant and coefficients, (features + 1, slots, channels); NaN if there was nothing to learn from."""
     shape = (days.n_slots, panel.n_channels)
     n, sums, products = np.zeros(shape), np.zeros((_WIDTH, *shape)), np.zeros((*shape, _WIDTH, _WIDTH))
     anchor: Floats | None = None

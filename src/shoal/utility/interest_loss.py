@@ -1,4 +1,4 @@
-"""How far off the part of a series is that somebody wants to know."""
+"""How far off the part of a series is that someone wants to know."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class InterestLoss(Measure):
     end
         Only "segment" and "total": the same for the end, which is not in it. Left out, after the last instant.
     above
-        Only "arrival", "departure" and "occupied": from what value on somebody is there. 0.5 reads presence (0 or 1)
+        Only "arrival", "departure" and "occupied": from what value on someone is there. 0.5 reads presence (0 or 1)
         and counts rightly also where means are published: there when half of the group is. For loads give a power.
 
     Examples
@@ -97,7 +97,7 @@ class InterestLoss(Measure):
                 "as shape, daily-totals or window:17:00-20:00; or a function of an array of series."
             )
         if self.interest not in ("segment", "total") and not (self.start is None and self.end is None):
-            raise ParameterError("start and end are for the interests 'segment' and 'total'.")
+            raise ParameterError("start and end apply to the interests 'segment' and 'total'.")
         if self._kept() is None:
             self._wanted(np.iinfo(np.int64).max)  # refuses an impossible window with its own words
 
@@ -170,7 +170,7 @@ def complete_pair(original: Panel, published: Panel) -> tuple[NDArray[np.float64
 def refuse_above(above: float) -> None:
     """Only finite numbers."""
     if isinstance(above, bool) or not np.isfinite(above):
-        raise ParameterError("above must be a finite number: from what value on somebody is there.")
+        raise ParameterError("above must be a finite number: the value from which on someone is present.")
 
 
 def refuse_other_than_a_day(panel: Panel) -> None:
@@ -184,6 +184,6 @@ def refuse_other_than_a_day(panel: Panel) -> None:
     whole = len(steps) == 0 or (np.all(steps == steps[0]) and steps[0] * len(local) == _DAY)
     if local[0] % _DAY or not whole:
         raise ParameterError(
-            "Times of the day need series of one day from midnight on, in even steps; these series are not. Give "
+            "Times of the day need series of one day from midnight on, in even steps, and these series are not. Give "
             "start and end as positions of instants."
         )

@@ -25,7 +25,7 @@ class OccupancyError(Measure):
     With s(x) the statistic of a series in instants and T instants: for "mean"
     |mean s(published) - mean s(original)| / mean s(original); for "histogram" the total variation
     ½ Σ over bins of |share of published series - share of original ones|, over `bins` equal bins of [0, T]. A day
-    without anybody arrives at T, departs at 0 and is occupied for 0, as in `shoal.features.interests`. Where the
+    without anyone arrives at T, departs at 0 and is occupied for 0, as in `shoal.features.interests`. Where the
     original mean is 0 the error is 0 if the published one is too, else 1. With several channels, the mean over them.
 
     Only the statistics of the whole are compared, so series may change places: a release can score well here and
@@ -40,7 +40,7 @@ class OccupancyError(Measure):
     bins
         Only "histogram": how many. More see smaller shifts, and more of chance.
     above
-        From what value on somebody is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
+        From what value on someone is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
         published: there when half of the group is.
 
     Examples

@@ -88,7 +88,7 @@ def columns_of(times: NDArray[Any], wanted: NDArray[Any]) -> list[int]:
     """The columns of the original at the instants of a release."""
     places = {time: place for place, time in enumerate(times.tolist())}
     if lacking := sum(time not in places for time in wanted.tolist()):
-        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original does not have.")
+        raise ParameterError(f"The release has {lacking} of {len(wanted)} instants that the original lacks.")
     return [places[time] for time in wanted.tolist()]
 
 

@@ -34,7 +34,7 @@ class Accuracies(NamedTuple):
 class Prediction(Measure):
     """Accuracy on real days of a model of presence that learned from published ones.
 
-    What is predicted is whether somebody is there at an instant t, x[t] > `above`, for every t of the day, from the
+    What is predicted is whether someone is there at an instant t, x[t] > `above`, for every t of the day, from the
     `window` values before it, x[t - window], …, x[t - 1]; at the beginning from as many as there are, at the first
     instant from none. A model for each t learns from the published series and is asked about the original values of
     series it did not learn from; the score is the share of right answers over all series, instants and channels.
@@ -60,7 +60,7 @@ class Prediction(Measure):
     neighbours
         Only "knn": how many days vote, at least 1. An even number can end in half of the votes.
     above
-        From what value on somebody is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
+        From what value on someone is there. 0.5 reads presence (0 or 1) and counts rightly also where means are
         published: there when half of the group is.
     folds
         Parts, at least 2; fewer where fewer different series are published.
@@ -132,8 +132,8 @@ class Prediction(Measure):
         train, test = (_with_channels(as_series(x)) for x in (learned_from, asked_about))
         if train.shape[1:] != test.shape[1:]:
             raise ParameterError(
-                f"Series of shape {train.shape[1:]} were learned from, those asked about have shape {test.shape[1:]}. "
-                "Give series over the same instants and channels."
+                f"The model learned from series of shape {train.shape[1:]}, but the test series have shape "
+                f"{test.shape[1:]}. Give series over the same instants and channels."
             )
         return float(np.mean(self._right(train, test)))
 

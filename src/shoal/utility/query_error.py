@@ -188,7 +188,7 @@ def ask(
     cells, cell = _cells(published)
     if lacking := len(set(original.times.tolist()).difference(cells.times.tolist())):
         raise ParameterError(
-            f"The release lacks {lacking} of the {original.n_instants} instants of the original. Take them out of the "
+            f"The release lacks {lacking} of the {original.n_instants} instants of the original. Remove them from the "
             "original."
         )
     before, after, members = prepare(original), prepare(cells), np.bincount(cell).astype(np.float64)

@@ -61,7 +61,7 @@ class RampError(SpreadMeasure):
 def ramp_starts(times: NDArray[Any]) -> NDArray[np.int64]:
     """Positions of the instants after which the next is one step away."""
     if len(times) < 2:
-        raise ParameterError("ramp-error needs at least 2 instants; the panel has one. Read a longer stretch.")
+        raise ParameterError("ramp-error needs at least 2 instants; the panel has one. Read a longer period.")
     steps, counts = np.unique(np.diff(times), return_counts=True)
     usual = steps[counts.argmax()]  # of several as frequent, the shortest
     return np.flatnonzero(np.diff(times) == usual)

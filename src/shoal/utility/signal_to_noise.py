@@ -17,7 +17,7 @@ from shoal.utility.cells import Floats, by_channel, tally_pairs
 Per = Literal["panel", "series"]
 
 MOST = 300.0
-"""Decibel beyond which numbers of double precision tell nothing."""
+"""Decibels beyond which double precision is meaningless."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SignalToNoise(Measure):
     """
 
     name: ClassVar[str] = "signal-to-noise"
-    meaning: ClassVar[str] = "how much more the originals vary than was changed, in decibel"
+    meaning: ClassVar[str] = "how much more the originals vary than they were changed, in decibels"
     purpose: ClassVar[str] = "single values"
     unit: ClassVar[Unit] = "decibel"
     goal: ClassVar[Goal] = "higher"

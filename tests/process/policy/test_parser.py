@@ -69,22 +69,22 @@ def test_numbers_are_decimal():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("data:\n  pth: x", r"policy, line 2 \(pth: x\): data.pth is no field of a policy. Is path meant\?"),
+        ("data:\n  pth: x", r"policy, line 2 \(pth: x\): data.pth is not a field of a policy. Is path meant\?"),
         ("data:\n  zzz: x", r"line 2 \(zzz: x\).*Fields here: path, id, time, value"),
         ("data:\n  layout: tall", r"line 2 \(layout: tall\): data.layout: input should be 'auto', 'long' or 'wide'"),
         ("\n\nroles: {a: person}", r"line 3 .*roles.a: input should be 'identifier', 'quasi-identifier'"),
         ("require: {risk: {at_most: 9}}", "require.risk.at_most: input should be less than or equal to 1"),
         ("require: {utility: {x: {}}}", "require.utility.x: give at_most or at_least"),
-        ("require: {utility: {x: {at_most: 1, at_least: 2}}}", "at_most is below at_least, nothing can meet both"),
+        ("require: {utility: {x: {at_most: 1, at_least: 2}}}", "at_most is below at_least, so nothing can meet both"),
         ("a: [", r"line 1 \(a: \[\): this is no YAML .*Look for a bracket, a colon or an indent"),
         ('title: "a\\tb"', r"line 1 .*title.*give a line of text, at most 200 characters"),
         ("seed: 1\nseed: 2", r"line 2 \(seed: 2\): 'seed' is given twice. Remove one of them"),
         ("? [a, b]\n: 1", "a field's name must be a word"),
-        ("- 1", "policy holds no fields. A policy is made of: title, publisher, purpose, date, data, roles, keep"),
-        ("x: !!python/name:os.system x", r"line 1 .*tags are not for policies"),
+        ("- 1", "policy holds no fields. A policy has the fields: title, publisher, purpose, date, data, roles, keep"),
+        ("x: !!python/name:os.system x", r"line 1 .*tags are not allowed in policies"),
         ("data: \x07", "it has a character that YAML does not allow"),
-        ("method: &a [*a]", "nested deeper than any policy is"),
-        ("a: " + "[" * 3000, "nested deeper than any policy is|this is no YAML"),
+        ("method: &a [*a]", "nested too deeply for a policy"),
+        ("a: " + "[" * 3000, "nested too deeply for a policy|this is not valid YAML"),
         ("release: {model: agreement}", "model: agreement needs recipient, purpose and expires"),
         ("release: {pseudonyms: keyed}", "pseudonyms: keyed needs a folder for the key: give private"),
         ("seed: -1\nadversary: {targets: 1}", r"\(1 more lines have a mistake.\)"),
@@ -105,7 +105,7 @@ def test_files_that_are_no_policies_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="cannot be read: No such file"):
         load_policy(tmp_path / "none.yaml")
     (tmp_path / "data.parquet").write_bytes(b"PAR1\xff\xfe")
-    with pytest.raises(ParameterError, match=r"is no text. A policy is a YAML file"):
+    with pytest.raises(ParameterError, match=r"is not a text file. A policy is a YAML file"):
         load_policy(tmp_path / "data.parquet")
     (tmp_path / "data.csv").write_text("1,2\n" * 400_000)
     with pytest.raises(ParameterError, match="Is it the data"):
@@ -147,16 +147,16 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BOMB, "more than 10000 fields and entries, which no policy has. Are there aliases of aliases"),
-        ("method: {k: " + "9" * 5000 + "}", "a number of 5000 characters; no policy needs one"),
-        ("method: {k: 1." + "9" * 5000 + "}", "a number of 5002 characters; no policy needs one"),
-        ("method: {k: !!int abc}", "tags are not for policies"),
-        ("method: {k: !!timestamp abc}", "tags are not for policies"),
-        ("method: {k: !!bool abc}", "tags are not for policies"),
-        ("a: &a {b: *a}", "nested deeper than any policy is"),
-        ("{" * 400, "no YAML|nested deeper"),
+        (BOMB, "more than 10000 fields and entries, too many for a policy. Are there aliases of aliases"),
+        ("method: {k: " + "9" * 5000 + "}", "a number of 5000 characters; no policy needs that"),
+        ("method: {k: 1." + "9" * 5000 + "}", "a number of 5002 characters; no policy needs that"),
+        ("method: {k: !!int abc}", "tags are not allowed in policies"),
+        ("method: {k: !!timestamp abc}", "tags are not allowed in policies"),
+        ("method: {k: !!bool abc}", "tags are not allowed in policies"),
+        ("a: &a {b: *a}", "nested too deeply for a policy"),
+        ("{" * 400, "not valid YAML|nested too deeply"),
         ("[" * 100_000, "nested deeper"),
-        ("base: &b {k: 3}\nmethod:\n  <<: *b", "no field of a policy"),
+        ("base: &b {k: 3}\nmethod:\n  <<: *b", "not a field of a policy"),
     ],
 )
 def test_text_that_is_made_to_hang_or_to_break_is_refused_in_a_line(text, message):

@@ -82,6 +82,6 @@ def test_the_sentence_names_the_limit_that_really_binds():
     assert "The limit on peaks binds: k = 8 would be more useful, but peaks is 0.4, above 0.2." in said
     fine = two(8, 0.06, 0.2, 0.1)
     said = Frontier(both, (fine, chosen), chosen, (two(8, 0.2, 0.2, 0.1),)).sentence
-    assert "K = 8 would be more useful, but did not keep the limits when it was confirmed." in said
+    assert "K = 8 would be more useful, but did not meet the limits when it was confirmed." in said
     again = two(12, 0.05, 0.29, 0.1)  # the same setting, drawn again
     assert "No limit binds" in Frontier(both, (again,), chosen).sentence

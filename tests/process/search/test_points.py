@@ -60,10 +60,10 @@ def test_a_range_is_halved_until_nothing_lies_between():
         ({"name": "m", "k": {"search": 4}}, "give a list of values or"),
         ({"name": "m", "k": {"search": []}}, "give a list of values or"),
         ({"name": "m", "k": {"search": {"from": 4}}}, "a range has from and to"),
-        ({"name": "m", "k": {"search": {"from": 4, "to": "x"}}}, "from, to and step are numbers"),
+        ({"name": "m", "k": {"search": {"from": 4, "to": "x"}}}, "from, to and step must be numbers"),
         ({"name": "m", "k": {"search": {"from": 4, "to": 4}}}, "from must be below to"),
-        ({"name": "m", "seed": {"search": [1, 2]}}, "a seed is not searched for"),
-        ({"name": "m", "k": {"search": list(range(501))}}, "501 combinations to try, at most 500 are"),
+        ({"name": "m", "seed": {"search": [1, 2]}}, "a seed cannot be searched"),
+        ({"name": "m", "k": {"search": list(range(501))}}, "501 combinations to try, more than the 500 allowed"),
     ],
 )
 def test_a_search_that_is_none_is_told(method, told):
@@ -103,7 +103,7 @@ def test_alternatives_have_open_parameters_of_their_own_and_equal_points_are_tri
     [
         ({"search": []}, "method.search: give a list of alternatives"),
         ({"search": {"from": 1, "to": 2}}, "method.search: give a list of alternatives"),
-        ({"search": [{"name": "m"}], "name": "m"}, "alternatives stand alone"),
+        ({"search": [{"name": "m"}], "name": "m"}, "alternatives must be the only field"),
         ({"search": [{"k": 3}]}, "method.search.1: step 1 has no name"),
         ({"search": [{"name": "m"}, {"steps": [], "k": 1}]}, "method.search.2: steps stand alone"),
         ({"search": [{"name": "m"}, {"steps": []}]}, "method.search.2: the list of steps is empty"),

@@ -19,7 +19,7 @@ from shoal.read.tables import empty, plain
 from shoal.read.time_reader import TimeReader
 
 _MOST_TIMES = 4_000_000
-"""Different times that are held at most; a panel with more of them has no common instants."""
+"""Largest number of different times held; a panel with more of them has no common instants."""
 
 _SKETCH = 64
 """The smallest hashes of identifiers: enough to know the number of series to about an eighth."""
@@ -94,9 +94,7 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
     if n_rows == 0:
         raise empty()
     if len([what for what in counts if what.startswith(f"{_KIND} ")]) > 1:
-        raise InputError(
-            f"Column {id_!r} holds numbers in one part of the source and text in another. Write them alike."
-        )
+        raise InputError(f"Column {id_!r} holds numbers in one part of the source and text in another. Use one type.")
     if n_missing := _one(counts, _NO_ID):
         raise InputError(
             f"{n_missing} of {n_rows} rows have no identifier in column {id_!r}. Complete or remove these rows."
@@ -111,8 +109,8 @@ def look(engine: Engine, table: Table, id_: str, time: str | None, timezone: str
     times = np.sort(np.array(list(counts[_TIME]), dtype=np.int64))
     if distinct and (_TOO_MANY in counts or len(times) > _MOST_TIMES):
         raise InputError(
-            f"The times of the series do not line up: there are more than {_MOST_TIMES} different ones. Gather them "
-            "with align='resample:STEP', STEP being the step of one series or a multiple of it."
+            f"The times of the series do not line up: there are more than {_MOST_TIMES} different ones. Resample them "
+            "with align='resample:STEP', where STEP is the step of one series or a multiple of it."
         )
     return First(n_rows, n_about, clock, times)
 
@@ -141,7 +139,7 @@ def _refuse_respelt(column: str, n_rows: int) -> None:
         raise InputError(
             f"{n_rows} rows of column {column!r} have names with spaces at their ends, accents as separate characters "
             "or the .0 of a number, which are other spellings of the same name. Write every name in one spelling, or "
-            "leave --engine out."
+            "omit --engine."
         )
 
 

@@ -51,7 +51,7 @@ class SeriesCounts:
     n_gappy: int
     """Series with a gap."""
     account: Mapping[str, int]
-    """What was done to readings while series were put together."""
+    """What was done to readings while series were assembled."""
     infinite: int
     missing: int
     large: int

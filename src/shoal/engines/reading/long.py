@@ -43,7 +43,7 @@ _SUSPECT = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """Series in the making: a kept table with counts beside each, and what they have in common."""
+    """Series in the making: a kept table with counts next to each, and what they have in common."""
 
     table: Table
     instants: Instants
@@ -164,7 +164,7 @@ def name_schema(static: tuple[str, ...], kinds: tuple[pa.DataType, ...], *, has_
 
 @dataclass(frozen=True)
 class NameStatic:
-    """Give static columns their own names; subjects become texts, and are the ids where there are none."""
+    """Give static columns their own names; subjects become texts, and are the ids if there are none."""
 
     static: tuple[str, ...]
     has_subject: bool
@@ -187,8 +187,8 @@ def refuse_static(static: tuple[str, ...], found: SeriesCounts) -> None:
     for name, n_conflicts in zip(static, found.conflicts, strict=True):
         if n_conflicts:
             raise InputError(
-                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column "
-                "must have one value per series. Leave it out, or give it as value=."
+                f"Column {name!r} changes within {n_conflicts} of {found.n_series} series; a static column must have "
+                "one value per series. Omit it, or give it as value=."
             )
 
 
@@ -196,6 +196,6 @@ def refuse_without_subject(plan: Placement, found: SeriesCounts) -> None:
     """Refuse series of nobody."""
     if found.no_subject and plan.subject is not None:
         raise InputError(
-            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. "
-            "Complete it, or rename it if it is no subject."
+            f"{found.no_subject} of {found.n_series} series have no subject in column {plan.subject.name!r}. Complete "
+            "it, or rename it if it does not hold subjects."
         )

@@ -96,7 +96,7 @@ def _is_readable(source: Any, settings: Mapping[str, Any]) -> bool:
 
 
 def _read_form(engine: Engine, form: LongForm, folder: Path, settings: Mapping[str, Any]) -> SeriesTable | None:
-    """Write the rows as Parquet, and read them on the engine; None where interval ends have several steps."""
+    """Write the rows as Parquet, and read them on the engine; None if interval ends have several steps."""
     options = {name: settings[name] for name in ("align", "duplicates", "complete", "quantity") if name in settings}
     policies = parse_missing(settings.get("missing", "fail"))
     rules = parse_rules(
@@ -148,7 +148,7 @@ def _write(form: LongForm, folder: Path) -> None:
 
 
 def _from_starts(engine: Engine, place: str, form: LongForm, read: Read) -> Read | None:
-    """Times as starts of intervals, where all series have one step; None where they have several."""
+    """Times as starts of intervals, where all series have one step; None if they have several."""
     times = read.instants.times
     if times is None or len(times) < 2:
         return read
@@ -205,8 +205,8 @@ def read_series(
     rules = parse_rules(align=align, duplicates=duplicates, complete=complete, quantity=quantity, uneven=uneven)
     if rules.duplicates in (Duplicates.FIRST, Duplicates.LAST):
         raise ParameterError(
-            f"duplicates='{rules.duplicates}' goes by the order of rows, which an engine does not keep. Give "
-            "duplicates='mean', remove the rows first, or leave --engine out."
+            f"duplicates='{rules.duplicates}' depends on the order of rows, which an engine does not keep. Give "
+            "duplicates='mean', remove the rows first, or omit --engine."
         )
     shape = parse_layout(layout)
     request = parse_request(
@@ -308,7 +308,7 @@ def _digests(engine: Engine, place: str, wanted: bool | None) -> list[str]:
         return []
     if not Path(place).exists():
         if wanted:
-            raise ParameterError("digests: only files that this machine can read have one. Leave it out.")
+            raise ParameterError("digests: only files that this machine can read have one. Omit it.")
         return []
     files = parquet_files(Path(place))
     if wanted is None and sum(file.stat().st_size for file in files) > _CHEAP:

@@ -38,7 +38,7 @@ def kept_as(kind: pa.DataType, column: str) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Entries:
-    """A column as numbers of its different entries; -1 where there is none."""
+    """A column as numbers of its different entries; -1 if there is none."""
 
     codes: NDArray[np.int64]
     dictionary: pa.Array

@@ -39,8 +39,8 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     """Read a wide table; the names of its columns are the instants."""
     if plan.id is None:
         raise ParameterError(
-            "A table with a row per instant and a column per series is not read on an engine. "
-            "Write it with a row per series or as a long table, or leave --engine out."
+            "A table with a row per instant and a column per series cannot be read on an engine. Write it with a row "
+            "per series or as a long table, or omit --engine."
         )
     values = tuple(column.name for column in plan.values)
     static = tuple(column.name for column in plan.static)
@@ -51,8 +51,8 @@ def read_wide(engine: Engine, path: str, plan: Placement, rules: Rules, timezone
     n_series = count_series(engine, ids, plan.id.name)
     if n_again := first.n_rows - n_series:
         raise InputError(
-            f"{n_again} of {first.n_rows} rows repeat the id of another; a wide table has one row per series. "
-            "Give a long table, or an id that is unique and the person behind it as subject=."
+            f"{n_again} of {first.n_rows} rows repeat the id of another; a wide table has one row per series. Give a "
+            "long table, or a unique id with the person as subject=."
         )
     # A single row of positions goes through what a panel in memory goes through: it comes out in the order of time.
     pattern = Draft(values=np.arange(len(values), dtype=np.float64)[None, :])

@@ -69,7 +69,7 @@ class Terms:
 
 
 def key_seed(seed: int, key: str) -> int:
-    """The seed of one key, by HMAC: whoever knows all events of one key learns nothing of the groups of another."""
+    """The seed of one key, by HMAC: anyone who knows all events of one key learns nothing of the groups of another."""
     digest = hmac.new(seed.to_bytes((seed.bit_length() + 7) // 8 or 1), key.encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:16])
 
@@ -79,7 +79,7 @@ def folder_name(column: str, key: str) -> str:
     column, key = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text) for text in (column, key))
     name = f"{column}={key}"
     if len(name.encode()) > _LONGEST:
-        raise InputError(f"A value of the key {column!r} is too long for the name of a folder. Use a shorter code.")
+        raise InputError(f"A value of the key {column!r} is too long for a folder name. Use a shorter code.")
     return name
 
 
@@ -101,8 +101,8 @@ class KeyFiles:
         numbers = sorted(self._numbers())
         if batch is not None and numbers and numbers[-1] > batch:
             raise ReleaseError(
-                "The state of the stream is ahead of Spark's checkpoint beside it. Put back the private folder as it "
-                "was, or begin a new stream in new folders."
+                "The state of the stream is ahead of Spark's checkpoint next to it. Restore the private folder, or "
+                "start a new stream in new folders."
             )
         numbers = [number for number in numbers if batch is None or number < batch]
         if not numbers:
@@ -113,8 +113,8 @@ class KeyFiles:
             return Checkpoint.from_bytes(self._state(numbers[-1]).read_bytes())
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             raise ReleaseError(
-                f"A state in {str(self._states.parent)!r} cannot be read: it is damaged or of another version. Begin "
-                "the stream anew in new folders."
+                f"A state in {str(self._states.parent)!r} cannot be read: it is damaged or of another version. Start "
+                "the stream again in new folders."
             ) from None
 
     def publish(self, snapshots: Sequence[PublishedSnapshot]) -> None:
@@ -126,8 +126,8 @@ class KeyFiles:
                 aside = Aside(written.path, self._to / written.place.name)
                 if aside.place.exists() and aside.place.read_bytes() != aside.path.read_bytes():
                     raise ReleaseError(
-                        f"The snapshot at position {snapshot.number} was published before and would be another now: "
-                        "the same batch came in another order or with other events. Nothing was replaced."
+                        f"The snapshot at position {snapshot.number} was published before and would differ now: the "
+                        "same batch came in another order or with other events. Nothing was replaced."
                     )
                 aside.put_in_place()
 

@@ -58,8 +58,8 @@ class Run:
         if kept is not None:
             if names := different(kept.facts["settings"], settings):
                 raise ParameterError(
-                    f"The stream was begun with other settings than now: {', '.join(names)}. Give the same, or begin a "
-                    "new one in new folders."
+                    f"The stream was started with other settings: {', '.join(names)}. Give the same, or start a new "
+                    "one in new folders."
                 )
             self._facts, self._number = dict(kept.facts), kept.number
         self._terms = dataclasses.replace(terms, method=dataclasses.replace(terms.method, seed=self._facts["seed"]))
@@ -129,8 +129,8 @@ class Run:
         if self._error is None and failure is not None:
             told = failure.getCondition() or told
         raise InputError(
-            f"Spark could not go on with the stream: {told}. What is published stays. See that every file of the "
-            "source can be read, and start the same again."
+            f"Spark could not continue the stream: {told}. What is published stays. Check that every file of the "
+            "source can be read, and run the same command again."
         ) from None
 
     def _take(self, frame: DataFrame, number: int) -> None:
@@ -147,7 +147,7 @@ class Run:
 
     def _refuse(self, frame: DataFrame, number: int) -> None:
         if not frame.isEmpty():
-            raise InputError("This stream is finished, so nothing can be added. Begin a new one in new folders.")
+            raise InputError("This stream is finished, so nothing can be added. Start a new one in new folders.")
 
     def _finish(self) -> None:
         names = [(folder.name,) for folder in sorted((self._terms.private / STATES).glob("*")) if folder.name != LOST]

@@ -102,7 +102,7 @@ def _schema(spark: SparkSession, folder: Path) -> StructType:
 def _look(folder: Path) -> tuple[str, Path]:
     """The kind of the files in a folder, and the first of them."""
     if not folder.is_dir():
-        raise InputError(f"No such folder: {folder}. On Spark a stream is a folder of Parquet, CSV or JSON files.")
+        raise InputError(f"No such folder: {folder}. On Spark, a stream is a folder of Parquet, CSV or JSON files.")
     found: dict[str, Path] = {}
     for path in sorted(folder.rglob("*")):
         if any(part.startswith((".", "_")) for part in path.relative_to(folder).parts) or not path.is_file():

@@ -4,7 +4,7 @@ Every micro-batch is put in the order of arrival, gathered by key, and goes thro
 of closing as `shoal stream` (`Arrivals`, `RepositionStream`), one stream for each key. The work is a `foreachBatch`
 over `mapInArrow` with states of our own, not an operator with Spark's state, for three reasons:
 
-Order. What becomes of an event depends on those before it. Spark hands the events of a key to `applyInPandasWithState`
+Order. What happens to an event depends on those before it. Spark hands the events of a key to `applyInPandasWithState`
 and `transformWithStateInPandas` in no stated order; sorted within partitions, `mapInArrow` gets them as they arrived,
 in blocks, so that no key must fit into memory.
 
@@ -136,8 +136,8 @@ def reposition_stream(
             check_new(to)
         elif stream.n_published and not to.exists():
             raise ReleaseError(
-                f"{str(to)!r} is gone, and with it {stream.n_published} snapshots that were published there. Put the "
-                "folder back, empty if they were taken elsewhere, or begin a new stream in new folders."
+                f"{str(to)!r} is gone, and with it {stream.n_published} published snapshots. Restore the folder "
+                "(empty if the snapshots were moved elsewhere), or start a new stream in new folders."
             )
         to.mkdir(parents=True, exist_ok=True)
         _tidy(to, private)
@@ -160,8 +160,8 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
     kind = next(name for column, name in events.dtypes if column == terms.key)
     if kind not in _KEY_TYPES:
         raise ParameterError(
-            f"The key {terms.key!r} is of Spark's type {kind.split('<')[0]}; names of folders are made of text, whole "
-            "numbers, dates and truth values."
+            f"The key {terms.key!r} has Spark's type {kind.split('<')[0]}; folder names are made from text, whole "
+            "numbers, dates and booleans."
         )
     text = f.col(f"`{terms.key}`").cast("string")
     wrong = f.lit(False) if malformed is None else f.col(f"`{malformed}`").isNotNull()
@@ -176,7 +176,7 @@ def _arranged(events: DataFrame, terms: Terms, order: Sequence[str], malformed: 
 def _open(private: Path, to: Path) -> None:
     """Make the private folder, for its owner alone."""
     if private == to or to in private.parents:
-        raise ReleaseError("The private folder must not lie inside the release.")
+        raise ReleaseError("The private folder must not be inside the release.")
     try:
         private.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

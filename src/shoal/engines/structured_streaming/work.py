@@ -21,7 +21,7 @@ from shoal.read.tables import plain
 from shoal.streams.checkpoint import Checkpoint
 
 KEY, MALFORMED = "__shoal_key", "__shoal_malformed"
-"""Columns beside those of the events, as workers get them."""
+"""Columns next to those of the events, as workers get them."""
 LOST = "without-key"
 """Where events without a key are counted; the folder of a key has a = in its name."""
 
@@ -77,8 +77,8 @@ class TakeBatch:
             counts["without_key"] += len(frame) - int(malformed.sum())
         if self.terms.strict:
             raise InputError(
-                f"{sum(counts.values())} events cannot be read or have no {self.terms.key!r}. Leave out --strict to "
-                "count and skip such."
+                f"{sum(counts.values())} events cannot be read or have no {self.terms.key!r}. Omit --strict to count "
+                "and skip such events."
             )
         files.commit(Checkpoint(self.batch, dict(counts), {}), None)
         return counts

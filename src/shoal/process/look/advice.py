@@ -1,7 +1,7 @@
-"""How a table is best read, and what stands in the way: settings of `read_panel`, and problems with their flags.
+"""How best to read a table, and what stands in the way: settings of `read_panel`, and problems with their options.
 
-Nothing is chosen that would change a reading without saying so: each setting beyond names of columns belongs to a
-problem that tells what it does.
+Nothing is chosen that would change a reading silently: each setting beyond names of columns belongs to a problem that
+says what it does.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from shoal.read.numbers import MISSING_WORDS
 from shoal.read.understanding import Part, Shape
 
 K = 10
-"""The crowd that the ready command asks for, where there are enough subjects."""
+"""The crowd that the proposed command asks for, if there are enough subjects."""
 
 _KEPT = 0.8
-"""Share of the series that must be left after filling and dropping; if fewer would be, gaps are kept."""
+"""Share of the series that must remain after filling and dropping; if fewer would, gaps are kept."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Problem:
     name: str
     sentence: str
     flag: str | None = None
-    """As the command line has it; None where no option does."""
+    """As written on the command line; None if no option exists."""
 
     def as_dict(self) -> dict[str, str | None]:
         """For `--json`."""
@@ -78,7 +78,7 @@ def advise(found: Findings, said: dict[str, Any]) -> Advice:
 
 
 def _columns(found: Findings) -> dict[str, Any]:
-    """The columns by name, where naming them reads the table as it was understood; all others find themselves."""
+    """The columns by name, if naming them reads the table as it was understood; all others are detected."""
     understanding = found.understanding
     if understanding.shape is Shape.COLUMN_PER_SERIES and found.by_name:
         time = understanding.column(Part.TIME)
@@ -91,7 +91,7 @@ def _columns(found: Findings) -> dict[str, Any]:
 
 
 def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
-    """Columns that may be no subjects: only the publisher knows, so that nothing is set."""
+    """Columns that may not be subjects: only the publisher knows, so nothing is set."""
     if not found.unlike or "layout" in settings:
         return []
     n = found.understanding.n_value_columns
@@ -99,7 +99,7 @@ def _unlike(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         taken = "They are read as channels of one subject, such as sensors of one place."
     else:
         taken = "They may be sensors of one place, and a guarantee would count them as a crowd."
-    sentence = f"{n} columns have readings, and {found.unlike}. {taken} Take them for subjects only if each is one."
+    sentence = f"{n} columns have readings, and {found.unlike}. {taken} Treat them as subjects only if each is one."
     return [Problem("sensors of one place?", sentence, "--layout wide")]
 
 
@@ -111,8 +111,8 @@ def _subjects(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     if not subject.n_shared:
         return []
     sentence = (
-        f"{found.n_meters:,} meters belong to {found.n_subjects:,} subjects: {subject.n_shared:,} of them, by column "
-        f"{subject.name!r}, have several. k must count subjects."
+        f"{found.n_meters:,} meters belong to {found.n_subjects:,} subjects: by column {subject.name!r}, "
+        f"{subject.n_shared:,} of them have several. k must count subjects."
     )
     return [Problem("accounts with several meters", sentence, f"--subject {subject.name}")]
 
@@ -126,7 +126,7 @@ def _events(found: Findings, settings: dict[str, Any]) -> list[Problem]:
 
 
 def _asked(found: Findings) -> list[Problem]:
-    """Columns that may name people behind several meters, though they are not called so: only the publisher knows."""
+    """Columns that may name people with several meters, though they are not called so: only the publisher knows."""
     names = [c for c in found.columns if may_be_accounts(c) and called_like_people(c.name) != "postcodes"]
     return [
         Problem(
@@ -141,20 +141,20 @@ def _asked(found: Findings) -> list[Problem]:
 
 
 def _units(found: Findings, _: dict[str, Any]) -> list[Problem]:
-    """Meters in several units: nothing is converted, so that Wh and kWh would be compared."""
+    """Meters in several units: nothing is converted, so Wh and kWh would be compared."""
     mixed = [c for c in found.columns if c.static and c.n_entries > 1 and "unit" in groups_of(c.name)]
     return [
         Problem(
             "several units",
-            f"Column {c.name!r} tells {c.n_entries:,} units, one for each meter, and readings are taken as printed. "
-            "Write them in one unit first.",
+            f"Column {c.name!r} states {c.n_entries:,} units, one for each meter, and readings are taken as printed. "
+            "Convert them to one unit first.",
         )
         for c in mixed
     ]
 
 
 def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
-    """Words beyond those that reading takes for missing by itself, and text that is neither word nor number."""
+    """Words beyond those that reading takes as missing by default, and text that is neither word nor number."""
     problems = [Problem("unreadable", trouble) for trouble in found.troubles]
     known = {*MISSING_WORDS, *found.understanding.null_words}
     odd = sorted(word for word in found.words if word and word.lower() not in known)
@@ -164,7 +164,7 @@ def _words(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         sentence = f"Words that stand for missing readings: {', '.join(odd)}, {_plural(n, 'time')}."
         problems.append(Problem("words for missing", sentence, f"--null {settings['null']}"))
     if n := found.words.get("", 0):
-        sentence = f"{_plural(n, 'cell')} with text where a reading should be. Say which words mean missing."
+        sentence = f"{_plural(n, 'cell')} with text where a reading should be. List the words that mean missing."
         problems.append(Problem("text among readings", sentence, "--null WORD"))
     return problems
 
@@ -207,7 +207,7 @@ def _clock(found: Findings, settings: dict[str, Any]) -> list[Problem]:
     if found.n_undecided and changes.n_twice + changes.n_once:
         settings.setdefault("dst", "first")
         sentence = (
-            "In the hour that comes twice, some series have more or fewer than two rows for a time; where their order "
+            "In the hour that comes twice, some series have more or fewer than two rows for a time; if their order "
             "does not decide, the first hour is taken."
         )
         problems.append(Problem("autumn hour", sentence, "--dst first"))
@@ -232,7 +232,7 @@ def _conflicts(found: Findings, settings: dict[str, Any]) -> list[Problem]:
         return []
     settings["duplicates"] = "first"
     more = f" Rows that repeat another exactly count once: {found.n_repeated:,}." if found.n_repeated else ""
-    sentence = f"Rows with the series and time of another and a different reading: {n:,}.{more}"
+    sentence = f"Rows with the series and time of another but a different reading: {n:,}.{more}"
     return [Problem("duplicates that differ", sentence, "--duplicates first")]
 
 
@@ -280,16 +280,16 @@ def _gaps(found: Findings, settings: dict[str, Any]) -> list[Problem]:
 
 
 WAYS_OUT = "drop-series, drop-instants, {interpolate: 2h} or keep"
-"""What may become of gaps."""
+"""What to do with gaps."""
 
 
 def _fillable(step: int, *, on_clock: bool) -> int:
-    """The longest gap that a straight line may stand for: two hours, or two instants where the step is longer."""
+    """The longest gap that a straight line may fill: two hours, or two instants if the step is longer."""
     return max(2 * HOUR, 2 * step) if on_clock and step < DAY else 2 * step
 
 
 def _subjects_left(found: Findings, settings: dict[str, Any]) -> int:
-    """About how many subjects remain once series with gaps are dropped."""
+    """About how many subjects remain after series with gaps are dropped."""
     if "drop-series" not in settings.get("missing", "") or found.survey.step is None:
         return found.n_subjects
     whole = found.by_meter(~found.survey.unfilled(_fillable(found.survey.step, on_clock=found.on_clock)))

@@ -52,10 +52,10 @@ class Source:
     """
 
     by_name = True
-    """Whether the names of its columns were enough to tell what they are."""
+    """Whether the names of its columns were enough to identify them."""
 
     n_channels = 0
-    """Channels that rows of a meter may have; 0 where every meter has all of them."""
+    """Channels that rows of a meter may have; 0 if every meter has all of them."""
 
     def __init__(self, clock: TimeReader, further: Sequence[str] = ()) -> None:
         self.clock = clock
@@ -63,7 +63,7 @@ class Source:
 
     @property
     def nameable(self) -> bool:
-        """Whether naming id, time and value reads it in the same way as naming nothing."""
+        """Whether naming id, time and value reads it the same way as naming nothing."""
         return True
 
     def rows(self) -> Iterator[Rows]:
@@ -71,15 +71,15 @@ class Source:
         raise NotImplementedError
 
     def meters(self, n_series: int, n_channels: int) -> Integers:
-        """The meter of each series: of `n_channels` for each meter, in their order."""
+        """The meter of each series: `n_channels` for each meter, in order."""
         return np.arange(n_series) // n_channels
 
     def unlike(self, sizes: NDArray[np.float64]) -> str:
-        """What speaks against taking series for subjects."""
+        """Reasons against taking series for subjects."""
         return ""
 
     def words(self) -> Counter[str]:
-        """Words that stand in place of readings, and how often; others than the usual ones together, as none."""
+        """Words in place of readings, and how often; unusual ones together, as none."""
         return Counter()
 
     def troubles(self) -> list[str]:
@@ -122,7 +122,7 @@ class LongSource(Source):
 
     @property
     def nameable(self) -> bool:
-        """Times with offsets are told by reading them."""
+        """Times with offsets are detected by reading them."""
         return self._nameable and not (isinstance(self._table, Canonical) and self._table.aware)
 
     def _see_words(self, array: Any, numbers: NDArray[np.float64]) -> None:
@@ -190,7 +190,7 @@ class ByTime(Source):
             yield Rows(np.repeat(np.arange(n), len(times)), np.tile(self.clock.read(times), n), [values])
 
     def unlike(self, sizes: NDArray[np.float64]) -> str:
-        """Columns that differ by more than a number, or in size, are rather sensors."""
+        """Columns that differ by more than a number, or in size, are more likely sensors."""
         return "" if self._plan.asked else seen_unlike([column.name for column in self._plan.values], sizes)
 
 
@@ -219,7 +219,7 @@ class BySeries(Source):
 
 
 def _read_all(numbers: NumberColumn, arrays: Sequence[Any]) -> NDArray[np.float64]:
-    """Columns one after another; those of one type at once, since each reading has its cost."""
+    """Columns one after another; those of one type at once, since each call has its cost."""
     if len({array.type for array in arrays}) == 1:
         return numbers.read(pa.concat_arrays(arrays))
     return np.concatenate([numbers.read(array) for array in arrays])
@@ -275,7 +275,7 @@ class Numbers:
         self._known: Any = None
 
     def of(self, encoded: Any, entries: Any) -> Integers:
-        """The number of each entry of an encoded column, `entries` being what its codes stand for; -1 for missing."""
+        """The number of each entry of an encoded column; `entries` are the values of its codes; -1 for missing."""
         if self._known is None:
             self._known = entries[:0]
         places = pc.index_in(entries, value_set=self._known)

@@ -1,6 +1,7 @@
-"""What a look found, as figures that may be shown: counts, names of columns and rounded quantiles, no reading, no name.
+"""The findings of a look, as figures that may be shown: counts, column names and rounded quantiles, no reading, no
+name.
 
-Quantiles and the mean day are of at least 10 series, and have two digits.
+Quantiles and the mean day cover at least 10 series, and have two digits.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from shoal.read.understanding import Part, Shape, Understanding
 from shoal.read.zones import CHANGING, find_zone
 
 CROWD = 10
-"""Series that a quantile or a mean must be of to be shown."""
+"""Smallest number of series behind a quantile or a mean that is shown."""
 
 _LINES = 120
-"""Lines of the picture of coverage: of more series, each line is the mean of some that are alike."""
+"""Number of lines of the coverage chart: with more series, each line is the mean of several similar ones."""
 
 _SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 _BARS = 32
@@ -36,7 +37,7 @@ _ACCOUNTS = re.compile(
     r"(?:^|[^a-z])(account|customer|client|household|dwelling|premise|property|subject|person|owner|konto|kunde|haushalt|"
     r"vertrag|klant|huishoud|abonn|foyer|titular|hogar|asiakas|hushall|odberat|zakazn|domacnost)"
 )
-"""Beginnings of words for the people behind meters, without accents."""
+"""Prefixes of words for the people behind meters, without accents."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Findings:
     Parameters
     ----------
     understanding
-        What the table is taken for.
+        What the table is taken to be.
     survey
         The counts of its series: one for each meter and channel.
     meters
@@ -60,13 +61,13 @@ class Findings:
     on_clock
         Whether times are timestamps.
     unlike
-        What speaks against taking columns for subjects, in words.
+        Reasons against taking columns for subjects, in words.
     words
-        Words that stand in place of readings, and how often; "" for all that do not mean missing as a rule.
+        Words in place of readings, and how often; "" for all that do not usually mean missing.
     troubles
         What would stop a reading, in sentences.
     by_name
-        Whether the names of the columns were enough to tell what they are.
+        Whether the names of the columns were enough to identify them.
     nameable
         Whether naming id, time and value reads the table in the same way.
     n_pairs_absent
@@ -102,7 +103,7 @@ class Findings:
 
     @property
     def finer(self) -> ColumnCounts | None:
-        """A column that tells contradicting rows apart: more entries than meters, each of one meter alone."""
+        """A column that distinguishes contradicting rows: more entries than meters, each of one meter alone."""
         if not self.n_conflicting:
             return None
         fit = [c for c in self.columns if c.n_varying and not c.n_shared and c.n_entries > self.n_meters]
@@ -122,13 +123,13 @@ class Findings:
 
     @property
     def n_subjects(self) -> int:
-        """Subjects, as far as the columns tell."""
+        """Subjects, as far as the columns show."""
         subject = self.subject
         return self.n_meters if subject is None else subject.n_entries + self.n_meters - subject.n_series
 
     @property
     def n_autumn(self) -> int:
-        """Rows that are the second of two hours which a clock shows alike."""
+        """Rows that are the second of two hours that a clock shows alike."""
         repeated, conflicting = self._in_autumn()
         return repeated + conflicting
 
@@ -141,17 +142,17 @@ class Findings:
 
     @property
     def n_repeated(self) -> int:
-        """Rows that repeat another exactly, and are no second hour."""
+        """Rows that repeat another exactly and are not a second hour."""
         return self.survey.n_repeated - self._in_autumn()[0]
 
     @property
     def n_conflicting(self) -> int:
-        """Rows that contradict another, and are no second hour."""
+        """Rows that contradict another and are not a second hour."""
         return self.survey.n_conflicting - self._in_autumn()[1]
 
     @property
     def n_absent(self) -> int:
-        """Readings that lack between the first and the last time of the table; hours that do not exist are none."""
+        """Readings missing between the first and the last time of the table; hours that do not exist do not count."""
         survey = self.survey
         if survey.step is None:
             return survey.n_missing
@@ -161,7 +162,7 @@ class Findings:
 
     @property
     def long_days(self) -> str | None:
-        """A zone whose clock goes back on a day of the table, where there are readings of a 25th hour.
+        """A zone whose clock goes back on a day of the table, if there are readings of a 25th hour.
 
         On the days on which it goes forward the table must have an hour less, and on no others.
         """
@@ -180,7 +181,7 @@ class Findings:
 
     @property
     def gappy(self) -> NDArray[np.bool_]:
-        """Which series lack readings; the hour that a clock skips in spring is none."""
+        """Which series lack readings; the hour that a clock skips in spring does not count."""
         survey = self.survey
         if self.changes is None or survey.step is None:
             return survey.gappy
@@ -191,7 +192,7 @@ class Findings:
 
     @property
     def instants(self) -> NDArray[np.int64]:
-        """The different times: as a zone places them where a changing clock was found."""
+        """The different times: placed by a zone if a changing clock was found."""
         at = self.survey.instants
         if self.changes is None or not at.exact or self.survey.step is None:
             return at.times
@@ -215,7 +216,7 @@ class Findings:
 
     @property
     def interval(self) -> tuple[str, str]:
-        """Whether times start or end intervals, and why; by the first and last time where nothing else tells."""
+        """Whether times start or end intervals, and why; by the first and last time if nothing else decides."""
         clock, step = self.understanding.clock, self.survey.step
         told = clock.interval != "printed" or self.zone is not None or clock.zone == "UTC"
         if told or not self.on_clock or step is None or step >= DAY:
@@ -225,7 +226,7 @@ class Findings:
             return "end", "the first time of the table is one step after midnight"
         if first == 0:
             return "start", "the first time of the table is midnight"
-        return clock.interval, clock.interval_evidence or "nothing tells; times are taken as printed"
+        return clock.interval, clock.interval_evidence or "nothing decides it; times are taken as printed"
 
     @property
     def n_irregular(self) -> int:
@@ -261,7 +262,7 @@ def may_be_accounts(column: ColumnCounts) -> bool:
 
 
 def identifies(column: ColumnCounts) -> str | None:
-    """Why a column is taken to identify people; None where nothing says so."""
+    """Why a column is taken to identify people; None if nothing says so."""
     if (kind := called_like_people(column.name)) is not None:
         return f"called like {kind}"
     if column.shape is not None:
@@ -297,7 +298,7 @@ def pictures(found: Findings) -> dict[str, Any]:
 
 
 def _coverage(found: Findings) -> list[list[float]]:
-    """The share of readings that are there, in each stretch of time; the fullest series first."""
+    """The share of readings present in each stretch of time; the fullest series first."""
     counts = found.survey.coverage.astype(np.float64)
     n_bins = min(N_BINS, len(found.survey.instants.times))
     if found.survey.instants.exact and n_bins < N_BINS:
@@ -327,12 +328,12 @@ def _two_digits(value: float) -> float:
 
 
 def channel_names(understanding: Understanding) -> Sequence[str]:
-    """Names of channels; those of a table with a column per series are identifiers, and are not told."""
+    """Names of channels; those of a table with a column per series are identifiers, and are not shown."""
     return () if understanding.shape is Shape.COLUMN_PER_SERIES else understanding.channels
 
 
 def column_parts(found: Findings) -> list[tuple[str, str, str]]:
-    """What each column is taken for, and why: by the sample, and by the counts of all rows where there are any."""
+    """What each column is taken to be, and why: by the sample, and by the counts of all rows if available."""
     counts = {column.name: column for column in found.columns}
     parts = []
     for column in found.understanding.columns:

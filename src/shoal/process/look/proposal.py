@@ -1,12 +1,13 @@
-"""A look written as a policy: how the table is read, a role for every static column, and the reason beside it.
+"""A look written as a policy: how the table is read, a role for every static column, and the reason next to it.
 
-    identifier  called or shaped like what names somebody, or more than a twentieth of the meters have an entry of
+    identifier named or shaped like something that identifies a person, or more than a twentieth of the meters have an
+    entry of
                 their own
     sensitive   static, and called like one
     quasi       static, and neither
 
-Nothing of this is a promise: it is read off names, shapes and counts. A column that is not static has no role and is
-withheld, and so is every column the publisher takes out of the list. No entry of the table is written.
+None of this is a promise: it follows from names, shapes and counts. A column that is not static has no role and is
+withheld, and so is every column the publisher removes from the list. No entry of the table is written.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from shoal.read.column_survey import ColumnCounts
 from shoal.read.understanding import Shape
 
 OWN_ENTRY = 0.05
-"""Share of meters with an entry nobody else has, from which on a static column is taken for an identifier."""
+"""Share of meters with a unique entry above which a static column is taken for an identifier."""
 
 _OUR_WORDS = ("missing", "align", "timezone", "layout", "duplicates")
-"""Settings whose values are words of ours and need no quotes."""
+"""Settings whose values are keywords of Shoal and need no quotes."""
 
 _CALLED_SENSITIVE = re.compile(
     r"(^|_)(diagnosis|disease|illness|health|medical|income|salary|wage|debt|religion|belief|party|union|ethnicity|"
@@ -47,14 +48,14 @@ def _role(column: ColumnCounts, n_meters: int) -> tuple[str | None, str]:
     if (why := identifies(column)) is not None:
         return "identifier", f"{why}; never read"
     if column.n_own > OWN_ENTRY * n_meters:
-        return "identifier", f"{column.n_own} of {n_meters} series have an entry of their own; never read"
+        return "identifier", f"{column.n_own} of {n_meters} series have a unique entry; never read"
     if _CALLED_SENSITIVE.search(re.sub(r"[ -]", "_", column.name.lower())):
-        return "sensitive", f"called like one; {column.n_entries} different entries"
+        return "sensitive", f"named like one; {column.n_entries} different entries"
     return "quasi-identifier", f"{column.n_entries} different entries; may help to recognise someone"
 
 
 def propose(found: Findings, advice: Advice, source: str | None) -> str:
-    """The policy as YAML text, with a remark beside what must be read twice."""
+    """The policy as YAML text, with a remark next to what needs a second look."""
     settings, reasons = dict(advice.settings), _reasons(found, advice)
     n_rows, n_series = found.survey.n_rows, found.n_meters
     about = "this table" if source is None else source.rsplit("/", 1)[-1]
@@ -82,7 +83,7 @@ def propose(found: Findings, advice: Advice, source: str | None) -> str:
         "  scenario: prosecutor",
         "require:",
         "  risk: {at_most: 0.09}",
-        "  utility: {information-loss: {at_most: 0.3}}  # share of the variance; set what your use can bear",
+        "  utility: {information-loss: {at_most: 0.3}}  # share of the variance; set what your use tolerates",
         "method:",
         "  name: microaggregation",
         "  k: {search: [4, 8, 12, 16, 20, 24, 28]}",
@@ -114,7 +115,7 @@ def _names(value: Any) -> str:
 
 
 def _word(name: Any) -> str:
-    """A name as YAML reads it back; quoted where it is more than a plain word."""
+    """A name as YAML reads it back; quoted if it is more than a plain word."""
     text = str(name)
     plain = re.fullmatch(r"[A-Za-z_][\w./-]*", text) is not None
     if plain and text.lower() not in ("null", "true", "false", "yes", "no", "on", "off"):

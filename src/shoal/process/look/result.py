@@ -1,4 +1,4 @@
-"""What a look found, for a terminal, a notebook, a page and a program."""
+"""The result of a look, for a terminal, a notebook, a page and a program."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from shoal.process.look.advice import Advice, advise
 from shoal.process.look.findings import Findings, channel_names, column_parts, pictures, span
 from shoal.process.look.proposal import column_roles, propose
 
-PRIVATE = "For the publisher: no reading and no identifier is in it, but it tells much about the table."
-"""Said with every look."""
+PRIVATE = "For the publisher: it holds no reading and no identifier, but says much about the table."
+"""Printed with every look."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Look:
 
     @cached_property
     def advice(self) -> Advice:
-        """Settings that read the table, and what stands in the way."""
+        """Settings that read the table, and the problems in the way."""
         return advise(self.found, self.said)
 
     @property
@@ -47,7 +47,7 @@ class Look:
 
     @property
     def problems(self) -> list[str]:
-        """What stands in the way, most important first, each with its option."""
+        """Problems in the way, most important first, each with its option."""
         return [problem.sentence + (f"  {problem.flag}" if problem.flag else "") for problem in self.advice.problems]
 
     @property
@@ -98,7 +98,7 @@ class Look:
         return f"{found.n_meters:,} meters{subjects}, {found.survey.n_rows:,} rows{named}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, for programs: what was understood, counted, found wanting and proposed."""
+        """Everything, for programs: what was understood, counted, found missing and proposed."""
         found, survey = self.found, self.found.survey
         return {
             "understanding": found.understanding.as_json(),
@@ -158,10 +158,10 @@ class Look:
 def _layout(found: Findings) -> str:
     known = found.understanding
     what = {
-        "long": "a row per meter and time",
-        "day-rows": f"a row per meter and day, {known.n_value_columns} columns of readings",
-        "row-per-series": f"a row per meter, {known.n_value_columns} columns of readings",
-        "column-per-series": f"a row per time, {known.n_value_columns} columns of readings",
+        "long": "one row per meter and time",
+        "day-rows": f"one row per meter and day, {known.n_value_columns} columns of readings",
+        "row-per-series": f"one row per meter, {known.n_value_columns} columns of readings",
+        "column-per-series": f"one row per time, {known.n_value_columns} columns of readings",
     }[known.shape]
     sections = f", {known.n_sections} sections" if known.n_sections > 1 else ""
     return f"{known.shape}: {what}{sections}"

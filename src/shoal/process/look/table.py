@@ -24,10 +24,10 @@ _READINGS = (Part.ID, Part.TIME, Part.END, Part.SLOT, Part.VALUE, Part.CHANNEL)
 
 
 def look(source: Any = None, **settings: Any) -> Look:
-    """Say everything about a table at once, without changing it.
+    """Describe a table completely, without changing it.
 
-    Layout, columns and formats are understood as `read_panel` understands them; then all rows are counted in one pass,
-    in bounded memory. No reading and no identifier is in the result.
+    Layout, columns and formats are recognised as in `read_panel`; then all rows are counted in one pass, in bounded
+    memory. The result holds no reading and no identifier.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _said(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Source]:
-    """Rows of the canonical form, and further columns beside them."""
+    """Rows of the canonical form, with further columns."""
     understanding, plan = way.understanding(), way.plan(request)
     assert plan.time is not None
     by_time = way.guess.shape is Shape.COLUMN_PER_SERIES
@@ -89,7 +89,8 @@ def _recognised(way: Recognised, request: Request) -> tuple[Understanding, Sourc
 
 
 def _is_nameable(way: Recognised) -> bool:
-    """Whether one column each is id and time and the rest are readings, so that names tell as much as the entries."""
+    """Whether there is one id and one time column and the rest are readings, so that names say as much as the
+    entries."""
     guess, names = way.guess, way.source.names
     if isinstance(way.source, DefinedTable) or guess.shape is not Shape.LONG or guess.id is None or guess.channel:
         return False
@@ -102,7 +103,7 @@ def _is_nameable(way: Recognised) -> bool:
 
 
 def _planned(table: Table, plan: Placement, seen: Recognised | None) -> tuple[Understanding, Source]:
-    """Rows of a table that is read as the names of its columns say."""
+    """Rows of a table that is read by the names of its columns."""
     used = {column.position for column in (plan.id, plan.time, *plan.values) if column is not None}
     further = [Column(name, place) for place, name in enumerate(table.names) if place not in used and name]
     clock = TimeReader("time" if plan.time is None else plan.time.name, None)
@@ -115,7 +116,7 @@ def _planned(table: Table, plan: Placement, seen: Recognised | None) -> tuple[Un
 
 
 def _understanding(plan: Placement, further: list[Column], seen: Recognised | None) -> Understanding:
-    """What the names say, and what was seen beyond."""
+    """What the names say, and what else was seen."""
     long = plan.layout is Layout.LONG
     shape = Shape.LONG if long else Shape.ROW_PER_SERIES if plan.time is None else Shape.COLUMN_PER_SERIES
     parts = [(plan.id, Part.ID), (plan.time, Part.TIME)]

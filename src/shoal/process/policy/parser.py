@@ -1,4 +1,4 @@
-"""From YAML to a policy; a mistake is told with its line, what is wrong with it, and the way out."""
+"""From YAML to a policy; a mistake is reported with its line, the problem, and the way out."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from shoal.process.policy.schema import Policy
 Path_ = tuple[str | int, ...]
 
 LARGEST = 1_000_000
-"""Bytes of a policy; a larger file is something else, most likely the data."""
+"""Largest size of a policy in bytes; a larger file is something else, most likely the data."""
 
 
 DEEPEST = 12
-"""Levels of fields; deeper is an alias that contains itself, or no policy."""
+"""Largest depth of fields; deeper is an alias that contains itself, or not a policy."""
 
 MOST_FIELDS = 10_000
-"""Fields and entries, aliases written out; more is a few lines of aliases that multiply, or no policy."""
+"""Largest number of fields and entries, aliases expanded; more are aliases that multiply, or not a policy."""
 
 LONGEST_NUMBER = 40
 """Characters of a number."""
@@ -49,7 +49,7 @@ for _kind, _pattern, _starts in _PLAIN_WORDS:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what the loader would not take for text."""
+    """Quotes what the loader would not read as text."""
 
 
 _Dumper.yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
@@ -60,12 +60,12 @@ def load_policy(path: str | Path) -> Policy:
     source = Path(path)
     try:
         if source.stat().st_size > LARGEST:
-            raise ParameterError(f"{source} has more than {LARGEST} bytes, which no policy has. Is it the data?")
+            raise ParameterError(f"{source} has more than {LARGEST} bytes, too many for a policy. Is it the data?")
         text = source.read_text(encoding="utf-8")
     except OSError as error:
         raise ParameterError(f"The policy {source} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise ParameterError(f"{source} is no text. A policy is a YAML file; see: shoal policy init") from None
+        raise ParameterError(f"{source} is not a text file. A policy is a YAML file; see: shoal policy init") from None
     return parse_policy(text, name=source.name)
 
 
@@ -82,7 +82,7 @@ def parse_policy(text: str, *, name: str = "policy") -> Policy:
     places: dict[Path_, int] = {}
     content = {} if root is None else _plain(root, (), places, name, lines)
     if not isinstance(content, dict):
-        raise ParameterError(f"{name} holds no fields. A policy is made of: {', '.join(Policy.model_fields)}.")
+        raise ParameterError(f"{name} holds no fields. A policy has the fields: {', '.join(Policy.model_fields)}.")
     try:
         return Policy.model_validate(content)
     except ValidationError as error:
@@ -90,7 +90,7 @@ def parse_policy(text: str, *, name: str = "policy") -> Policy:
 
 
 def policy_text(policy: Policy) -> str:
-    """A policy as YAML, without what is as usual; parsing it gives the same policy.
+    """A policy as YAML, without defaults; parsing it gives the same policy.
 
     Examples
     --------
@@ -110,24 +110,24 @@ def _compose(text: str, name: str, lines: list[str]) -> Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise ParameterError(
-            f"{_at(name, mark.line if mark else 0, lines)}: this is no YAML ({error.problem or error.context}). "
-            "Look for a bracket, a colon or an indent."
+            f"{_at(name, mark.line if mark else 0, lines)}: this is not valid YAML "
+            f"({error.problem or error.context}). Look for a bracket, a colon or an indent."
         ) from None
     except yaml.YAMLError:
-        raise ParameterError(f"{name} is no YAML: it has a character that YAML does not allow.") from None
+        raise ParameterError(f"{name} is not valid YAML: it has a character that YAML does not allow.") from None
     except RecursionError:
-        raise ParameterError(f"{name} is nested deeper than any policy is.") from None
+        raise ParameterError(f"{name} is nested too deeply for a policy.") from None
 
 
 def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: list[str]) -> Any:
-    """What a node holds, with the line of every field noted."""
+    """The content of a node, with the line of every field noted."""
     places.setdefault(path, node.start_mark.line)
     if len(path) > DEEPEST:
-        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: nested deeper than any policy is.")
+        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: nested too deeply for a policy.")
     if len(places) > MOST_FIELDS:
         raise ParameterError(
-            f"{_at(name, node.start_mark.line, lines)}: more than {MOST_FIELDS} fields and entries, which no policy "
-            "has. Are there aliases of aliases?"
+            f"{_at(name, node.start_mark.line, lines)}: more than {MOST_FIELDS} fields and entries, too many for a "
+            "policy. Are there aliases of aliases?"
         )
     if isinstance(node, MappingNode):
         found: dict[str, Any] = {}
@@ -146,14 +146,14 @@ def _plain(node: Node, path: Path_, places: dict[Path_, int], name: str, lines: 
         return [_plain(part, (*path, at), places, name, lines) for at, part in enumerate(node.value)]
     if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
         raise ParameterError(
-            f"{_at(name, node.start_mark.line, lines)}: a number of {len(node.value)} characters; no policy needs one."
+            f"{_at(name, node.start_mark.line, lines)}: a number of {len(node.value)} characters; no policy needs that."
         )
     try:
         if node.tag == "tag:yaml.org,2002:int":
             return int(node.value, 10)  # PyYAML would take 010 for an octal number
         return _Loader("").construct_object(node)
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError):  # of tags that do not fit
-        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: tags are not for policies.") from None
+        raise ParameterError(f"{_at(name, node.start_mark.line, lines)}: tags are not allowed in policies.") from None
 
 
 def _told(error: ValidationError, places: dict[Path_, int], name: str, lines: list[str]) -> str:
@@ -164,7 +164,7 @@ def _told(error: ValidationError, places: dict[Path_, int], name: str, lines: li
     path = _known(first["loc"], places)
     field = ".".join(str(part) for part in path) or "the policy"
     if first["type"] == "extra_forbidden":
-        what = f"{field} is no field of a policy. {_nearest(path)}"
+        what = f"{field} is not a field of a policy. {_nearest(path)}"
     else:
         message = first["msg"].removeprefix("Value error, ")
         what = f"{field}: {message[0].lower()}{message[1:]}. {_meaning(path)}"
@@ -174,7 +174,7 @@ def _told(error: ValidationError, places: dict[Path_, int], name: str, lines: li
 
 
 def _known(loc: Path_, places: dict[Path_, int]) -> Path_:
-    """The part of a place that stands in the file; pydantic adds names of its own for the kinds of a union."""
+    """The part of a location that is in the file; pydantic adds names of its own for the kinds of a union."""
     path: Path_ = ()
     for part in loc:
         if (*path, part) in places:
@@ -195,7 +195,7 @@ def _at(name: str, line: int, lines: list[str]) -> str:
 
 
 def _nearest(path: Path_) -> str:
-    """What was meant, or what is there."""
+    """What was meant, or what exists."""
     fields = list(_fields(_model_at(path[:-1])))
     close = difflib.get_close_matches(str(path[-1]), fields, n=1)
     if close:
@@ -220,7 +220,7 @@ def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _model_at(path: Path_) -> type[BaseModel]:
-    """The part of the schema a place belongs to; the last one known where it leads into free fields."""
+    """The part of the schema that a location belongs to; the last known one if it leads into free fields."""
     model: type[BaseModel] = Policy
     for part in path:
         field = _fields(model).get(str(part))

@@ -1,7 +1,7 @@
-"""The fields of a policy. Every one has a default, and what is not known here is refused, not ignored.
+"""The fields of a policy. Each has a default, and unknown fields are refused, not ignored.
 
-A policy is written by the publisher and holds no data. What a method, an attack or a measure takes is not listed here:
-it is read off their own classes when the policy is used, so that a new one needs no change of the policy.
+A policy is written by the publisher and holds no data. Parameters of methods, attacks and measures are not listed here:
+they are read from the classes when the policy is used, so that a new one needs no change here.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Line = Annotated[str, Field(max_length=LONGEST_LINE), AfterValidator(_line)]
 
 
 class PolicyPart(BaseModel):
-    """A part of a policy: frozen, and closed to fields it does not know."""
+    """A part of a policy: frozen, and closed to unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class _Table(PolicyPart):
     path: str | None = Field(
-        default=None, description="CSV or Parquet file, folder or pattern, or postgresql:// with sql."
+        default=None, description="A CSV or Parquet file, folder or pattern, or postgresql:// with sql."
     )
 
 
@@ -50,7 +50,7 @@ def _kind_of(option: ReadOption) -> Any:
 
 
 def _reading() -> type[_Table]:
-    """A table with the options of reading, but for the roles."""
+    """A table with the reading options, except the roles."""
     told: dict[str, Any] = {}
     for name, one in OPTIONS.items():
         if not one.is_role:
@@ -74,10 +74,11 @@ class Adversary(PolicyPart):
     )
     scenario: Literal["prosecutor", "journalist"] = Field(
         default="prosecutor",
-        description="prosecutor: the chance where the adversary may be surest counts. journalist: that of all targets.",
+        description="prosecutor: the chance for the target the adversary may be surest of counts. journalist: the "
+        "share of all targets.",
     )
     targets: int | None = Field(
-        default=None, ge=2, description="How many subjects are attacked, by chance; all if unset."
+        default=None, ge=2, description="How many subjects are attacked, drawn at random; all if unset."
     )
 
 
@@ -86,15 +87,15 @@ class Limit(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    at_most: float | None = Field(default=None, description="The figure may not be above this.")
-    at_least: float | None = Field(default=None, description="The figure may not be below this.")
+    at_most: float | None = Field(default=None, description="The figure must not be above this.")
+    at_least: float | None = Field(default=None, description="The figure must not be below this.")
 
     @model_validator(mode="after")
     def _one_at_least(self) -> Limit:
         if self.at_most is None and self.at_least is None:
             raise ValueError("give at_most or at_least")
         if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
-            raise ValueError("at_most is below at_least, nothing can meet both")
+            raise ValueError("at_most is below at_least, so nothing can meet both")
         return self
 
     @property
@@ -123,10 +124,10 @@ class Require(PolicyPart):
         default_factory=dict, description="Limits by measure: {normalized-divergence: {at_most: 0.12}}."
     )
     suppression: SuppressionLimit = Field(
-        default=SuppressionLimit(), description="The limit for what a method leaves out, such as kp."
+        default=SuppressionLimit(), description="The limit on what a method leaves out, such as kp."
     )
     guarantees: list[str | dict[str, Any]] = Field(
-        default_factory=list, description="Guarantees beyond those of the method: [aggregate-rule]."
+        default_factory=list, description="Guarantees in addition to those of the method: [aggregate-rule]."
     )
 
 
@@ -134,7 +135,7 @@ class Explored(PolicyPart):
     """What had been tried when a person chose this point in an exploration."""
 
     points: int = Field(ge=1, description="How many points had been tried.")
-    after: int | None = Field(default=None, ge=1, description="Where it had not ended: after how many trials.")
+    after: int | None = Field(default=None, ge=1, description="If it had not ended: after how many trials.")
     of: int | None = Field(default=None, ge=1, description="Of how many trials planned by then.")
 
     @model_validator(mode="after")
@@ -156,8 +157,8 @@ class Search(PolicyPart):
     points: int = Field(
         default=60,
         ge=1,
-        description="How many points are tried on the whole sample. Of more, all are tried on a small part of it "
-        "first, and the better half goes on to a larger one.",
+        description="How many points are tried on the whole sample. If there are more, all are tried on a small part "
+        "of it first, and the better half goes on to a larger one.",
     )
     sample: Share | None = Field(
         default=None,
@@ -165,13 +166,13 @@ class Search(PolicyPart):
     )
     explored: Explored | None = Field(
         default=None,
-        description="Written where a point of an exploration is exported: how much had been tried when a person chose "
+        description="Written if a point of an exploration is exported: how much had been tried when a person chose "
         "it. The certificate repeats it.",
     )
 
 
 class EnginePart(PolicyPart):
-    """Where the work runs, for panels in shards; its name alone is enough."""
+    """Where the work runs, for sharded panels; the name alone is enough."""
 
     name: Literal["memory", "local", "spark"] = Field(
         description="memory: in this process. local: this machine, with scratch files. spark: Apache Spark."
@@ -179,16 +180,18 @@ class EnginePart(PolicyPart):
     shard_size: int | None = Field(
         default=None,
         ge=1,
-        description="Subjects of a shard, about, up to twice as many. Unset: a size that follows from the data.",
+        description="About how many subjects a shard has, up to twice as many. Unset: a size that follows from the "
+        "data.",
     )
     master: str | None = Field(
-        default=None, description="spark: where it runs, such as local[4] or spark://host:7077. Unset: all cores here."
+        default=None, description="spark: its master, such as local[4] or spark://host:7077. Unset: all cores here."
     )
     conf: dict[str, str | int | float | bool] = Field(default_factory=dict, description="spark: its settings by name.")
     memory: str | int | None = Field(
-        default=None, description="local: bytes for blocks of rows, such as 2GB; the shards at work come on top."
+        default=None,
+        description="local: memory for blocks of rows, such as 2GB; shards being processed need more on top.",
     )
-    processes: int | None = Field(default=None, ge=1, description="local: how many work at once.")
+    processes: int | None = Field(default=None, ge=1, description="local: number of processes.")
 
     @model_validator(mode="before")
     @classmethod
@@ -202,72 +205,72 @@ class EnginePart(PolicyPart):
     @model_validator(mode="after")
     def _of_one_engine(self) -> EnginePart:
         if self.name != "spark" and (self.master is not None or self.conf):
-            raise ValueError("master and conf are for spark; local takes memory and processes")
+            raise ValueError("master and conf belong to spark; local takes memory and processes")
         if self.name != "local" and (self.memory is not None or self.processes is not None):
-            raise ValueError("memory and processes are for local; spark takes master and conf")
+            raise ValueError("memory and processes belong to local; spark takes master and conf")
         return self
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings of Spark as it wants them: texts."""
+        """The settings of Spark as it expects them: texts."""
         return {
             name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.conf.items()
         }
 
 
 class ReleasePart(PolicyPart):
-    """What is made of a point that met both limits."""
+    """What happens to a point that met both limits."""
 
     model: Literal["publish", "agreement", "closed"] = Field(
         default="publish",
-        description="publish: a folder. agreement: the folder with a data-use agreement for one recipient. "
-        "closed: a folder that stays with you and is only asked, with shoal serve.",
+        description="publish: a folder. agreement: the folder with a data-use agreement for one recipient. closed: a "
+        "folder that stays with you and only answers queries, with shoal serve.",
     )
     to: str = Field(default="out", description="The folder to write.")
     format: Literal["parquet", "csv"] = Field(default="parquet", description="Of the tables.")
     shape: AsShape = Field(
         default="long",
-        description="In which other shape values are written as well: wide, row-per-series, day-rows, or same.",
+        description="An additional shape in which values are written: wide, row-per-series, day-rows, or same.",
     )
     pseudonyms: Literal["random", "keyed"] = Field(
         default="random", description="keyed needs private; anyone can join such releases."
     )
-    private: str | None = Field(default=None, description="Folder for what stays with you.")
+    private: str | None = Field(default=None, description="Folder for what you keep.")
     overwrite: bool = Field(default=False, description="Replace an earlier release there.")
     hold_out: float | str | None = Field(
         default=None,
-        description="The share of the subjects that is kept out, such as 10%: the control for attacks. Needs private.",
+        description="The share of subjects to keep out, such as 10%: the control for attacks. Needs private.",
     )
-    ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is tried.")
-    accept: list[str] = Field(default_factory=list, description="Findings of the side-channel lint that may stand.")
-    recipient: str | None = Field(default=None, description="agreement: who gets the data.")
+    ledger: str | None = Field(default=None, description="File of earlier releases, against which this one is checked.")
+    accept: list[str] = Field(default_factory=list, description="Findings of the side-channel lint to ignore.")
+    recipient: str | None = Field(default=None, description="agreement: who receives the data.")
     purpose: str | None = Field(default=None, description="agreement: what for.")
-    expires: dt.date | None = Field(default=None, description="agreement: until when, such as 2027-06-30.")
-    contact: str | None = Field(default=None, description="agreement: whom the recipient tells when something fails.")
-    closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, how often.")
+    expires: dt.date | None = Field(default=None, description="agreement: expiry date, such as 2027-06-30.")
+    contact: str | None = Field(default=None, description="agreement: whom the recipient informs if something fails.")
+    closed: ClosedPart = Field(default=ClosedPart(), description="closed: what may be asked, and how often.")
     review: Literal["none", "required"] = Field(
         default="none", description="required: an officer must approve the decision sheet in the studio first."
     )
-    sign: str | None = Field(default=None, description="Your private Ed25519 key in PEM: the certificate is signed.")
+    sign: str | None = Field(default=None, description="Your private Ed25519 key in PEM, used to sign the certificate.")
 
     @model_validator(mode="after")
     def _belongs_together(self) -> ReleasePart:
         if self.pseudonyms == "keyed" and self.private is None:
             raise ValueError("pseudonyms: keyed needs a folder for the key: give private")
         if self.hold_out is not None and self.private is None:
-            raise ValueError("hold_out: who is kept out is written to the private folder: give private")
+            raise ValueError("hold_out: the names of those kept out are written to the private folder: give private")
         if self.model == "agreement" and not (self.recipient and self.purpose and self.expires):
             raise ValueError("model: agreement needs recipient, purpose and expires")
         return self
 
 
 class Policy(PolicyPart):
-    """A whole policy. An empty file is one: it reads a table given on the command line and looks for a k."""
+    """A whole policy. An empty file is one: it reads a table given on the command line and searches for a k."""
 
-    title: Line | None = Field(default=None, description="What the release is called: the head of its report.")
+    title: Line | None = Field(default=None, description="Title of the release, shown at the top of its report.")
     publisher: Line | None = Field(default=None, description="Who publishes it.")
-    purpose: Line | None = Field(default=None, description="What it is published for.")
-    date: dt.date | None = Field(default=None, description="The day it is published, such as 2026-11-16.")
+    purpose: Line | None = Field(default=None, description="Purpose of the publication.")
+    date: dt.date | None = Field(default=None, description="Publication date, such as 2026-11-16.")
     data: Data = Field(default=Data(), description="The table and how it is read.")
     roles: dict[str, RoleName] = Field(
         default_factory=dict,
@@ -275,22 +278,22 @@ class Policy(PolicyPart):
     )
     keep: str | list[str | dict[str, Any]] = Field(
         default_factory=list,
-        description="What a release shall keep: [peaks, {window: 17:00-20:00}, total=2]. Groups are formed on it.",
+        description="What a release must keep: [peaks, {window: 17:00-20:00}, total=2]. Groups are formed on it.",
     )
-    adversary: Adversary = Field(default=Adversary(), description="What somebody is assumed to know.")
+    adversary: Adversary = Field(default=Adversary(), description="What an adversary is assumed to know.")
     require: Require = Field(default=Require(), description="What must hold.")
     method: dict[str, Any] | list[dict[str, Any]] = Field(
         default_factory=lambda: {"name": "microaggregation", "k": {"search": [4, 8, 12, 16, 20, 24, 28]}},
         description="A method by name with its parameters, each a value or {search: [...]}; a list of steps, or "
-        "{steps: [...]}; or {search: [...]}, alternatives of both kinds.",
+        "{steps: [...]}; or {search: [...]} with alternatives of both kinds.",
     )
     search: Search = Field(default=Search(), description="How much is tried.")
     engine: EnginePart | None = Field(
         default=None,
-        description="Where a panel in shards is worked on: memory, local or spark. Unset: in memory, as one panel.",
+        description="Where a sharded panel is processed: memory, local or spark. Unset: in memory, as one panel.",
     )
     release: ReleasePart = Field(default=ReleasePart(), description="What is written.")
-    seed: int = Field(default=0, ge=0, description="Of everything that is drawn by chance, pseudonyms apart.")
+    seed: int = Field(default=0, ge=0, description="For everything drawn at random, except pseudonyms.")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -307,7 +310,7 @@ class Policy(PolicyPart):
 
     @property
     def published(self) -> tuple[str, ...]:
-        """Columns that are published beside the values."""
+        """Columns that are published alongside the values."""
         return tuple(name for name, role in self.roles.items() if role == "publish")
 
 

@@ -1,4 +1,4 @@
-"""`shoal.search`: the search of a policy, for data at hand."""
+"""`shoal.search`: the search of a policy, for data in memory."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def search(
     seed: int = 0,
     **reading: Any,
 ) -> Frontier:
-    """Try parameters, attack and measure what comes out, and choose the most useful point within both limits.
+    """Try parameters, attack and measure the results, and choose the most useful point within both limits.
 
-    Points are tried on a sample where there are many subjects; the chosen one is confirmed on all of them, against
-    targets that were not attacked before. `shoal run` does the same from a policy file.
+    With many subjects, points are tried on a sample; the chosen one is confirmed on all subjects, against targets that
+    were not attacked before. `shoal run` does the same from a policy file.
 
     Parameters
     ----------
@@ -54,29 +54,31 @@ def search(
     k
         Values of k to try. Default: 4, 8, 12, 16, 20, 24 and 28.
     method
-        What is varied. Default: microaggregation. A list of methods, or of what a policy has for them, is searched
-        over: `[{"name": "microaggregation", "k": {"search": [8, 12]}}, shoal.KP(k=10, p=3)]`.
+        What is varied. Default: microaggregation. A list of methods, or of their form in a policy, is
+        searched:`[{"name": "microaggregation", "k": {"search": [8, 12]}}, shoal.KP(k=10, p=3)]`.
     over
         Values to try by parameter, such as `{"features": ["raw", "haar"]}`; every combination is tried.
     keep
-        What the release shall keep, as for `shoal.anonymize`.
+        What the release must keep, as for `shoal.anonymize`.
     risk
         What no attack may exceed.
     utility
         Limits by measure, such as `{"normalized-divergence": {"at_most": 0.12}}`.
     knows
-        What somebody is assumed to know, such as `{"points": 5}`; by default five readings and the total of each day.
+        What an adversary is assumed to know, such as`{"points": 5}`; by default five readings and the total of each
+        day.
     scenario
-        Whose chance counts: "prosecutor" where the adversary may be surest, "journalist" that of all targets.
+        Which chance counts: "prosecutor", that for the target the adversary may be surest of; "journalist", that of all
+        targets.
     require, suppression_limit
         As for `shoal.anonymize`.
     points
-        How many points are tried on the whole sample, 60 unless given; of more, the better half of those tried on a
-        small part of it goes on to a larger one.
+        How many points are tried on the whole sample, 60 by default; if there are more, all are tried on a small part
+        of it first, and the better half goes on to a larger one.
     sample
         Share of the subjects that points are tried on. Default: all below 2,000 subjects, else 2,000 of them.
     seed
-        Of everything that is drawn.
+        For everything drawn at random.
     reading
         How the data is read, as for `shoal.read_panel`.
 
@@ -94,7 +96,7 @@ def search(
     task = task_of(policy, choices=_choices(k, method, over), require=require)
     if task.by_mechanism:
         raise ParameterError(
-            "method: differential privacy allows no search: nothing is attacked or measured to choose it. Use "
+            "method: differential privacy allows no search: nothing may be attacked or measured to choose it. Use "
             "shoal.anonymize with every parameter at a value known without the data."
         )
     methods = [task.method_at(setting) for setting in task.choices.settings()]
@@ -123,7 +125,7 @@ def _choices(k: Any, method: Any, over: Any) -> Choices:
     if isinstance(method, Sequence) and not isinstance(method, str):
         if given:
             raise ParameterError(
-                "method: of several methods each has values of its own to try: "
+                "method: with several methods, each has its own values to try: "
                 "method=[{'name': 'microaggregation', 'k': {'search': [8, 12]}}, shoal.KP(k=10, p=3)]."
             )
         return joined([_alternative(one) for one in method])
@@ -160,7 +162,7 @@ def _policy(
     sample: float | None,
     seed: int,
 ) -> Policy:
-    """The same as a policy has it."""
+    """The same in the form of a policy."""
     given: dict[str, Any] = {
         "keep": [] if keep in (None, (), []) else kept_features(keep).name,
         "adversary": {"scenario": scenario} | ({} if knows is None else {"knows": knows}),

@@ -1,4 +1,4 @@
-"""What was tried, what it cost and what it hid, and why one point was chosen."""
+"""What was tried, what it cost and hid, and why one point was chosen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Limits:
     risk: float
     utility: Mapping[str, Limit]
     purpose: str | None = None
-    """The measure of what is to be kept, where something is."""
+    """The measure of what is to be kept, if something is."""
 
     @property
     def first(self) -> str:
@@ -40,25 +40,25 @@ class Limits:
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of the parameters and what came of it."""
+    """One setting of the parameters and its result."""
 
     parameters: dict[str, Any]
     refused: str | None = None
-    """Why nothing came of it: a parameter the data cannot bear, or a guarantee that does not hold."""
+    """Why it failed: a parameter the data do not allow, or a guarantee that does not hold."""
     risk: float = 1.0
     """The highest figure of all attacks in the policy's scenario."""
     risks: Mapping[str, Risk] = field(default_factory=dict)
     scores: Mapping[str, Score] = field(default_factory=dict)
     seconds: float = 0.0
     on: str = "all subjects"
-    """On whom it was tried."""
+    """The subjects it was tried on, in words."""
     impossible: bool = False
-    """Whether a parameter cannot be, or not with these data: bad input rather than a limit."""
+    """Whether a parameter is impossible, or not possible with these data: bad input rather than a limit."""
     n_subjects: int = 0
-    """How many those are; figures compare between points that were tried on as many."""
+    """Their number; figures are comparable between points tried on the same number."""
 
     def misses(self, limits: Limits) -> dict[str, tuple[float, float]]:
-        """What is beyond its limit: figure and limit, by name. Empty where both limits are kept."""
+        """What is beyond its limit: figure and limit, by name. Empty if both limits are met."""
         found: dict[str, tuple[float, float]] = {}
         if self.risk > limits.risk:
             found["risk"] = (self.risk, limits.risk)
@@ -75,7 +75,8 @@ class Point:
         return self.refused is None and not self.misses(limits)
 
     def excess(self, limits: Limits) -> float:
-        """How far it is beyond its limits, relative to each, the largest of them; infinite of what is no number."""
+        """How far it is beyond its limits, relative to each, the largest of them; infinite if a figure is not a
+        number."""
         far = [abs(figure - bound) / (abs(bound) or 1.0) for figure, bound in self.misses(limits).values()]
         return max((math.inf if math.isnan(one) else one for one in far), default=0.0)
 
@@ -101,9 +102,9 @@ class Stopped:
     """A person ended the search early."""
 
     after: int
-    """Trials that were made; a point tried again on more subjects counts again."""
+    """Number of trials; a point tried again on more subjects counts again."""
     of: int
-    """Trials that were planned by then; a range may have got more, and refused points may have left fewer."""
+    """Number of trials planned by then; a range may have added some, and refused points may have removed some."""
     halved: bool = False
     """Whether points were tried on parts of the sample."""
 
@@ -122,8 +123,8 @@ class Stopped:
 class Frontier:
     """Every point that was tried, and the chosen one, if any met both limits. `shoal.search` returns one.
 
-    It is a table (`to_pandas`, `to_polars`), a plot (`plot()`) and an index: `frontier[2]` is what comes of the third
-    point on all subjects, made anew and checked; `frontier.result` is what came of the chosen one.
+    It is a table (`to_pandas`, `to_polars`), a plot (`plot()`) and an index: `frontier[2]` is the result of the third
+    point on all subjects, made again and checked; `frontier.result` is that of the chosen one.
 
     Parameters
     ----------
@@ -132,13 +133,13 @@ class Frontier:
     points
         What was tried, in order.
     chosen
-        The chosen point as it came out on all subjects with the other half of the targets.
+        The chosen point's result on all subjects with the other half of the targets.
     turned_down
-        Points that met the limits in the search and not when they were confirmed.
+        Points that met the limits in the search but not when confirmed.
     stopped
-        Where a person ended the search early: after how many points of how many.
+        If a person ended the search early: after how many points of how many.
     made
-        What makes a result of a point by its position; None for the chosen one. Only a search in Python has it.
+        Makes the result of a point by its position; None for the chosen one. Only a search in Python has it.
     """
 
     limits: Limits
@@ -155,7 +156,7 @@ class Frontier:
         return iter(self.points)
 
     def __getitem__(self, position: int) -> Result:
-        """What comes of a point, by its position: a `Result`, on all subjects, checked."""
+        """Return the result of a point by its position: a `Result`, on all subjects, checked."""
         if not isinstance(position, int | np.integer) or not -len(self) <= position < len(self):
             raise ParameterError(
                 f"Points are chosen by position: 0 to {len(self) - 1}. frontier.to_polars() lists them."
@@ -164,14 +165,14 @@ class Frontier:
 
     @property
     def result(self) -> Result:
-        """What came of the chosen point; raises where no point met both limits."""
+        """Return the result of the chosen point; raises if no point met both limits."""
         if self.chosen is None:
             raise GuaranteeNotMetError(self.sentence)
         return self._make(None)
 
     def _make(self, position: int | None) -> Result:
         if self.made is None:
-            raise ParameterError("This frontier is that of a policy. Its release has the chosen point.")
+            raise ParameterError("This frontier belongs to a policy. Its release has the chosen point.")
         return self.made(position)
 
     @property
@@ -180,7 +181,8 @@ class Frontier:
         return FrontierPlot(self)
 
     def to_polars(self) -> pl.DataFrame:
-        """A row for each point: method where several were tried, parameters, risk, scores, and whether it is within."""
+        """One row per point: method if several were tried, parameters, risk, scores, and whether it is within the
+        limits."""
         return pl.DataFrame(self._rows(), infer_schema_length=None, strict=False)
 
     def to_pandas(self) -> Any:
@@ -204,7 +206,7 @@ class Frontier:
         ]
 
     def _verdict(self, point: Point) -> str:
-        """What became of a point, in a few words."""
+        """What happened to a point, in a few words."""
         if point.refused is not None:
             return f"refused: {point.refused}"
         if self.chosen is not None and point.parameters == self.chosen.parameters:
@@ -222,7 +224,8 @@ class Frontier:
         return f"{table}<p>{escape(self.sentence)}</p>"
 
     def as_dict(self) -> dict[str, Any]:
-        """What was tried, for the certificate and the report: figures of three digits, no times; so bytes repeat."""
+        """What was tried, for the certificate and the report: figures of three digits, no times, so that bytes are
+        reproducible."""
         return {
             "limits": {
                 "risk": self.limits.risk,
@@ -243,7 +246,7 @@ class Frontier:
 
     @property
     def efficient(self) -> tuple[bool, ...]:
-        """For each point, whether none is as useful and hides better, or hides as well and is more useful."""
+        """For each point, whether no other is as useful and hides better, or hides as well and is more useful."""
         return tuple(
             one.refused is None
             and one.n_subjects == self._most
@@ -258,13 +261,13 @@ class Frontier:
 
     @property
     def _comparable(self) -> list[Point]:
-        """Points whose figures compare: those that were tried on most subjects."""
+        """Points with comparable figures: those tried on most subjects."""
         return [point for point in self.points if point.refused is None and point.n_subjects == self._most]
 
     def better_first(self) -> list[int]:
         """Positions of the points that met both limits, those tried on most subjects first.
 
-        Of these the most useful comes first, of equals the one that hides better.
+        Among these, the most useful comes first; in a tie, the one that hides better.
         """
 
         def rank(position: int) -> tuple[int, float, float]:
@@ -275,12 +278,12 @@ class Frontier:
 
     @property
     def sentence(self) -> str:
-        """Which limit binds, or what would have to give; and that a person ended the search early, where one did."""
+        """Which limit binds, or what would have to give; and that a person ended the search early, if one did."""
         said = self._binding(self.chosen) if self.chosen is not None else self._what_would_have_to_give()
         return said if self.stopped is None else f"{said} {self.stopped.sentence}"
 
     def said_of(self, chosen: Point) -> str:
-        """What came out for the chosen point alone."""
+        """The result for the chosen point alone."""
         said = f"Chosen: {chosen.described()}, with risk {chosen.risk:.3g} (at most {self.limits.risk:.3g})"
         for name in self.limits.utility:
             said += f" and {name} {chosen.scores[name].value:.3g} ({_bound(self.limits.utility[name])})"
@@ -289,7 +292,7 @@ class Frontier:
     def _binding(self, chosen: Point) -> str:
         first = self.limits.first
         if not chosen.scores:
-            return "Drawn once. No figure of attacks or measures may decide about differential privacy, and none did."
+            return "Drawn once. No figure of attacks or measures may influence differential privacy, and none did."
         said = self.said_of(chosen)
         more_useful = [
             point
@@ -297,7 +300,7 @@ class Frontier:
             if point.parameters != chosen.parameters and point.scores[first].better_than(chosen.scores[first])
         ]
         if not more_useful:
-            return f"{said}. No limit binds: nothing else that was tried is more useful."
+            return f"{said}. No limit binds: no other point that was tried is more useful."
         nearest = min(more_useful, key=lambda point: abs(point.scores[first].value - chosen.scores[first].value))
         more = f"{nearest.described()} would be more useful"
         misses = nearest.misses(self.limits)
@@ -305,7 +308,7 @@ class Frontier:
             return f"{said}. The risk limit binds: {more}, but has risk {nearest.risk:.3g}."
         if misses:
             return f"{said}. The limit on {next(iter(misses))} binds: {more}, but {_missing(nearest, self.limits)}."
-        return f"{said}. {more[0].upper()}{more[1:]}, but did not keep the limits when it was confirmed."
+        return f"{said}. {more[0].upper()}{more[1:]}, but did not meet the limits when it was confirmed."
 
     def _what_would_have_to_give(self) -> str:
         tried = [point for point in self.points if point.refused is None]

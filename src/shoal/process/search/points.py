@@ -1,7 +1,7 @@
-"""Which methods and parameters a policy lets us try.
+"""Which methods and parameters a policy allows to be tried.
 
 `k: 10` is one value, `k: {search: [4, 8, 12]}` these values and no others, `k: {search: {from: 4, to: 28}}` a range: a
-grid over it first, and then between two neighbours of the grid where the limit is crossed. `method: {search: [...]}`
+grid over it first, then points between the two grid neighbours where the limit is crossed. `method: {search: [...]}`
 lists alternatives, each a method or steps with open parameters of its own.
 """
 
@@ -20,10 +20,10 @@ from shoal.methods.altered import SECRET
 from shoal.model import Method
 
 GRID = 7
-"""Values of a range that are tried first, its ends among them."""
+"""Number of values of a range that are tried first, including its ends."""
 
 MOST_POINTS = 500
-"""Combinations above which a policy is refused: somebody forgot a nought."""
+"""Number of combinations above which a policy is refused: probably a typing error."""
 
 Place = tuple[int, str]
 """Which step and which of its parameters."""
@@ -52,7 +52,7 @@ class Span:
         return int(np.floor(number + 0.5)) if self.whole else float(f"{number:.6g}")
 
     def between(self, low: Any, high: Any) -> Any | None:
-        """A value in the middle of two that were tried; None where there is none worth trying."""
+        """A value halfway between two that were tried; None if there is none worth trying."""
         middle = self.value((low + high) / 2)
         if self.step is not None:
             return None
@@ -69,14 +69,14 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Alternative:
-    """A method, or several in a row, with what is open in them."""
+    """A method, or several in a row, with their open parameters."""
 
     steps: tuple[tuple[str, Mapping[str, Any]], ...]
     """Name and fixed parameters of each step."""
     lists: Mapping[Place, Sequence[Any]]
     spans: Mapping[Place, Span]
     template: Method | None = None
-    """The method itself where it was given as an object; its open parameters are changed in it."""
+    """The method itself if it was given as an object; its open parameters are changed in it."""
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class Alternative:
 
     @property
     def span(self) -> Span | None:
-        """The range to search in, where that is all that is open."""
+        """The range to search, if nothing else is open."""
         return next(iter(self.spans.values())) if len(self.places) == 1 and self.spans else None
 
     @property
@@ -110,13 +110,13 @@ class Alternative:
         return given
 
     def named(self, step: int, parameter: str) -> str:
-        """A parameter, with the step's name where there are several steps."""
+        """A parameter, with the step's name if there are several steps."""
         return f"{self.steps[step][0]}.{parameter}" if len(self.steps) > 1 else parameter
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything that a policy lets us try."""
+    """Everything that a policy allows to be tried."""
 
     alternatives: tuple[Alternative, ...]
     over_methods: bool = False
@@ -136,7 +136,7 @@ class Choices:
         return self.alternatives[setting.alternative].parameters(setting.values)
 
     def described(self, setting: Setting) -> dict[str, Any]:
-        """The open parameters of a point by name; where methods are searched, the method and all given parameters."""
+        """The open parameters of a point by name; if methods are searched, the method and all given parameters."""
         alternative = self.alternatives[setting.alternative]
         if not self.over_methods:
             return {
@@ -167,7 +167,7 @@ def choices_of(method: Any) -> Choices:
     if not isinstance(method, Mapping) or "search" not in method:
         return joined([_alternative(method, "method")], over_methods=False)
     if set(method) != {"search"}:
-        raise ParameterError("method.search: alternatives stand alone. Put other fields into one of them.")
+        raise ParameterError("method.search: alternatives must be the only field. Put other fields into one of them.")
     listed = method["search"]
     if not isinstance(listed, list) or not listed:
         raise ParameterError(
@@ -180,7 +180,9 @@ def joined(alternatives: Sequence[Alternative], *, over_methods: bool = True) ->
     """All alternatives together, if they are not too many."""
     n_points = sum(alternative.n_points for alternative in alternatives)
     if n_points > MOST_POINTS:
-        raise ParameterError(f"method: {n_points} combinations to try, at most {MOST_POINTS} are. Search fewer values.")
+        raise ParameterError(
+            f"method: {n_points} combinations to try, more than the {MOST_POINTS} allowed. Search fewer values."
+        )
     return Choices(tuple(alternatives), over_methods)
 
 
@@ -188,7 +190,7 @@ def _alternative(given: Any, where: str) -> Alternative:
     """A method by name, a list of steps, or `{steps: [...]}`."""
     if isinstance(given, Mapping) and "steps" in given:
         if set(given) != {"steps"}:
-            raise ParameterError(f"{where}: steps stand alone. Put other fields into one of them.")
+            raise ParameterError(f"{where}: steps must be the only field. Put other fields into one of them.")
         given = given["steps"]
     listed = [given] if isinstance(given, Mapping) else given
     if not isinstance(listed, list) or not listed:
@@ -209,7 +211,7 @@ def _alternative(given: Any, where: str) -> Alternative:
             if not isinstance(value, Mapping):
                 fixed[key] = value
             elif key in SECRET:
-                raise ParameterError(f"{where}.{key}: a seed is not searched for; that would pick the luckiest draw.")
+                raise ParameterError(f"{where}.{key}: a seed cannot be searched; that would pick the luckiest draw.")
             elif set(value) != {"search"}:
                 raise ParameterError(f"{where}.{key}: give a value or {{search: [...]}}, found other fields.")
             elif isinstance(value["search"], Mapping):
@@ -232,10 +234,10 @@ def _listed(key: str, given: Any) -> Sequence[Any]:
 
 def _span(key: str, given: Mapping[str, Any]) -> Span:
     if not {"from", "to"} <= set(given) <= {"from", "to", "step"}:
-        raise ParameterError(f"{key}.search: a range has from and to, and may have step.")
+        raise ParameterError(f"{key}.search: a range has from and to, and optionally step.")
     numbers = list(given.values())
     if any(isinstance(n, bool) or not isinstance(n, int | float) or not np.isfinite(n) for n in numbers):
-        raise ParameterError(f"{key}.search: from, to and step are numbers.")
+        raise ParameterError(f"{key}.search: from, to and step must be numbers.")
     if not given["from"] < given["to"] or given.get("step", 1) <= 0:
         raise ParameterError(f"{key}.search: from must be below to, and step above 0.")
     whole = all(isinstance(n, int) for n in numbers)

@@ -1,18 +1,17 @@
-"""In which order points are tried, on how many subjects, and when it is enough.
+"""The order in which points are tried, on how many subjects, and when to stop.
 
 A policy has a grid of points and a budget: how many points may be tried on the whole sample.
 
-*Halving.* Where the grid has more points than the budget, all of them are tried on a small part of the sample first,
+**Halving.* If the grid has more points than the budget, all of them are tried on a small part of the sample first,
 and the better half goes on to one about twice as large, until no more than the budget are left for the whole sample.
-Better is what fewer others beat: one point beats another if it is no worse in risk and in every measure that decides,
-and better in one of them. Of equals the one nearer to the limits goes on, then the more useful one, then the one that
-comes first.
+A point is better if fewer others beat it: one beats anotherif it is no worse in risk and in every measure that decides,
+and better in one of them. Ties go to the one nearer to the limits, then the more useful one, then the first.
 
-*Bisection.* Where a range is all that is open in an alternative, and risk only rises or only falls along it, the step
-in which the risk limit is crossed is halved until nothing lies between, as far as the budget goes.
+**Bisection.* If a range is all that is open in an alternative, and risk only rises or only falls along it, the step in
+whichthe risk limit is crossed is halved until nothing lies between, as far as the budget goes.
 
-What is tried next follows from what earlier trials gave, and from nothing else. So a search that was interrupted and
-is given its earlier trials again goes on as if nothing had happened.
+What is tried next follows from what earlier trials gave, and from nothing else. So an interrupted search that replays
+its earlier trials continues as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from shoal.process.search.frontier import Limits, Point, Stopped
 from shoal.process.search.points import Choices, Setting
 
 FEWEST_IN_SAMPLE = 100
-"""Subjects below which a sample says nothing about the whole."""
+"""Smallest number of subjects in a sample that says anything about the whole."""
 
 Trial = Callable[[int, Setting, int], Point]
 """Tries a point, by its number and setting, on a part of the sample: 0 is the smallest."""
@@ -34,13 +33,13 @@ Trial = Callable[[int, Setting, int], Point]
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a search on the sample."""
+    """The result of a search on the sample."""
 
     choices: Choices
     settings: Mapping[int, Setting]
     """Points by number: those of the grid in the order of the policy, then those between them."""
     points: Mapping[int, Point]
-    """What came of each on the largest part of the sample it was tried on."""
+    """The result of each on the largest part of the sample it was tried on."""
     stopped: Stopped | None = None
 
     def in_order(self) -> list[int]:
@@ -91,7 +90,7 @@ def try_points(
     steps: Watcher = silent,
     stop: Callable[[], bool] = never,
 ) -> Tried:
-    """Try points until the rule above says that it is enough, or `stop` does; the first is always tried."""
+    """Try points until the rule above or `stop` ends it; the first is always tried."""
     settings = dict(enumerate(choices.settings()))
     points: dict[int, Point] = {}
     n_rounds = len(round_lengths(len(settings), budget))
@@ -129,7 +128,7 @@ def try_points(
 def better_half(found: Mapping[int, Point], limits: Limits) -> list[int]:
     """The numbers of the points that go on, in their order.
 
-    A point that so few subjects cannot bear is not judged by them: it goes on where there is room, after the others.
+    A point that fails on so few subjects is not judged by them: it goes on if there is room, after the others.
     """
     judged = {number: point for number, point in found.items() if point.refused is None}
     names = dict.fromkeys([limits.first, *limits.utility])
@@ -144,7 +143,7 @@ def better_half(found: Mapping[int, Point], limits: Limits) -> list[int]:
 
 
 def _crossing(along: Mapping[int, float], points: Mapping[int, Point], limits: Limits) -> tuple[float, float] | None:
-    """Two neighbours of which one keeps the risk limit, where risk only rises or only falls; else none."""
+    """Two neighbours, one within the risk limit, if risk only rises or only falls; else none."""
     ordered = sorted((value, points[number].risk) for number, value in along.items() if points[number].refused is None)
     risks = [risk for _, risk in ordered]
     if len(ordered) < 2 or not (risks == sorted(risks) or risks == sorted(risks, reverse=True)):

@@ -1,4 +1,4 @@
-"""Everything a policy names, found and built before any data is read: a wrong word must not cost an hour."""
+"""Everything a policy names, found and built before any data is read: a typo must not cost an hour."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from shoal.process.search.trials import SearchTask
 
 
 def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence[Guarantee] = ()) -> SearchTask:
-    """What a policy asks for; a name or a parameter that does not exist is told here.
+    """What a policy asks for; an unknown name or parameter is reported here.
 
-    `choices` stand in for the policy's method, and `require` is asked for beyond its guarantees, where they are given
-    as objects.
+    `choices` replace the policy's method, and `require` adds to its guarantees, if they are given as objects.
     """
     choices = choices or choices_of(policy.method)
 
@@ -66,10 +65,10 @@ def task_of(policy: Policy, *, choices: Choices | None = None, require: Sequence
 def _attacks_on(
     attacks: dict[str, Attack[Risk]], choices: Choices, methods: Sequence[Method]
 ) -> dict[str, Attack[Risk]]:
-    """The policy's attacks, and one on ranges where one of several methods publishes them and none is named.
+    """The policy's attacks, and one on ranges if one of several methods publishes them and none is named.
 
-    That is linkage by somebody who was told the published word, the cautious figure: who works it out may look in the
-    wrong place.
+    That is linkage by an adversary who was given the published word, the cautious figure: one who works it out may look
+    in the wrong place.
     """
     ranges = choices.over_methods and any(isinstance(method.aims_at, KPAnonymity) for method in methods)
     if not ranges or any(attack.against == "envelopes" for attack in attacks.values()):
@@ -78,24 +77,24 @@ def _attacks_on(
 
 
 def _refuse_choosing_by_data(policy: Policy, methods: Sequence[Method]) -> None:
-    """Differential privacy is spent by every look at the data: nothing may be chosen by what exact figures say."""
+    """Every look at the data spends differential privacy: no choice may depend on exact figures."""
     if not any(is_by_mechanism(method) for method in methods):
         return
     if len(methods) > 1:
         raise ParameterError(
-            "method: differential privacy allows no search. Choosing by what came out would itself tell something "
-            "about the data, and no budget was spent on it. Give one method, every parameter with a value known "
-            "without the data."
+            "method: differential privacy allows no search. Choosing by results would itself reveal something about "
+            "the data, and no budget was spent on it. Give one method, with every parameter at a value known without "
+            "the data."
         )
     if policy.require.utility:
         raise ParameterError(
-            "require.utility: differential privacy allows no limit on exact figures; whether they were kept would "
-            "itself tell something about the data. Leave it out."
+            "require.utility: differential privacy allows no limit on exact figures; whether they were met would "
+            "itself reveal something about the data. Remove it."
         )
     if policy.require.guarantees:
         raise ParameterError(
-            "require.guarantees: differential privacy allows no further guarantee; publishing only what passes a check "
-            "on exact figures would tell these figures. Leave it out."
+            "require.guarantees: differential privacy allows no further guarantee; publishing only what passes a "
+            "check on exact figures would reveal these figures. Remove it."
         )
 
 
@@ -105,7 +104,7 @@ def is_by_mechanism(method: Method) -> bool:
 
 
 def build_method(steps: list[tuple[str, dict[str, Any]]], seed: int) -> Method:
-    """A method, or several in a row, with the run's seed where one takes it and the policy gives none."""
+    """A method, or several in a row, with the run's seed if one takes it and the policy gives none."""
     built: list[Method] = []
     for name, parameters in steps:
         cls = find_method(name)
@@ -140,7 +139,9 @@ def build_attacks(knows: Mapping[str, Any]) -> dict[str, Attack[Risk]]:
             raise ParameterError(f"adversary.knows.{word}: {cls.unfit}.")
         found[name] = build(cls, parameters)
     if not found:
-        raise ParameterError("adversary.knows is empty: an adversary who knows nothing is no test. Give {points: 5}.")
+        raise ParameterError(
+            "adversary.knows is empty: an adversary who knows nothing is not a test. Give {points: 5}."
+        )
     return found
 
 
@@ -149,7 +150,7 @@ def build_measures(wanted: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     named = {name: build(find_in("measure", utility_room, name), parameters) for name, parameters in wanted.items()}
     for name, measure in named.items():
         if measure.judges == "events":
-            raise ParameterError(f"require.utility.{name}: it is about events, and a policy is about series.")
+            raise ParameterError(f"require.utility.{name}: it applies to events, and a policy is about series.")
     return {"information-loss": utility_room.InformationLoss(), **named}
 
 

@@ -1,4 +1,4 @@
-"""Try, attack and measure points on a sample, by the rule of the search; then confirm the best on everybody."""
+"""Try, attack and measure points on a sample, by the rule of the search; then confirm the best on all subjects."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from shoal.process.search.rule import FEWEST_IN_SAMPLE, round_lengths, sample_si
 from shoal.release.suppression import refuse_suppression, suppression_of
 
 SAMPLE = 2_000
-"""Subjects that are tried first where the policy does not say how many."""
+"""Number of subjects tried first if the policy does not say how many."""
 
 TARGETS = 1_000
-"""Subjects that are attacked in shards where a policy does not say how many; candidates are always all."""
+"""Number of subjects attacked in shards if a policy does not say how many; candidates are always all."""
 
 MOST_SAMPLED = 256 * 2**20
-"""Bytes of a sample of a panel in shards."""
+"""Largest size in bytes of a sample of a sharded panel."""
 
 
 NO_ATTACK = "No attack that the policy names in adversary.knows is against what"
@@ -39,7 +39,7 @@ NO_ATTACK = "No attack that the policy names in adversary.knows is against what"
 
 @dataclass(frozen=True)
 class SearchTask:
-    """What the search needs to know, everything named in the policy found and built."""
+    """What the search needs, with everything named in the policy found and built."""
 
     policy: Policy
     choices: Choices
@@ -49,14 +49,14 @@ class SearchTask:
     measures: Mapping[str, Any]
     require: Sequence[Guarantee] = ()
     by_mechanism: bool = False
-    """Whether the method keeps differential privacy, so that no exact figure may decide about it."""
+    """Whether the method keeps differential privacy, so that no exact figure may influence it."""
     kept: tuple[str, ...] = ()
     """Measures of what is to be kept, by their names."""
     unpromised: bool = False
     """Whether one of the methods promises nothing, so that attacks alone judge what it publishes."""
 
     def attacks_on(self, candidate: Candidate | CandidateShards) -> dict[str, Any]:
-        """The attacks that are tried on a candidate. Of several methods each gets those against its form of release."""
+        """The attacks tried on a candidate. With several methods, each gets those against its form of release."""
         found = {
             name: attack
             for name, attack in self.attacks.items()
@@ -68,12 +68,13 @@ class SearchTask:
 
     @property
     def adds_relink(self) -> bool:
-        """Whether what promises nothing is attacked by another period without the policy asking for it."""
+        """Whether a method that promises nothing is attacked with another period although the policy does not ask for
+        it."""
         named = (Relink.name, Relink.short[0], "nearest-neighbour")
         return self.unpromised and not any(name in self.policy.adversary.knows for name in named)
 
     def on(self, panel: Panel | PanelShards) -> SearchTask:
-        """The same for a panel, with the measures of what is to be kept; its instants say what they are."""
+        """The same for a panel, with the measures of what is to be kept; its instants decide what they are."""
         if self.adds_relink and Relink.name not in self.attacks and _has_days(panel):
             return replace(self, attacks={**self.attacks, Relink.name: Relink()}).on(panel)
         if self.policy.keep in ((), []) or self.by_mechanism:
@@ -127,7 +128,7 @@ class Sample:
     on: str
     """Who they are, in words."""
     positions: NDArray[np.int64] | None = None
-    """Where its series are in the table as it was read; None where they are all of it; -1 of one that was
+    """Where its series are in the table as it was read; None if they are all of it; -1 of one that was
     read in shards, where it is not known."""
 
 
@@ -140,9 +141,9 @@ def search(
 ) -> SearchOutcome:
     """The most useful point that meets both limits, confirmed on all subjects with targets not attacked before.
 
-    Of a panel in shards a sample is searched in memory, and the point that is chosen there is made, checked, attacked
-    and measured on everything; where it does not meet both limits there, the next one is tried. `stop` is asked before
-    every point but the first: a person may end the search and have it conclude from what was tried.
+    For a sharded panel, a sample is searched in memory, and the chosen point is made, checked, attacked and measured on
+    everything; if it does not meet both limits there, the next one is tried. `stop` is asked before every point except
+    the first: a person may end the search and let it choose among the points tried.
     """
     if task.by_mechanism:
         return _draw_once(task, panel, steps)
@@ -197,7 +198,7 @@ def samples_of(task: SearchTask, panel: Panel | PanelShards) -> list[Sample]:
 def _drawn(
     panel: Panel, subjects: NDArray[np.int64], spared: NDArray[np.int64], positions: NDArray[np.int64] | None = None
 ) -> Sample:
-    """Some subjects of a panel, half of whom are attacked, but none who is to be spared for later."""
+    """Some subjects of a panel, half of them to be attacked, except those spared for later."""
     rows = np.flatnonzero(np.isin(panel.subject_codes, subjects))
     part = panel.take(rows)
     free = np.unique(part.subject_codes[~np.isin(panel.subject_codes[rows], spared)])
@@ -216,7 +217,7 @@ def _n_targets(task: SearchTask, panel: Panel | PanelShards) -> int | None:
 
 
 def _draw_once(task: SearchTask, panel: Panel | PanelShards, steps: Watcher) -> SearchOutcome:
-    """The one point there is, drawn once and judged by its guarantees alone."""
+    """The single point, drawn once and judged by its guarantees alone."""
     steps.start("drawing")
     setting = task.choices.settings()[0]
     method = task.method_at(setting)
@@ -229,7 +230,7 @@ def _draw_once(task: SearchTask, panel: Panel | PanelShards, steps: Watcher) -> 
 
 
 def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Subjects to tune on and others to confirm on, drawn by chance."""
+    """Subjects to tune on and others to confirm on, drawn at random."""
     order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(n_subjects)
     order = order[: n_targets or n_subjects]
     half = (len(order) + 1) // 2
@@ -237,7 +238,7 @@ def halves(n_subjects: int, n_targets: int | None, seed: int) -> tuple[NDArray[n
 
 
 def draw_sample(panel: Panel | PanelShards, policy: Policy) -> Panel:
-    """All series of some subjects, or the panel itself where it is small enough."""
+    """All series of some subjects, or the panel itself if it is small enough."""
     share = policy.search.sample
     wanted = SAMPLE if share is None else int(np.ceil(share * panel.n_subjects))
     wanted = max(wanted, FEWEST_IN_SAMPLE)
@@ -248,7 +249,7 @@ def draw_sample(panel: Panel | PanelShards, policy: Policy) -> Panel:
         if n_bytes > MOST_SAMPLED:
             raise ParameterError(
                 f"search.sample: {wanted} subjects have {n_bytes / 2**20:.0f} MiB of values; a sample is searched in "
-                f"memory, with {MOST_SAMPLED // 2**20} MiB at most. Give a smaller share, or a method without search."
+                f"memory, with at most {MOST_SAMPLED // 2**20} MiB. Give a smaller share, or a method without search."
             )
         return panel.sample(n_series, seed=policy.seed)
     if wanted >= panel.n_subjects:
@@ -264,7 +265,7 @@ def drawing_order(panel: Panel, seed: int) -> NDArray[np.int64]:
 def evaluate(
     task: SearchTask, setting: Setting, sample: Sample
 ) -> tuple[Any, Candidate | CandidateShards | None, Point]:
-    """One point: anonymize, check, attack, measure. What the data cannot bear is a point that was refused."""
+    """One point: anonymize, check, attack, measure. If the data do not allow it, the point is refused."""
     described = task.choices.described(setting)
     tried: dict[str, Any] = {"on": sample.on, "n_subjects": sample.panel.n_subjects}
     began = time.perf_counter()
@@ -294,7 +295,7 @@ def evaluate(
 
 
 def worst_of(task: SearchTask, risks: Mapping[str, Risk], bound: float, guarantees: Sequence[Guarantee]) -> float:
-    """The figure that the risk limit is held against: the highest of all attacks in the policy's scenario."""
+    """The figure compared with the risk limit: the highest of all attacks in the policy's scenario."""
     scenario = task.policy.adversary.scenario
     risk = max((view(risk, scenario, bound) for risk in risks.values()), default=0.0)
     if any(isinstance(guarantee, NoGuarantee) for guarantee in guarantees):
@@ -304,7 +305,7 @@ def worst_of(task: SearchTask, risks: Mapping[str, Risk], bound: float, guarante
 
 
 def _not_held(candidate: Candidate | CandidateShards, require: Sequence[Guarantee]) -> str | None:
-    """Which guarantee does not hold, in words; None where all do, or are judged by attacks."""
+    """Which guarantee does not hold, in words; None if all do, or are judged by attacks."""
     for guarantee in (*candidate.guarantees, *require):
         if isinstance(guarantee, NoGuarantee):
             continue
@@ -316,5 +317,5 @@ def _not_held(candidate: Candidate | CandidateShards, require: Sequence[Guarante
 
 
 def suppresses_too_much(task: SearchTask, candidate: Candidate | CandidateShards) -> str | None:
-    """Why a point leaves out more than the policy allows, in words; None where it does not."""
+    """Why a point leaves out more than the policy allows, in words; None if it does not."""
     return refuse_suppression(suppression_of(candidate), task.policy.require.suppression.at_most, candidate.recipe)

@@ -1,4 +1,4 @@
-"""The side-channel lint: what a release would tell beside what it is meant to tell. One file per rule."""
+"""The side-channel lint: what a release would reveal beyond what it is meant to. One file per rule."""
 
 from shoal.release.lint.all_rules import RULES, check_accepted, lint, settle
 from shoal.release.lint.finding import Finding

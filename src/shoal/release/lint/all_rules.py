@@ -21,18 +21,18 @@ RULES: Mapping[str, Callable[[Written], Finding | None]] = {
 
 
 def lint(written: Written) -> tuple[Finding, ...]:
-    """What a release tells beside what it is meant to tell, in the order of the rules."""
+    """What a release reveals beyond what it is meant to, in the order of the rules."""
     return tuple(finding for rule in RULES.values() if (finding := rule(written)) is not None)
 
 
 def check_accepted(accept: Sequence[str]) -> None:
-    """Refuse names of findings that there are none of: a misspelt one would accept nothing."""
+    """Refuse unknown names of findings: a misspelt one would accept nothing."""
     if unknown := sorted(set(accept) - set(RULES)):
         raise ParameterError(f"There is no finding {unknown[0]!r} to accept. Findings are: {', '.join(RULES)}.")
 
 
 def settle(findings: Sequence[Finding], accept: Sequence[str]) -> tuple[str, ...]:
-    """Refuse a release with findings, unless all are accepted; their names, for the record."""
+    """Refuse a release with findings, unless all are accepted; returns their names, for the record."""
     open_ones = [finding for finding in findings if finding.name not in accept]
     if open_ones:
         others = f" ({len(open_ones) - 1} more: {', '.join(f.name for f in open_ones[1:])})" if open_ones[1:] else ""

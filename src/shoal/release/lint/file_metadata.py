@@ -1,4 +1,4 @@
-"""What files carry beside their rows: notes of a library, bytes of no column, somebody else's dates."""
+"""What files carry besides their rows: notes of a library, bytes of no column, foreign dates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "file-metadata"
 
 _LIBRARY = re.compile(r"parquet-cpp-arrow version [\d.]+(-SNAPSHOT)?|Polars( \(python\) version [\w.]+ \(build \w+\))?")
 _FRAME = 12
-"""Bytes of a Parquet file around pages and footer."""
+"""Bytes of a Parquet file besides pages and footer."""
 _INDEX_BYTES = 512
 """Bytes of the index of a column chunk, generously."""
 # Clocks of file systems are coarse.
@@ -31,9 +31,9 @@ _SLACK_SECONDS = 2.0
 def file_metadata(written: Written) -> Finding | None:
     """Files must carry nothing that the plain writers of the libraries do not put there.
 
-    Parquet: no entry of key-value metadata but the schema, none in the schema or its fields, and the mark of the
-    library that every file of this machine has. A CSV with anything beside its rows does not verify. All files: last
-    changed while this release was written.
+    Parquet: no key-value metadata except the schema, none in the schema or its fields, and the library mark that every
+    file of this machine has. A CSV with anything besides its rows does not verify.All files: last changed while this
+    release was written.
     """
     notes = sum(notes_in(path) for path in written.tables if path.suffix == ".parquet")
     return judge_files(notes, odd_dates(written.folder, list(written.folder.iterdir()), written.began))
@@ -42,7 +42,7 @@ def file_metadata(written: Written) -> Finding | None:
 def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
     """How many files were last changed at another time than while this release was written.
 
-    Judged once the certificate is there, which is written last.
+    Checked once the certificate exists, which is written last.
     """
     if not (folder / FILE_NAME).exists():
         return 0
@@ -53,12 +53,12 @@ def odd_dates(folder: Path, files: Sequence[Path], began: float) -> int:
 
 
 def judge_files(notes: int, dates: int) -> Finding | None:
-    """The finding about so many notes and dates."""
+    """The finding about this many notes and dates."""
     found = [
         f"{n} {words}"
         for n, words in (
             (notes, "note(s) in Parquet metadata that its writer does not need"),
-            (dates, "file(s) with a date of change that is not this release's"),
+            (dates, "file(s) with a modification date that is not this release's"),
         )
         if n
     ]
@@ -89,7 +89,7 @@ def _usual() -> tuple[frozenset[bytes], frozenset[str]]:
 
 
 def notes_in(path: Path) -> int:
-    """How many notes a Parquet file has that are not usual."""
+    """How many unusual notes a Parquet file has."""
     keys, marks = _usual()
     metadata = pq.read_metadata(path)
     schema = metadata.schema.to_arrow_schema()
@@ -99,10 +99,10 @@ def notes_in(path: Path) -> int:
 
 
 def beside_rows(path: Path) -> list[str]:
-    """What a published Parquet file carries beside its rows, whichever version of the libraries wrote it.
+    """What a published Parquet file carries besides its rows, whichever version of the libraries wrote it.
 
-    Nothing may be in it but pages of its columns, the schema, and the name of the library. Polars puts an index of its
-    pages there, too, which is a small share of the file.
+    It may contain only pages of its columns, the schema, and the name of the library. Polars also adds an index of its
+    pages, which is a small share of the file.
     """
     metadata = pq.read_metadata(path)
     schema = metadata.schema.to_arrow_schema()
@@ -127,7 +127,7 @@ def beside_rows(path: Path) -> list[str]:
 
 
 def texts_in_metadata(path: Path) -> list[str]:
-    """Everything that a Parquet file says beside its rows, as texts; a CSV says nothing."""
+    """Everything that a Parquet file says besides its rows, as texts; a CSV says nothing."""
     if path.suffix != ".parquet":
         return []
     metadata = pq.read_metadata(path)

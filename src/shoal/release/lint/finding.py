@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """A side channel: something that a release tells beside what it is meant to tell.
+    """A side channel: something that a release reveals beyond what it is meant to.
 
     Parameters
     ----------

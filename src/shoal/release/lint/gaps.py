@@ -1,4 +1,4 @@
-"""Gaps in a pattern that leads to somebody."""
+"""Gaps in a pattern that singles someone out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ NAME = "gap-patterns"
 
 
 def gap_patterns(written: Written) -> Finding | None:
-    """Every pattern of missing values, none included, must be shared by the asked crowd.
+    """Every pattern of missing values, including none, must be shared by the required crowd.
 
-    The pattern of a series is the set of instants and channels at which nothing is published of it. Whoever knows when
-    somebody's meter was silent finds a series by that alone. A profile has the gaps of its whole group, envelopes have
-    none, and gaps in quasi-identifiers of events are published as what they are.
+    The pattern of a series is the set of instants and channels at which nothing is published of it. Anyone who knows
+    when a person's meter was silent finds the series by that alone.A profile has the gaps of its whole group, envelopes
+    have none, and gaps in quasi-identifiers of events are published as what they are.
     """
     published = written.published
     if not isinstance(published, Panel) or not published.n_missing:

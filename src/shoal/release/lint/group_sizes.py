@@ -1,4 +1,4 @@
-"""Groups too small, or so large that they leave few others."""
+"""Groups that are too small, or so large that few others remain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = "group-sizes"
 
 
 def group_sizes(written: Written) -> Finding | None:
-    """No group may be smaller than the asked crowd, nor be all but fewer than that.
+    """No group may be smaller than the required crowd, nor contain all but fewer than that.
 
     Groups are profiles as they count themselves, series that are published exactly alike, series with one envelope, or
     the groups of events in a snapshot. Small ones are a finding wherever a guarantee is about such groups, and always
@@ -40,7 +40,7 @@ def group_sizes(written: Written) -> Finding | None:
 
 
 def judge_sizes(groups: Mapping[int, int], crowd: int, *, alone_is_usual: bool, disjoint: bool) -> Finding | None:
-    """The finding about so many groups of each size; disjoint: nobody is in two, so that sizes can be subtracted."""
+    """The finding about this many groups of each size; disjoint: nobody is in two, so that sizes can be subtracted."""
     small = 0 if alone_is_usual else sum(n for size, n in groups.items() if size < crowd)
     rest = 0
     if disjoint:
@@ -59,7 +59,7 @@ def judge_sizes(groups: Mapping[int, int], crowd: int, *, alone_is_usual: bool, 
     return Finding(
         NAME,
         f"{'; '.join(found)}.",
-        "Raise k so that small groups are joined with others, or leave out the series that stand alone.",
+        "Raise k so that small groups merge with others, or drop the series that stand alone.",
     )
 
 

@@ -19,18 +19,18 @@ from shoal.release.lint.written import Written
 NAME = "surviving-identifiers"
 
 _SHORTEST = 4
-"""Characters of an identifier that hardly equals an entry of another column by chance."""
+"""Length of an identifier that hardly equals an entry of another column by chance."""
 _OURS = {"id", "time", "value", "low", "high", "level", "pattern", "group", "count", "mean"}
-"""Names of columns that a release has in any case."""
+"""Names of columns that every release has."""
 
 
 def surviving_identifiers(written: Written) -> Finding | None:
-    """No identifier may stand in a published table, in the name of a column, or in the metadata of a file.
+    """No identifier may appear in a published table, in the name of a column, or in the metadata of a file.
 
     Identifiers are the ids of the series, their subjects, and columns with the role of an identifier, as texts. Names
     of series and groups must be pseudonyms drawn for this release. Another entry, of text or whole numbers, is a
     finding when it equals an identifier. Whole numbers and identifiers of fewer than four characters equal others by
-    chance; of these a column is a finding only where at least half of the originals have their own identifier in it.
+    chance; such a column is a finding only if at least half of the originals have their own identifier in it.
     """
     columns = _identifiers(written.candidate.private.original)
     known = {text for column in columns for text in column if text is not None}
@@ -115,7 +115,7 @@ def _labels(written: Written) -> Iterator[tuple[list[str | None], list[str | Non
 
 
 def _entries(text: str | None) -> list[str]:
-    """A text, or what is listed in it where coarse records list several."""
+    """A text, or its list entries if coarse records list several."""
     if text is None:
         return []
     if text.startswith("["):

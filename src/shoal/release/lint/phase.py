@@ -1,4 +1,4 @@
-"""Instants beside the clock: odd seconds name the logger that set them."""
+"""Instants off the clock's grid: odd seconds name the logger that set them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def timestamp_phase(written: Written) -> Finding | None:
     """Every published instant must lie on its step, counted from midnight.
 
     The step is the difference that at least half of the neighbouring instants have; the grid is the greatest common
-    divisor of that step and an hour, so that readings each quarter lie on quarters, hourly ones on full hours, and
+    divisor of that step and an hour, so that quarter-hourly readings lie on quarters, hourly ones on full hours, and
     daily ones at any full hour. With a time zone, quarters are the coarsest grid: some zones are shifted by them.
     Without a common step, instants at least ten minutes apart in the middle must be full minutes, those at least ten
     seconds apart full seconds; a single instant must be a full minute. Instants that are whole numbers have no clock.
@@ -52,7 +52,7 @@ def judge_instants(times: NDArray[np.generic], timezone: str | None) -> Finding 
 
 
 def _usual_step(clock: NDArray[np.int64]) -> str:
-    """The most frequent step, as `align` takes it; of a single instant an hour."""
+    """The most frequent step, as `align` takes it; for a single instant, an hour."""
     lengths, counts = np.unique(np.diff(clock), return_counts=True)
     return write_duration(int(lengths[counts.argmax()])) if len(lengths) else "1h"
 

@@ -12,19 +12,19 @@ from shoal.release.lint.written import Written
 NAME = "decimal-precision"
 
 MOST = 9
-"""Decimals that are told apart; a value with more counts as computed."""
+"""Number of decimals that are distinguished; a value with more counts as computed."""
 COMPUTED = MOST + 1
 """The precision of a row with more."""
 NOTHING = -1
 """The precision of a row of gaps."""
 _SURE = 6.0
-"""What happens by chance in fewer than one of 10^6 tables is no chance."""
+"""A chance below one in 10^6 tables is not counted as chance."""
 
 Numbers = NDArray[np.int64]
 
 
 def decimal_precision(written: Written) -> Finding | None:
-    """No series may keep a precision that leads to too few.
+    """No series may keep a precision that singles out too few subjects.
 
     The precision of a series is the largest number of decimals among its values, 0 to 9, or "more". Its logger has at
     least as many, and may have more: an empty flat reads 0 with any. `rare` says whose precision leads to fewer
@@ -66,7 +66,7 @@ def finding_of(what: str, crowd: int) -> Finding:
     return Finding(
         NAME,
         f"{what} the number of decimals of their original, which leads to fewer than {crowd} subjects.",
-        "Round all values of the table to as few decimals as the coarsest logger writes, or leave out these series.",
+        "Round all values of the table to as few decimals as the coarsest logger writes, or drop these series.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether the order of rows gives away the order of the originals."""
+"""Whether the row order reveals the order of the originals."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from shoal.release.lint.written import Written
 NAME = "row-order"
 
 FALSE_ALARM = 2e-7
-"""How often at most the count of inversions of rows in random order is a finding."""
+"""Highest rate at which rows in random order may be reported."""
 _NEIGHBOURS = 15
-"""So many neighbours that were neighbours before: 2^15 / 15! is 2.5e-8."""
+"""This many neighbours that were neighbours before: 2^15 / 15! is 2.5e-8."""
 _EXACT = 2_000
-"""Up to so many pairs of rows the distribution is worked out, above it is bounded."""
+"""Up to this many pairs of rows the distribution is computed, above it is bounded."""
 
 Numbers = NDArray[np.int64]
 
 
 def row_order(written: Written) -> Finding | None:
-    """Rows must be in an order that has nothing to do with the original one.
+    """Rows must be in an order unrelated to the original one.
 
     Two counts over the rows of the file, by their position in the original table:
 
@@ -65,7 +65,7 @@ def finding_of(what: str) -> Finding:
     return Finding(
         NAME,
         f"{what}, more than chance allows.",
-        "Publish under random or keyed pseudonyms, by which rows are sorted, and groups numbered by chance.",
+        "Publish under random or keyed pseudonyms, by which rows are sorted, with groups numbered at random.",
     )
 
 
@@ -109,7 +109,7 @@ def inversions(ranks: Numbers) -> int:
 
 
 def chance_of(found: int, sizes: list[int]) -> float:
-    """At most how likely so unusual a number of inversions is in random orders of these sizes, on either side.
+    """Upper bound on the chance of so unusual a number of inversions in random orders of these sizes, on either side.
 
     The inversions of n rows in random order are distributed as the sum of independent uniform numbers from 0 to i - 1,
     i = 1 to n. The moment generating function of one is at most that of the normal distribution with its variance,

@@ -1,4 +1,4 @@
-"""A release as it was written, beside what it was made from: what every rule of the lint looks at."""
+"""A release as written, next to what it was made from: what every rule of the lint examines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.guarantees.kp_anonymity import envelope_classes
 from shoal.model import Candidate, Envelopes, EventsCandidate, EventTables, Guarantee, Panel, Profiles, Published
 
 NO_GUARANTEE = 2
-"""The crowd that is asked for where no guarantee names one."""
+"""The required crowd if no guarantee names one."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Written:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """For each row of the file its position in the candidate; -1 under a name that was not given to any."""
+        """For each row of the file its position in the candidate; -1 for an unknown name."""
         places = {name: place for place, name in enumerate(self.names)}
         return np.array([places.get(name, -1) for name in self.published_names], dtype=np.int64)
 
@@ -96,7 +96,7 @@ class Written:
 
     @cached_property
     def subjects(self) -> NDArray[np.int64]:
-        """The subject of each row of the file, or the row itself where rows are the crowd or a name is unknown."""
+        """The subject of each row of the file, or the row itself if rows are the crowd or a name is unknown."""
         assert isinstance(self.published, Panel | Envelopes)
         assert isinstance(self.candidate.published, Panel | Envelopes)
         own = np.arange(self.published.n_series)
