@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the real sets")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
     parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--shown-splits", type=int, default=5, help="within groups that were shown")
     parser.add_argument("--seed", type=int, default=1, help="of the simulated sets and of days drawn from large ones")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, so that an interrupted run can go on")
     given = parser.parse_args()
@@ -54,7 +55,9 @@ def main() -> None:
     units += [(name, interest, n) for n in (FEW, 0) for name, interest in places]
     found: dict[tuple[str, str, int], list[dict[str, Outcome]]] = {}
     for unit in units:
-        found[unit] = [_kept(given.keep, sets, unit, split) for split in range(given.splits)]
+        found[unit] = [
+            _kept(given.keep, sets, unit, split) for split in range(given.splits if unit[2] else given.shown_splits)
+        ]
     (given.out / "metric_choice.md").write_text(_page(given, sets, found), encoding="utf-8")
 
 
@@ -129,7 +132,8 @@ def _mean(outcomes: list[dict[str, Outcome]], metric: str, what: str = "share") 
 def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str, Outcome]]]) -> str:
     parts = [
         "# Learned metrics: what is chosen, and what it is worth",
-        f"Written by `python experiments/metric_choice.py --splits {given.splits} --seed {given.seed}`; do not edit.",
+        f"Written by `python experiments/metric_choice.py --splits {given.splits} --shown-splits "
+        f"{given.shown_splits} --seed {given.seed}`; do not edit.",
         f"The days of a set are halved by chance, {given.splits} times. Pairs of one half are labelled by program, "
         f"similar when their true distance is at most the {QUANTILE} quantile of the pairs; `LinearMetric()` chooses "
         "inputs, form, penalty and a share of Euclidean distance by cross-validation on these labels alone. From 1,000 "
@@ -147,7 +151,8 @@ def _page(given: argparse.Namespace, sets: Sets, found: dict[Any, list[dict[str,
     shown = {place: rows for place, rows in found.items() if place[2] == 0}
     parts += [
         "## Within groups that were shown",
-        f"The half to be released is shown in groups of {MULTIPLE * K}, all pairs of the curves are labelled, and "
+        f"Of {given.shown_splits} of the splits, the half to be released is shown in groups of {MULTIPLE * K}, all "
+        "pairs of the curves are labelled, and "
         f"groups of {K} are formed within those shown. Shares are of the loss by the generic metric within the same "
         "groups. Where there are fewer than five pairs of one label nothing is learned, and the share is 1.",
         _few_table(shown),
