@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--shown-splits", type=int, default=5, help="within groups that were shown")
     parser.add_argument("--seed", type=int, default=1, help="of the simulated sets and of days drawn from large ones")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, so that an interrupted run can go on")
+    parser.add_argument("--kept-only", action="store_true", help="measure nothing: write what --keep holds")
     given = parser.parse_args()
     sets = load(given.data, 300, 450, given.seed)
     places = [(name, interest) for name in sets.days for interest in ASKED[KINDS[name]]]
@@ -55,14 +56,20 @@ def main() -> None:
     units += [(name, interest, n) for n in (FEW, 0) for name, interest in places]
     found: dict[tuple[str, str, int], list[dict[str, Outcome]]] = {}
     for unit in units:
-        found[unit] = [
-            _kept(given.keep, sets, unit, split) for split in range(given.splits if unit[2] else given.shown_splits)
-        ]
+        splits = list(range(given.splits if unit[2] else given.shown_splits))
+        if given.kept_only:
+            splits = [split for split in splits if _path(given.keep, unit, split).is_file()]
+        if splits:
+            found[unit] = [_kept(given.keep, sets, unit, split) for split in splits]
     (given.out / "metric_choice.md").write_text(_page(given, sets, found), encoding="utf-8")
 
 
+def _path(folder: Path, unit: tuple[str, str, int], split: int) -> Path:
+    return folder / f"{'-'.join(map(str, unit))}-{split}.pickle".replace(" ", "_")
+
+
 def _kept(folder: Path | None, sets: Sets, unit: tuple[str, str, int], split: int) -> dict[str, Outcome]:
-    path = None if folder is None else folder / f"{'-'.join(map(str, unit))}-{split}.pickle".replace(" ", "_")
+    path = None if folder is None else _path(folder, unit, split)
     if path is not None and path.is_file():
         kept: dict[str, Outcome] = pickle.loads(path.read_bytes())
         return kept
@@ -190,11 +197,11 @@ def _aims(many: dict[Any, list[dict[str, Outcome]]]) -> list[str]:
 
 
 def _few_table(few: dict[Any, list[dict[str, Outcome]]]) -> str:
-    lines = ["| set | interest | loss | worst split | wanted | chosen |", "|---|---|---:|---:|---:|---|"]
+    lines = ["| set | interest | splits | loss | worst split | wanted | chosen |", "|---|---|---:|---:|---:|---:|---|"]
     for (name, interest, _), rows in few.items():
         worst = max(row[NOW].share if NOW in row else 1.0 for row in rows)
         lines.append(
-            f"| {name} | {interest} | {_mean(rows, NOW):.2f} | {worst:.2f} | {_mean(rows, 'wanted'):.2f} "
+            f"| {name} | {interest} | {len(rows)} | {_mean(rows, NOW):.2f} | {worst:.2f} | {_mean(rows, 'wanted'):.2f} "
             f"| {_choices(rows)} |"
         )
     return "\n".join(lines)

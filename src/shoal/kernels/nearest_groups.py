@@ -1,8 +1,8 @@
 """The groups whose means are nearest to each group's mean.
 
-Few means are all compared, many together for each. More are visited outwards along (nearly) the direction of largest variance. The difference along it bounds the distance
-from below, so the search ends early and is exact, until so many have been looked at that it has to stay bounded: then
-the nearest among those looked at.
+Few means are all compared with each other. More are visited outwards along (nearly) the direction of largest variance.
+The difference along it bounds the distance from below, so the search ends early and is exact, until so many have been
+looked at that it has to stay bounded: then the nearest among those looked at.
 """
 
 from concurrent.futures import ThreadPoolExecutor
