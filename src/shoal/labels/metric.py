@@ -111,8 +111,9 @@ def curve(
 def _method(metric: Metric, seed: int) -> AutoMetric | LinearMetric | DeepMetric:
     if metric not in get_args(Metric):
         raise ParameterError(f"metric must be one of: {', '.join(get_args(Metric))}.")
-    methods = {"auto": AutoMetric, "linear": LinearMetric, "deep": DeepMetric}
-    return methods[metric](seed=seed)
+    if metric == "auto":
+        return AutoMetric(seed=seed)
+    return LinearMetric(seed=seed) if metric == "linear" else DeepMetric(seed=seed)
 
 
 def _enough(similar: NDArray[np.bool_]) -> bool:
