@@ -37,7 +37,7 @@ class AutoMetric:
     >>> from shoal.features import interests
     >>> learned = AutoMetric().learn(*interests.label_pairs(days, interests.Departure(), n_pairs=300))
     >>> learned.choice
-    'it is a linear metric, diagonal, given sums of what time adds to the values'
+    'it is a linear metric, diagonal, given the values and what time adds to them'
     """
 
     seed: int = 0
