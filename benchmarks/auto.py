@@ -129,8 +129,8 @@ def rows_of(runs: list[Run]) -> list[Row]:
 def table(runs: list[Run]) -> str:
     lines = [
         f"Written by `python benchmarks/auto.py --page`; do not edit. k = {K}, {N_COLUMNS} values each. Times are",
-        "processor seconds; with two threads of both together, and by the clock of a machine that other programs",
-        f"kept busy (load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores). Growth: the power of n, from the size",
+        "processor seconds; with two threads of both together, and by the clock, on a machine that other programs may",
+        "have kept busy. Rows may come from different runs of that file. Growth: the power of n, from the size",
         "above; at a million that of two threads.",
         "",
         "| panel | series | MDAV | default, 1 thread | times MDAV | 2 threads | by the clock | growth "

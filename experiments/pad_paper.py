@@ -47,9 +47,9 @@ INTRODUCTION = (
     "to an analyst, and what is published are means of the original days. Metrics: *generic*, Euclidean on the values; "
     "*linear* and *deep*, learned (`LinearMetric`, `DeepMetric`), each given the *values*, and each given what *time* "
     "adds to them (running totals, and the highest value, rise and fall so far and still to come); *default*, what "
-    "Shoal does by default: linear, given whichever inputs do better on held-out labels, and used if its expected gain "
-    "on them is positive; *wanted*, the distance of what matters itself, which nobody has in practice (the paper's "
-    "ground truth)."
+    "Shoal does by default up to 1,000 labels: linear, with inputs, form and share of Euclidean distance chosen on "
+    "held-out labels, and used if its expected gain on them is positive; *wanted*, the distance of what matters "
+    "itself, which nobody has in practice (the paper's ground truth)."
 )
 UNTRIED_MEANS = " Not tried: nowhere were there enough curves to learn from."
 FIGURES = {

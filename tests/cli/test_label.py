@@ -274,7 +274,7 @@ class TestMistakes:
         code, _, err = shoal(capsys, "learn", "task")
         assert (code, "none is decided. Label pairs first." in err) == (2, True)
         code, _, err = shoal(capsys, "learn", "task", "--metric", "cubic")
-        assert (code, "metric must be one of: linear, deep" in err) == (2, True)
+        assert (code, "metric must be one of: auto, linear, deep" in err) == (2, True)
         (task.parent / "metric.npz").write_text("")
         code, _, err = shoal(capsys, "learn", "task")
         assert (code, "'metric.npz' exists" in err) == (2, True)

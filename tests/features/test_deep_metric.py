@@ -94,7 +94,7 @@ def test_learning_stops_early(learned):
 
 def test_the_network_in_numpy_is_torchs(learned):
     x = occupied(20, 9)
-    from shoal.features.learned import time_inputs
+    from shoal.features.inputs import time_inputs
 
     h = torch.tensor((time_inputs(x) - learned.centre) / learned.scale)
     for at, (weights, bias) in enumerate(learned.layers):

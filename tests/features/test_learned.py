@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from shoal import Microaggregation, Panel
 from shoal.errors import InputError, ParameterError
 from shoal.features import DeepMetric, Learned, LinearMetric, find_features
+from shoal.features.inputs import time_inputs
 from shoal.features.interests import Arrival, Segment, distances, label_pairs
-from shoal.features.learned import time_inputs
 
 
 def random_network(shape=(12,), seed=0, used=True):

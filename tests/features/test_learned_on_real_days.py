@@ -37,8 +37,8 @@ def days(request):
         ("energy", WindowTotal("17:00", "20:00"), LinearMetric(), 0.95, 0.6),
         ("occupancy", Arrival(), DeepMetric(), 0.75, 1.0),
         ("occupancy", Departure(), DeepMetric(), 0.80, 1.0),
-        ("occupancy", Arrival(), LinearMetric(), 0.75, 1.0),
-        ("occupancy", Departure(), LinearMetric(), 0.80, 1.0),
+        ("occupancy", Arrival(), LinearMetric(), 0.95, 0.15),
+        ("occupancy", Departure(), LinearMetric(), 0.90, 0.25),
     ],
     ids=["lunchtime", "peak hours", "arrival", "departure", "arrival, linear", "departure, linear"],
 )

@@ -238,6 +238,7 @@ def test_2775_pairs_of_96_values_take_less_than_5_seconds(rng):
         ({"objective": "luck"}, "objective must be one of: logistic, contrastive, xing"),
         ({"penalty": -1.0}, "penalty must be a number of at least 0"),
         ({"penalty": float("nan")}, "penalty must be"),
+        ({"euclidean_share": 1.0}, "euclidean_share must be a number from 0 to below 1"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"seed": True}, "seed must be a whole number"),
     ],
@@ -275,5 +276,24 @@ def test_times_of_arrival_are_learned_from_what_time_adds():
     pairs = label_pairs(days, Arrival(), n_pairs=600)
     by = {inputs: LinearMetric(inputs=inputs).learn(*pairs) for inputs in ("values", "time", "auto")}
     assert by["time"].figures["held_out_learned"] > by["values"].figures["held_out_learned"] + 0.05
-    assert (by["values"].inputs, by["time"].inputs, by["auto"].inputs) == ("values", "time", "time")
+    assert (by["values"].inputs, by["time"].inputs, by["auto"].inputs) == ("values", "time", "sums")
     assert by["auto"].used
+
+
+def test_what_euclidean_distance_has_its_share_in_is_the_sum_of_both(days):
+    left, right, similar = label_pairs(days, Segment(3, 5), n_pairs=300)
+    asked = {"inputs": "values", "form": "diagonal", "penalty": 0.01}
+    alone, mixed = (LinearMetric(**asked, euclidean_share=share).learn(left, right, similar) for share in (0.0, 0.25))
+    own, plain = alone.distances(left, right) ** 2, ((left - right) ** 2).sum(axis=1)
+    assert_allclose(mixed.distances(left, right) ** 2, 0.75 * own / own.mean() + 0.25 * plain / plain.mean())
+    assert (alone.values_weight, alone.figures["euclidean_share"], mixed.figures["euclidean_share"]) == (0.0, 0.0, 0.25)
+    assert "with 25% of Euclidean distance mixed in" in mixed.statement
+
+
+def test_few_labels_are_held_out_in_several_draws_and_counted_once(days):
+    pairs = as_pairs(*label_pairs(days, Segment(3, 5), n_pairs=60))
+    drawn = pairs.drawn_folds(0)
+    assert len(drawn) == 4
+    assert len({fold.held.left.tobytes() for folds in drawn for fold in folds}) == 12
+    assert len(as_pairs(*label_pairs(days, Segment(3, 5), n_pairs=600)).drawn_folds(0)) == 1
+    assert LinearMetric().learn(*label_pairs(days, Segment(3, 5), n_pairs=60)).figures["n_held_out"] <= 60

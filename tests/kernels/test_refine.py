@@ -129,9 +129,12 @@ def test_a_large_panel_gains_nearly_as_much_from_near_groups_as_from_all(rng, mo
     assert sse(x, labels) - sse(x, near) > 0.6 * (sse(x, labels) - sse(x, every))
 
 
+@pytest.mark.parametrize("most_compared", [0, 40], ids=["visited outwards", "all compared"])
 @given(x=st.integers(0, 2**32).map(lambda seed: np.random.default_rng(seed).integers(0, 9, size=(40, 10)) * 0.5))
-def test_nearest_groups_are_the_nearest(x):
-    near = nearest_groups(x, 7)
+def test_nearest_groups_are_the_nearest(most_compared, x):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_groups_module, "MOST_COMPARED", most_compared)
+        near = nearest_groups(x, 7)
     squared = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     np.fill_diagonal(squared, np.inf)
     assert (near != np.arange(40)[:, None]).all()
@@ -140,6 +143,7 @@ def test_nearest_groups_are_the_nearest(x):
 
 
 def test_a_bounded_search_for_nearest_groups_still_finds_enough(rng, monkeypatch):
+    monkeypatch.setattr(nearest_groups_module, "MOST_COMPARED", 0)
     monkeypatch.setattr(nearest_groups_module, "MOST_SCANNED", 1)
     x = rng.normal(size=(500, 4))
     near = nearest_groups(x, 6)

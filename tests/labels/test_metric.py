@@ -63,7 +63,7 @@ def test_too_few_labels_and_unknown_metrics_are_refused(task, labels):
     with pytest.raises(ParameterError, match="Learning needs at least 5 similar and 5 dissimilar pairs"):
         learn(task, Labels(tuple(labels)[:4]))
     for of in (learn, curve):
-        with pytest.raises(ParameterError, match="metric must be one of: linear, deep"):
+        with pytest.raises(ParameterError, match="metric must be one of: auto, linear, deep"):
             of(task, labels, "cubic")
     with pytest.raises(ParameterError, match="steps must be a whole number of at least 1"):
         curve(task, labels, steps=0)
@@ -78,7 +78,8 @@ class TestCurve:
         assert points[-1].learned - points[-1].euclidean > 2 * points[-1].error > 0
         figures = learn(task, labels).figures
         assert points[-1].learned == pytest.approx(figures["held_out_learned"], abs=0.03)
-        assert points[-1].euclidean == figures["held_out_euclidean"]
+        # Learning draws what it holds out several times, the curve once.
+        assert points[-1].euclidean == pytest.approx(figures["held_out_euclidean"], abs=0.1)
 
     def test_all_points_are_judged_on_the_same_pairs(self, task, labels):
         points = curve(task, labels)

@@ -14,8 +14,12 @@ def learn(
     folder: Annotated[Path, typer.Argument(metavar="TASK", help="The task folder, with imported labels.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path("metric.npz"),
     metric: Annotated[
-        str, typer.Option(help="linear: quick, needs few labels. deep: a network; needs a few hundred labels.")
-    ] = "linear",
+        str,
+        typer.Option(
+            help="auto: whichever does best on held-out labels. linear: quick, needs few labels. deep: a network; needs "
+            "a few hundred labels."
+        ),
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:

@@ -6,6 +6,7 @@ on them; what is published are aggregates of the originals.
 """
 
 from shoal.features import interests
+from shoal.features.auto_metric import AutoMetric
 from shoal.features.by_name import FeatureName, describe_features, find_features
 from shoal.features.centred import Centred
 from shoal.features.contract import Features
@@ -20,6 +21,7 @@ from shoal.features.shown_groups import ShownGroups
 from shoal.features.standardized import Standardized
 
 __all__ = [
+    "AutoMetric",
     "Centred",
     "Custom",
     "DeepMetric",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from shoal.errors import ParameterError
+from shoal.features.auto_metric import AutoMetric
 from shoal.features.centred import Centred
 from shoal.features.contract import Features
 from shoal.features.custom import Custom
@@ -59,7 +60,7 @@ def find_features(spec: str | Callable[[Panel], Any]) -> Features:
         return _KNOWN[spec]
     if isinstance(spec, Raw | Standardized | Centred | Haar | Kept | Learned | Custom):
         return spec
-    if isinstance(spec, LinearMetric | DeepMetric):
+    if isinstance(spec, AutoMetric | LinearMetric | DeepMetric):
         raise ParameterError(
             f"features got a {type(spec).__name__} that has learned nothing yet; give what its learn(left, right, "
             "similar) returns."

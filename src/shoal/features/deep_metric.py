@@ -12,8 +12,9 @@ import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.gain import conclude, refuse_seed
+from shoal.features.inputs import Inputs, inputs_of
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs
-from shoal.features.learned import Inputs, Learned, inputs_of, map_inputs
+from shoal.features.learned import Learned, map_inputs
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
@@ -50,8 +51,8 @@ class DeepMetric:
     ----------
     inputs
         "time": next to the values their running total and the highest value, rise and fall so far and still to come
-        (`shoal.features.learned.time_inputs`), from which times of arrival and departure follow by adding up.
-        "values": the values alone.
+        (`shoal.features.inputs.time_inputs`), from which times of arrival and departure follow by adding up.
+        "sums": these added up. "haar": Haar coefficients. "values": the values alone.
     hidden
         Widths of the hidden layers.
     n_features

@@ -43,6 +43,8 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
     "form": lambda value: isinstance(value, str) and value in ("diagonal", "full"),
     "objective": lambda value: isinstance(value, str) and value in ("logistic", "contrastive", "xing"),
     "penalty": _is_number,
+    "euclidean_share": _is_score,
+    "n_tried": is_count,
     "hidden": _are_widths,
     "margin": _is_number,
     "passes": is_count,

@@ -26,7 +26,7 @@ def conclude(pairs: Pairs, folds: Sequence[HeldOut]) -> dict[str, Any]:
         "n_curves": len(pairs.series),
         "n_pairs": pairs.n_pairs,
         "n_similar": int(pairs.similar.sum()),
-        "n_held_out": sum(fold.held.n_pairs for fold in folds),
+        "n_held_out": len({pair for fold in folds for pair in zip(fold.held.left, fold.held.right, strict=True)}),
         "held_out_learned": round(float(np.mean([score(fold.learned, fold.held.similar) for fold in folds])), 6),
         "held_out_euclidean": round(float(np.mean([score(fold.euclidean, fold.held.similar) for fold in folds])), 6),
         "held_out_error": round(error, 6),

@@ -29,7 +29,11 @@ FOLDS = 3
 COMMON = 3.0
 """Series in more than so many times as many pairs as the median one are common: several rows are this same series."""
 
+JUDGED = 200
+"""Held-out pairs that are aimed at: where one draw of the folds has fewer, they are drawn again and again."""
+
 _DRAWS = 50
+_MOST_DRAWN = 4
 _FEWEST_IN_FOLD = 1
 _MOST_JACKKNIFE_GROUPS = 50
 
@@ -96,6 +100,12 @@ class Pairs:
         for label in (True, False):
             single[self.similar == label] = _evenly(random, int((self.similar == label).sum()))
         return self._cut(single, single)
+
+    def drawn_folds(self, seed: int) -> tuple[tuple[Fold, ...], ...]:
+        """The folds, drawn several times where labels are few: one draw says too little to choose by."""
+        n_draws = min(_MOST_DRAWN, -(-JUDGED * FOLDS // self.n_pairs))
+        seeds = np.random.SeedSequence(seed, spawn_key=(3,)).generate_state(n_draws)
+        return (self.folds(seed), *(self.folds(int(other)) for other in seeds[1:]))
 
     def _cut(self, first: Positions, second: Positions) -> tuple[Fold, ...]:
         """The folds, from the fold of either end of each pair; none if a label is too rare in one."""

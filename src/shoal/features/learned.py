@@ -15,14 +15,20 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.features.figures import are_figures, is_count
+from shoal.features.inputs import Inputs, count_inputs, inputs_of
 from shoal.features.labelled import FEWEST_CURVES, Floats, as_series, row_norms
 from shoal.features.metric_file import BROKEN, read_arrays, write_arrays
 from shoal.features.shown_groups import ShownGroups
 from shoal.model import Panel
 
 Kind = Literal["linear", "deep"]
-Inputs = Literal["values", "time"]
 
+MEANINGS: dict[Inputs, str] = {
+    "values": "the values",
+    "time": "the values and what time adds to them",
+    "haar": "Haar coefficients",
+    "sums": "sums of what time adds to the values",
+}
 FORMAT = 1
 _CELLS = 1_000_000  # of inputs worked on at a time, about 8 MB
 
@@ -33,9 +39,10 @@ class Learned:
 
     d(x, y) = ‖f(x) - f(y)‖₂, f(x) = W_N g(… g(W_1 (u(x) - centre) / scale + b_1) …) + b_N, g(z) = max(0, z)
 
-    where u gives the values themselves, or what time adds to them (`time_inputs`); a linear metric has one layer. That
-    is a pseudometric: two different series may have distance 0, and are then alike in all that mattered to whoever
-    labelled.
+    where u gives the values themselves, or what time, scale or sums make of them (`shoal.features.inputs`); a linear
+    metric has one layer. Where Euclidean distance is mixed in, the values times `values_weight` are features as well.
+    Otherwise it is a pseudometric: two different series may have distance 0, and are then alike in all that mattered
+    to whoever labelled.
 
     Where the learned distance did not do better than the Euclidean one on the pairs held out it is not used: `used` is
     False, `statement` says so, and the features are the values as they are. What is published are aggregates of the
@@ -70,6 +77,8 @@ class Learned:
     shown: ShownGroups | None = None
     """The groups that analysts were shown of the people to be released: groups by this metric are formed within them.
     None if it was learned from public or released series."""
+    values_weight: float = 0.0
+    """d(x, y)² = ‖f(x) - f(y)‖² + values_weight² ‖x - y‖²: how much of Euclidean distance is mixed in."""
 
     def __post_init__(self) -> None:
         finite = True
@@ -77,6 +86,7 @@ class Learned:
             array.setflags(write=False)
             finite &= bool(np.isfinite(array).all())
         object.__setattr__(self, "scale", float(self.scale))
+        finite &= 0.0 <= self.values_weight < math.inf
         if not finite or not sys.float_info.min <= self.scale < math.inf:
             raise ParameterError(
                 "A learned metric needs finite weights and centre and a scale above 0. Learn it from other pairs, or "
@@ -112,7 +122,7 @@ class Learned:
             f"{f.get('held_out_euclidean', float('nan')):.3f}"
         )
         if self.used:
-            return f"The learned metric is used: {found}."
+            return f"The learned metric is used: {found}; {self.choice}."
         few = int(f.get("n_curves", FEWEST_CURVES)) < FEWEST_CURVES
         why = (
             f"it was learned from {f.get('n_curves')} curves, and below {FEWEST_CURVES} what held-out pairs say is not "
@@ -123,12 +133,29 @@ class Learned:
         return f"The learned metric is not used; series are compared by Euclidean distance: {why}."
 
     @property
+    def choice(self) -> str:
+        """In a few words, what it is given, of what form it is and how much of Euclidean distance is mixed in."""
+        form = {"linear": f"a linear metric, {self.figures.get('form', 'full')}", "deep": "a network"}[self.kind]
+        share = float(self.figures.get("euclidean_share", 0.0))
+        mixed = f", with {share:.0%} of Euclidean distance mixed in" if share else ""
+        return f"it is {form}, given {MEANINGS[self.inputs]}{mixed}"
+
+    @property
     def entry(self) -> dict[str, Any]:
         """What the recipe records: enough to tell whether a saved metric is the one that was used."""
         self._refuse_other_figures()  # a dict can be changed, and this goes into the certificate
-        scores = ("n_curves", "n_pairs", "n_held_out", "held_out_learned", "held_out_euclidean", "seed")
-        plain = {key: self.figures[key] for key in scores if key in self.figures}
-        return {"learned": self.kind, "used": self.used, "sha256": self.digest(), **plain}
+        told = (
+            "form",
+            "euclidean_share",
+            "n_curves",
+            "n_pairs",
+            "n_held_out",
+            "held_out_learned",
+            "held_out_euclidean",
+            "seed",
+        )
+        plain = {key: self.figures[key] for key in told if key in self.figures}
+        return {"learned": self.kind, "inputs": self.inputs, "used": self.used, "sha256": self.digest(), **plain}
 
     def transform(self, values: Any) -> Floats:
         """Features (series, features) of an array (series, instants) or (series, instants, channels)."""
@@ -207,6 +234,8 @@ class Learned:
         known = header["kind"] in get_args(Kind) and header["inputs"] in get_args(Inputs)
         if header["format"] != FORMAT or not known or not isinstance(header["scale"], float):
             raise ValueError("format")
+        if not isinstance(header.get("values_weight", 0.0), float):
+            raise ValueError("weight")
         shape, n_layers = tuple(header["shape"]), header["layers"]
         if not is_count(n_layers) or not all(is_count(n) for n in shape) or len(shape) not in (1, 2):
             raise ValueError("shapes")
@@ -222,7 +251,7 @@ class Learned:
         for (weights, bias), before, after in zip(layers, widths, widths[1:], strict=False):
             if weights.shape != (after, before) or bias.shape != (after,):
                 raise ValueError("shapes")
-        n_inputs = math.prod(shape) * (1 if header["inputs"] == "values" else N_TIME_INPUTS)
+        n_inputs = count_inputs(shape, header["inputs"])
         if arrays["centre"].shape != (n_inputs,) or not n_inputs or not layers:
             raise ValueError("shapes")
         return cls(
@@ -234,12 +263,15 @@ class Learned:
             layers=layers,
             figures=header["figures"],
             shown=shown,
+            values_weight=header.get("values_weight", 0.0),
         )
 
     def _header(self) -> dict[str, Any]:
         shown = {} if self.shown is None else {"shown": hashlib.sha256(self.shown.as_bytes()).hexdigest()}
+        mixed = {"values_weight": self.values_weight} if self.values_weight else {}
         return {
             **shown,
+            **mixed,
             "format": FORMAT,
             "kind": self.kind,
             "inputs": self.inputs,
@@ -256,7 +288,10 @@ class Learned:
         return arrays
 
     def _forward(self, x: Floats) -> Floats:
-        return map_inputs((inputs_of(x, self.inputs) - self.centre) / self.scale, self.layers)
+        mapped = map_inputs((inputs_of(x, self.inputs) - self.centre) / self.scale, self.layers)
+        if not self.values_weight:
+            return mapped
+        return np.concatenate([mapped, self.values_weight * x.reshape(len(x), -1)], axis=1)
 
     def __repr__(self) -> str:
         return f"Learned({self.kind}, {'used' if self.used else 'not used'}, {self.layers[-1][0].shape[0]} features)"
@@ -268,30 +303,3 @@ def map_inputs(x: Floats, layers: tuple[tuple[Floats, Floats], ...]) -> Floats:
         # Not by matrix product: BLAS sums a row in another order depending on where in the array it stands.
         x = np.einsum("ij,kj->ik", np.maximum(x, 0.0) if at else x, weights, optimize=False) + bias
     return x
-
-
-N_TIME_INPUTS = 8
-"""What `time_inputs` makes of each value."""
-
-
-def inputs_of(x: Floats, inputs: Inputs) -> Floats:
-    """Series (series, instants[, channels]) as rows of inputs."""
-    if inputs == "time":
-        return time_inputs(x)
-    return x.reshape(len(x), -1)
-
-
-def time_inputs(x: Floats) -> Floats:
-    """The values, their running total, and the highest value, rise and fall so far and still to come, side by side.
-
-    u(x) = (x[t], Σ_{s ≤ t} x[s] / T, and for y = x, rise, fall: max of y[s] over s ≤ t, max of y[s] over s ≥ t)
-    with rise[t] = max(0, x[t] - x[t - 1]) and fall[t] = max(0, x[t - 1] - x[t]), both 0 at the first t,
-
-    so that what happens first or last is a sum over instants for a network and not a search through them: the time of
-    arrival is T minus the sum of the highest so far, of a series of zeros and ones.
-    """
-    steps = np.diff(x, axis=1, prepend=x[:, :1])
-    parts = [x, np.cumsum(x, axis=1) / x.shape[1]]
-    for part in (x, np.maximum(steps, 0.0), np.maximum(-steps, 0.0)):
-        parts += [np.maximum.accumulate(part, axis=1), np.maximum.accumulate(part[:, ::-1], axis=1)[:, ::-1]]
-    return np.concatenate([part.reshape(len(x), -1) for part in parts], axis=1)

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from shoal.errors import ParameterError
 from shoal.features.gain import conclude, refuse_seed
+from shoal.features.inputs import Inputs, inputs_of
 from shoal.features.labelled import Floats, Fold, HeldOut, Pairs, as_pairs, one_thread, score
-from shoal.features.learned import Inputs, Learned, inputs_of
+from shoal.features.learned import Learned
 from shoal.features.linear_objectives import SOLVERS
 
 Form = Literal["auto", "diagonal", "full"]
-LinearInputs = Literal["auto", "values", "time"]
+LinearInputs = Literal["auto", "values", "time", "haar", "sums"]
 LinearObjective = Literal["logistic", "contrastive", "xing"]
 
 PENALTIES = (0.1, 0.01, 0.001)
 """Tried on the held-out pairs where no `penalty` is given, strongest first."""
+
+SHARES = (0.0, 0.25, 0.5)
+"""Of Euclidean distance, tried on the held-out pairs where no `euclidean_share` is given."""
+
+TRIED: tuple[tuple[Inputs, str], ...] = (
+    ("values", "diagonal"),
+    ("values", "full"),
+    ("time", "diagonal"),
+    ("haar", "diagonal"),
+    ("sums", "diagonal"),
+    ("sums", "full"),
+)
+"""Inputs and forms by default. Full forms of Haar coefficients are those of the values, turned; of what time adds they
+have too many weights to be learned from some thousand pairs."""
+
+
+class Setting(NamedTuple):
+    """What a linear metric is given, its form, its penalty and how much of Euclidean distance is mixed in."""
+
+    inputs: Inputs
+    form: str
+    penalty: float
+    share: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +50,25 @@ class LinearMetric:
     """Learn a linear metric from pairs labelled similar or dissimilar.
 
     d(x, y) = √((u - v)ᵀ A (u - v)) = ‖L u - L v‖₂ with A = LᵀL positive semidefinite, where u and v are the inputs of
-    x and y: the values themselves, or what time adds to them (`shoal.features.learned.time_inputs`).
+    x and y: the values themselves, or what time, scale or sums make of them (`shoal.features.inputs`). A share s of
+    Euclidean distance can be mixed in: (1 - s) d² + s ‖x - y‖², each in units of its mean over the labelled pairs.
 
-    Three times the pairs of a third of the series are held out. Inputs, form and penalty are chosen by the score on
-    them, and the metric is learned again from all pairs. It is used if there are ten different series or more and its
-    expected gain is positive: the mean over the three parts of its score on the held-out pairs, minus that of Euclidean
-    distance, each part scored by a metric whose weights and settings come from the other two. Otherwise the result
-    says so and gives the values themselves (`Learned.used`). The score is the chance that a dissimilar pair is farther
-    apart than a similar one. Missing values are refused.
+    Three times the pairs of a third of the series are held out, and with fewer than 600 pairs that is drawn up to four
+    times. Inputs, form, penalty and share are chosen by the score on them, and the metric is learned again from all
+    pairs. It is used if there are ten different series or more and its expected gain is positive: the mean over the
+    parts of its score on the held-out pairs, minus that of Euclidean distance, each part scored by a metric whose
+    weights and settings come from the other two. Otherwise the result says so and gives the values themselves
+    (`Learned.used`). The score is the chance that a dissimilar pair is farther apart than a similar one. Missing values
+    are refused.
 
     Parameters
     ----------
     inputs
         "values": for sums over the series, such as a stretch of the day or use in a window. "time": next to the values
         their running total and the highest value, rise and fall so far and still to come, from which times of arrival
-        and departure follow by adding up. "auto": whichever scores better on the held-out pairs.
+        and departure follow by adding up. "sums": those added up, so that times are learned from few pairs. "haar":
+        Haar coefficients, totals of stretches and differences between them. "auto": whichever scores best on the
+        held-out pairs; with "time" and "haar" as diagonal forms alone.
     form
         "diagonal": one weight per input, few parameters, learned from few pairs. "full": directions, such
         as the total of a window. "auto": whichever scores better on the held-out pairs.
@@ -53,6 +80,9 @@ class LinearMetric:
     penalty
         Of large weights, tr A in units of the data's spread. Larger is smoother and needs fewer pairs; left out, the
         best of 0.1, 0.01 and 0.001 on the held-out pairs.
+    euclidean_share
+        Of Euclidean distance mixed in, from 0 to below 1: more helps where labels are few. Left out, the best of 0,
+        0.25 and 0.5 on the held-out pairs.
     seed
         Which series are held out. The same pairs and seed give the same bytes.
 
@@ -75,6 +105,7 @@ class LinearMetric:
     form: Form = "auto"
     objective: LinearObjective = "logistic"
     penalty: float | None = None
+    euclidean_share: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -83,50 +114,106 @@ class LinearMetric:
                 raise ParameterError(f"{name} must be one of: {', '.join(get_args(kind))}.")
         if self.penalty is not None and not 0.0 <= self.penalty < float("inf"):
             raise ParameterError("penalty must be a number of at least 0.")
+        if self.euclidean_share is not None and not 0.0 <= self.euclidean_share < 1.0:
+            raise ParameterError("euclidean_share must be a number from 0 to below 1.")
         refuse_seed(self.seed)
 
     def learn(self, left: Any, right: Any, similar: Any) -> Learned:
         """Learn from two arrays of series and a boolean for each pair of rows."""
         pairs = as_pairs(left, right, similar)
-        kinds: tuple[Inputs, ...] = ("values", "time") if self.inputs == "auto" else (self.inputs,)
-        scaled = {kind: scale_inputs(pairs, kind) for kind in kinds}
+        settings = self._settings()
+        scaled = {kind: scale_inputs(pairs, kind) for kind in dict.fromkeys(setting.inputs for setting in settings)}
         with one_thread():
-            kind, form, penalty, judged = self._choose(
-                {kind: x for kind, (x, _, _) in scaled.items()}, pairs.folds(int(self.seed))
+            chosen, judged = self._choose(
+                settings, {kind: x for kind, (x, _, _) in scaled.items()}, pairs.drawn_folds(int(self.seed))
             )
-            x, centre, scale = scaled[kind]
-            map_ = np.ascontiguousarray(SOLVERS[self.objective, form](x, pairs, penalty))
-        settings = {"form": form, "objective": self.objective, "penalty": penalty, "seed": int(self.seed)}
+            x, centre, scale = scaled[chosen.inputs]
+            map_ = np.ascontiguousarray(SOLVERS[self.objective, chosen.form](x, pairs, chosen.penalty))
+            own, values_weight = mixture(pairs, pairs.distances(x @ map_.T), chosen.share)
         return Learned(
             kind="linear",
-            inputs=kind,
+            inputs=chosen.inputs,
             shape=pairs.shape,
             centre=centre,
             scale=scale,
-            layers=((map_, np.zeros(len(map_))),),
-            figures=conclude(pairs, judged) | settings,
+            layers=((own * map_, np.zeros(len(map_))),),
+            figures=conclude(pairs, judged)
+            | {
+                "form": chosen.form,
+                "objective": self.objective,
+                "penalty": chosen.penalty,
+                "euclidean_share": chosen.share,
+                "n_tried": len(settings),
+                "seed": int(self.seed),
+            },
+            values_weight=values_weight,
         )
 
-    def _choose(
-        self, inputs: dict[Inputs, Floats], folds: tuple[Fold, ...]
-    ) -> tuple[Inputs, str, float, list[HeldOut]]:
-        """The settings that do best on the held-out pairs, the first of equals, and distances to judge by.
-
-        A fold is judged with what does best on the others: the best of many on the same pairs would flatter itself.
-        """
+    def _settings(self) -> list[Setting]:
+        """What is tried, in the order in which the first of equals is taken."""
         forms = ("diagonal", "full") if self.form == "auto" else (self.form,)
-        penalties = PENALTIES if self.penalty is None else (float(self.penalty),)
-        candidates = list(product(inputs, forms, penalties))
-        judged = []
-        for kind, form, penalty in candidates:
-            x, solve = inputs[kind], SOLVERS[self.objective, form]
-            maps = [solve(x, fold.train, penalty) for fold in folds]
+        tried = TRIED if self.inputs == "auto" else tuple((self.inputs, form) for form in forms)
+        return [
+            Setting(inputs, form, penalty, share)
+            for inputs, form in tried
+            if form in forms
+            for penalty in (PENALTIES if self.penalty is None else (float(self.penalty),))
+            for share in (SHARES if self.euclidean_share is None else (float(self.euclidean_share),))
+        ]
+
+    def _choose(
+        self, settings: list[Setting], inputs: dict[Inputs, Floats], drawn: tuple[tuple[Fold, ...], ...]
+    ) -> tuple[Setting, list[HeldOut]]:
+        """The setting that does best on the held-out pairs, the first of equals, and distances to judge by.
+
+        A fold is judged with what does best on the others of its draw: the best of many on the same pairs would
+        flatter itself.
+        """
+        solved: dict[Setting, list[list[tuple[Floats, Floats]]]] = {}
+        judged: list[list[list[HeldOut]]] = []
+        for setting in settings:
+            x, solve = inputs[setting.inputs], SOLVERS[self.objective, setting.form]
+            alone = setting._replace(share=0.0)
+            if alone not in solved:
+                maps = [[solve(x, fold.train, setting.penalty) for fold in folds] for folds in drawn]
+                solved[alone] = [
+                    [
+                        (fold.train.distances(x @ m.T), fold.held.distances(x @ m.T))
+                        for fold, m in zip(f, ms, strict=True)
+                    ]
+                    for f, ms in zip(drawn, maps, strict=True)
+                ]
             judged.append(
-                [HeldOut(fold.held, fold.held.distances(x @ map_.T)) for fold, map_ in zip(folds, maps, strict=True)]
+                [
+                    [_mixed(fold, *apart, setting.share) for fold, apart in zip(folds, aparts, strict=True)]
+                    for folds, aparts in zip(drawn, solved[alone], strict=True)
+                ]
             )
-        scores = np.array([[score(fold.learned, fold.held.similar) for fold in row] for row in judged])
-        honest = [judged[int(np.delete(scores, at, axis=1).mean(axis=1).argmax())][at] for at in range(len(folds))]
-        return (*candidates[int(scores.mean(axis=1).argmax())], honest)
+        scores = np.array(
+            [[[score(fold.learned, fold.held.similar) for fold in row] for row in rows] for rows in judged]
+        )
+        honest = [
+            judged[int(np.delete(scores[:, draw], at, axis=1).mean(axis=1).argmax())][draw][at]
+            for draw, folds in enumerate(drawn)
+            for at in range(len(folds))
+        ]
+        return settings[int(scores.mean(axis=(1, 2)).argmax())], honest
+
+
+def mixture(pairs: Pairs, learned: Floats, share: float) -> tuple[float, float]:
+    """By what to multiply learned features and values, so that Euclidean distance has its share in the mean square."""
+    if not share:
+        return 1.0, 0.0
+    apart = pairs.distances(pairs.series)
+    own, plain = float(np.mean(learned * learned)), float(np.mean(apart * apart))
+    return float(np.sqrt((1.0 - share) / (own or 1.0))), float(np.sqrt(share / (plain or 1.0)))
+
+
+def _mixed(fold: Fold, trained: Floats, held: Floats, share: float) -> HeldOut:
+    """Held-out pairs with their distances by a metric with its share of Euclidean distance."""
+    own, plain = mixture(fold.train, trained, share)
+    apart = plain * fold.held.distances(fold.held.series) if share else 0.0
+    return HeldOut(fold.held, np.sqrt((own * held) ** 2 + apart**2) if share else held)
 
 
 def scale_inputs(pairs: Pairs, kind: Inputs) -> tuple[Floats, Floats, float]:

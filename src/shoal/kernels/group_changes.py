@@ -109,15 +109,17 @@ def are_apart(s: State, a: int, b: int, k: int) -> bool:
 
 
 @njit(cache=True)
-def best_of_two(s: State, a: int, b: int, k: int, noise: float) -> tuple[int, int]:
-    """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does."""
+def best_of_two(s: State, a: int, b: int, k: int, noise: float, rows_b: Rows, room: Floats) -> tuple[int, int]:
+    """The pair (i of A or -1, j of B or -1) whose move or swap lowers the loss most; (-1, -1) if none does.
+
+    `rows_b` and `room` (3, rows) are written over.
+    """
     n_a = s.sizes[a]
     n_b = s.sizes[b]
     share = 1.0 / n_a + 1.0 / n_b
-    rows_b = np.empty(n_b, dtype=np.int64)
-    gain_b = np.empty(n_b)  # of j leaving B for A, without the pair's own term
-    reach_b = np.empty(n_b)  # |x[j] - m(B)|
-    cross_b = np.empty(n_b)  # |x[j] - m(A)|
+    gain_b = room[0]  # of j leaving B for A, without the pair's own term
+    reach_b = room[1]  # |x[j] - m(B)|
+    cross_b = room[2]  # |x[j] - m(A)|
     best = 0.0  # what a gain must exceed
     best_i = best_j = -1
     j = s.first[b]

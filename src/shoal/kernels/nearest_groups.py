@@ -1,8 +1,8 @@
 """The groups whose means are nearest to each group's mean.
 
-Means are visited outwards along (nearly) the direction of largest variance. The difference along it bounds the distance
-from below, so the search ends early and is exact, until so many have been looked at that it has to stay bounded: then
-the nearest among those looked at.
+Few means are all compared with each other. More are visited outwards along (nearly) the direction of largest variance.
+The difference along it bounds the distance from below, so the search ends early and is exact, until so many have been
+looked at that it has to stay bounded: then the nearest among those looked at.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
+MOST_COMPARED = 1500  # groups of which each is compared with all others
 MOST_SCANNED = 200_000_000  # pairs of groups: exact up to 14 000 groups, about a second
 
 
@@ -93,6 +94,35 @@ def _nearest_means(
                 worst = distances[a, n_near - 1]
 
 
+@njit(cache=True, nogil=True)
+def _nearest_of_all(means: Floats, near: Rows) -> None:
+    """Fill `near` from the distances to all other groups; of equally near ones the first by position comes first."""
+    g, n_columns = means.shape
+    n_near = near.shape[1]
+    columns = means.T.copy()
+    distances = np.empty(g)
+    nearest = np.empty(n_near)
+    for a in range(g):
+        distances[:] = 0.0
+        for c in range(n_columns):
+            for b in range(g):
+                difference = columns[c, b] - means[a, c]
+                distances[b] += difference * difference
+        found = 0
+        for b in range(g):
+            total = distances[b]
+            if b == a or (found == n_near and total >= nearest[n_near - 1]):
+                continue
+            slot = found if found < n_near else n_near - 1
+            found = min(found + 1, n_near)
+            while slot > 0 and total < nearest[slot - 1]:
+                nearest[slot] = nearest[slot - 1]
+                near[a, slot] = near[a, slot - 1]
+                slot -= 1
+            nearest[slot] = total
+            near[a, slot] = b
+
+
 def _principal_scores(means: Floats) -> Floats:
     """Projection of each mean on (nearly) the direction of largest variance, by a few power iterations."""
     centred = means - means.mean(axis=0)
@@ -109,10 +139,13 @@ def _principal_scores(means: Floats) -> Floats:
 def nearest_groups(means: Floats, n_near: int, threads: int | None = None) -> Rows:
     """For each group the `n_near` others (or all there are) with the nearest means, nearest first."""
     g = means.shape[0]
+    near = np.empty((g, min(n_near, g - 1)), dtype=np.int64)
+    if g <= MOST_COMPARED:
+        _nearest_of_all(means, near)
+        return near
     scores = _principal_scores(means)
     order = np.argsort(scores, kind="stable")
     window = max(MOST_SCANNED // g, 10 * n_near)
-    near = np.empty((g, min(n_near, g - 1)), dtype=np.int64)
     distances = np.empty(near.shape)
     # Threads over a compiled loop: a parallel one would cost the first user three seconds.
     with ThreadPoolExecutor(get_num_threads() if threads is None else threads) as pool:

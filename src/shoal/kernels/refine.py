@@ -44,6 +44,7 @@ def _pass_pairs(
     """
     g, n_near = near.shape
     start = clock[0]
+    rows_b, room = np.empty(s.y.shape[0], dtype=np.int64), np.empty((3, s.y.shape[0]))
     for a in range(g):
         for slot in range(n_near):
             b = near[a, slot]
@@ -65,7 +66,7 @@ def _pass_pairs(
                 clock[1] += cost
                 if apart:
                     break
-                i, j = best_of_two(s, a, b, k, noise)
+                i, j = best_of_two(s, a, b, k, noise, rows_b, room)
                 if i < 0 and j < 0:
                     break
                 if i >= 0:

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
-from shoal.features import DeepMetric, Learned, LinearMetric
+from shoal.features import AutoMetric, DeepMetric, Learned, LinearMetric
 from shoal.features.labelled import FEWEST_OF_EACH, Fold, HeldOut, Pairs, as_pairs, expected_gain, one_thread, score
-from shoal.features.linear_metric import scale_inputs
+from shoal.features.linear_metric import mixture, scale_inputs
 from shoal.features.linear_objectives import SOLVERS
 from shoal.labels.labels import Decided, Labels, decided_pairs, labelled_pairs
 
 if TYPE_CHECKING:
     from shoal.labels.task import LabelTask
 
-Metric = Literal["linear", "deep"]
+Metric = Literal["auto", "linear", "deep"]
 Floats = NDArray[np.float64]
 
 
@@ -44,7 +44,7 @@ class CurvePoint:
     error: float
 
 
-def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int = 0) -> Learned:
+def learn(task: LabelTask, labels: Labels, metric: Metric = "auto", seed: int = 0) -> Learned:
     """Learn a metric from all labels: features for `Microaggregation(features=...)`.
 
     What it learned is used if its expected gain over Euclidean distance on pairs of series held out is positive
@@ -56,8 +56,8 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int 
     task, labels
         What was asked and answered.
     metric
-        "linear": `LinearMetric`, quick and from few labels. "deep": `DeepMetric`, a network; needs some hundred labels
-        and the extra `deep`.
+        "auto": `AutoMetric`, whichever does best on pairs held out. "linear": `LinearMetric`, quick and from few
+        labels. "deep": `DeepMetric`, a network; needs some hundred labels and the extra `deep`.
     seed
         Of learning; see there.
     """
@@ -71,14 +71,14 @@ def learn(task: LabelTask, labels: Labels, metric: Metric = "linear", seed: int 
 
 
 def curve(
-    task: LabelTask, labels: Labels, metric: Metric = "linear", steps: int = 8, *, seed: int = 0
+    task: LabelTask, labels: Labels, metric: Metric = "auto", steps: int = 8, *, seed: int = 0
 ) -> list[CurvePoint]:
     """What each label has brought: the held-out score when only the first labels had been given.
 
     Points stand at all labels, at half of them, at a quarter, … and halfway between. All are judged on the same pairs,
     of series that learning has not seen; with choice="active" on pairs drawn uniformly, since pairs chosen for being
-    hard would say little about the others. Inputs, form and penalty of a linear metric are those found with all labels.
-    Points with too few labels to learn from are left out; there may be none.
+    hard would say little about the others. Settings of a linear metric are those found with all labels, and "auto"
+    stands for it. Points with too few labels to learn from are left out; there may be none.
 
     A deep metric is learned three times for each point, which takes a minute; a linear one a second.
     """
@@ -95,7 +95,7 @@ def curve(
     if any(fold.held.similar.all() or not fold.held.similar.any() for fold in folds):
         return []
     given = _first_given(labels, found)
-    distances = _linear(method, pairs) if isinstance(method, LinearMetric) else _deep(method)
+    distances = _deep(method) if isinstance(method, DeepMetric) else _linear(LinearMetric(seed=seed), pairs)
     points = []
     for n in _sizes(len(labels), steps):
         early = number[given < n]
@@ -108,9 +108,11 @@ def curve(
     return points
 
 
-def _method(metric: Metric, seed: int) -> LinearMetric | DeepMetric:
+def _method(metric: Metric, seed: int) -> AutoMetric | LinearMetric | DeepMetric:
     if metric not in get_args(Metric):
         raise ParameterError(f"metric must be one of: {', '.join(get_args(Metric))}.")
+    if metric == "auto":
+        return AutoMetric(seed=seed)
     return LinearMetric(seed=seed) if metric == "linear" else DeepMetric(seed=seed)
 
 
@@ -150,7 +152,7 @@ def _sizes(n_labels: int, steps: int) -> list[int]:
 
 
 def _linear(method: LinearMetric, pairs: Pairs) -> Callable[[Pairs, Pairs], Floats]:
-    """Distances of held-out pairs by a linear metric of the form and penalty that all pairs ask for."""
+    """Distances of held-out pairs by a linear metric with the settings that all pairs ask for."""
     left, right = (pairs.series[ends].reshape(-1, *pairs.shape) for ends in (pairs.left, pairs.right))
     learned = method.learn(left, right, pairs.similar)
     settings = learned.figures
@@ -159,7 +161,9 @@ def _linear(method: LinearMetric, pairs: Pairs) -> Callable[[Pairs, Pairs], Floa
 
     def distances(train: Pairs, held: Pairs) -> Floats:
         with one_thread():
-            return held.distances(x @ solve(x, train, settings["penalty"]).T)
+            mapped = x @ solve(x, train, settings["penalty"]).T
+            own, plain = mixture(train, train.distances(mapped), settings["euclidean_share"])
+            return np.hypot(own * held.distances(mapped), plain * held.distances(held.series))
 
     return distances
 

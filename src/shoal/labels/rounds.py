@@ -213,7 +213,7 @@ def _nothing_handed_out(folder: str | Path, analyst: str) -> str:
     )
 
 
-def learn_from(folder: str | Path, out: Path, *, metric: Metric = "linear", seed: int = 0) -> Learned:
+def learn_from(folder: str | Path, out: Path, *, metric: Metric = "auto", seed: int = 0) -> Learned:
     """Learn from all labels kept in the folder of a task, and save the metric for `Microaggregation(features=...)`."""
     if out.suffix != ".npz":
         raise ParameterError("The metric's file name must end in .npz.")

@@ -31,7 +31,7 @@ _Time = Annotated[str, Field(max_length=20)]
 class Learning(BaseModel):
     """Which metric to learn."""
 
-    metric: Literal["linear", "deep"] = "linear"
+    metric: Literal["auto", "linear", "deep"] = "auto"
 
 
 class Comparison(BaseModel):
@@ -84,7 +84,7 @@ def learn_metric(task: Name, studio: InStudio, session: Publisher, form: Annotat
 def learn_job(studio: Studio, arguments: dict[str, Any], progress: Progress) -> str:
     """Learn from all labels there are."""
     task, metric = arguments["task"], arguments["metric"]
-    progress.start(f"learning a {metric} metric")
+    progress.start("learning the metric that does best" if metric == "auto" else f"learning a {metric} metric")
     loaded, labels = studio.answers.task(task), studio.answers.labels(task)
     _write_labels(studio.project.task_folder(task), labels)
     studio.project.save_metric(task, learn(loaded, labels, metric=metric))
