@@ -17,6 +17,7 @@ from shoal.model.profiles import Profiles
 from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
+from shoal.model.scenarios import Scenarios
 from shoal.model.score import Score
 from shoal.model.shards import CandidateShards, PanelReader, PanelShards, ShardPlan, Shards, Store, Whole
 from shoal.model.suppression import Suppression, ValueSuppression
@@ -53,6 +54,7 @@ __all__ = [
     "Risk",
     "Role",
     "Roles",
+    "Scenarios",
     "Score",
     "ShardPlan",
     "Shards",

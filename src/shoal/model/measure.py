@@ -25,7 +25,7 @@ class Measure(Described):
     plain: ClassVar[str] = ""
     """The same in the words of somebody who does not know the measure, to stand before the figure; {} is where its
     parameters go, else they follow. Where it is empty, its meaning is told."""
-    judges: ClassVar[Literal["values", "groups", "models", "envelopes", "events"]] = "values"
+    judges: ClassVar[Literal["values", "groups", "models", "envelopes", "scenarios", "events"]] = "values"
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""
     usual: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from shoal.model import Envelopes, EventTables, Panel, Profiles, Published
+from shoal.model import Envelopes, EventTables, Panel, Profiles, Published, Scenarios
 from shoal.release.envelopes import EnvelopesForm
 from shoal.release.events import EventsForm
 from shoal.release.form import Form
 from shoal.release.profiles import ProfilesForm
+from shoal.release.scenarios import ScenariosForm
 from shoal.release.values import ValuesForm
 
 _BY_TYPE: dict[type, Form] = {
     Panel: ValuesForm(),
     Profiles: ProfilesForm(),
+    Scenarios: ScenariosForm(),
     Envelopes: EnvelopesForm(),
     EventTables: EventsForm(),
 }

@@ -91,7 +91,7 @@ PROVEN = (
     ),
     Bound(
         "profiles",
-        lambda f: _holds(f, "k-anonymity", "k") and f.form == "profiles" and _crowd(f) >= f.settings["k"],
+        lambda f: _holds(f, "k-anonymity", "k") and f.by_group and _crowd(f) >= f.settings["k"],
         lambda f: (
             f"Proven: no published row is one subject's. Each stands for at least {words.number(_crowd(f))} subjects, "
             "and nothing that is published tells them apart."
