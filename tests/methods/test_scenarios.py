@@ -158,7 +158,7 @@ def test_shards_have_pools_of_their_own():
 def test_an_aggregate_rule_does_not_judge_levels():
     verdict = AggregateRule(size=6, share=0.9).check(scenarios())
     assert verdict.outcome == "not judged"
-    assert "levels are means over a part" in verdict.note
+    assert "bands are means over a part" in verdict.note
 
 
 def test_distributions_are_sharper_than_the_means_alone():

@@ -240,8 +240,6 @@ class Microaggregation(Method):
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.within is not None and self.stratum is None:
             plain["within"] = "groups shown to analysts"
-        if self.form != "scenarios":
-            del plain["levels"]
         plain |= {"attributes": list(self.attributes)}
         return plain | {"k": int(self.k), "features": describe_features(find_features(self.features))}
 

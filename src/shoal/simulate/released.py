@@ -46,7 +46,7 @@ def from_release(
     >>> from shoal import Microaggregation, simulate
     >>> candidate = Microaggregation(k=10, form="scenarios").anonymize(simulate.meters(100, days=1, seed=1))
     >>> simulate.from_release(candidate.published, n_series=3, at_least=0.0, seed=2)
-    Panel(3 series, 24 instants)
+    Panel(3 series, 24 instants, 3 subjects)
 
     References
     ----------
