@@ -156,7 +156,7 @@ class Region:
     @property
     def n_hours(self) -> int:
         """Hours with a load and a temperature everywhere."""
-        return self.loads.shape[1]
+        return int(self.loads.shape[1])
 
     def first_hour(self, days: int) -> int:
         """Where the last so many whole days begin; a little is left behind them, for clocks that are moved."""
