@@ -145,6 +145,7 @@ def publish_kinds(folder):
         "several series": (micro.anonymize(twice), {}),
         "crowd of series": (micro.anonymize(twice), {"require": [KAnonymity(4, per="series")]}),
         "profiles": (Microaggregation(k=4, form="profiles").anonymize(days()), {}),
+        "scenarios": (Microaggregation(k=6, form="scenarios").anonymize(days()), {}),
         "attributes": (
             Microaggregation(k=4, attributes="tariff").anonymize(days(attributes={"tariff": ["day", "night"] * 80})),
             {},

@@ -34,7 +34,20 @@ if TYPE_CHECKING:
         TimeSlicing,
         Transformation,
     )
-    from shoal.model import Candidate, Events, Panel, Profiles, Release, Risk, Role, Roles, Score, Shards, Verdict
+    from shoal.model import (
+        Candidate,
+        Events,
+        Panel,
+        Profiles,
+        Release,
+        Risk,
+        Role,
+        Roles,
+        Scenarios,
+        Score,
+        Shards,
+        Verdict,
+    )
     from shoal.process import Frontier, Result, anonymize, load_policy, publish, run_policy
     from shoal.process.judgement import judge
     from shoal.process.look import look
@@ -75,6 +88,7 @@ _HOMES = {
     "Roles": "shoal.model",
     "SamplingWithFictives": "shoal.methods",
     "ScopeAggregation": "shoal.methods",
+    "Scenarios": "shoal.model",
     "Score": "shoal.model",
     "SequenceAnonymity": "shoal.guarantees",
     "Shards": "shoal.model",
@@ -139,6 +153,7 @@ __all__ = [
     "Role",
     "Roles",
     "SamplingWithFictives",
+    "Scenarios",
     "ScopeAggregation",
     "Score",
     "SequenceAnonymity",

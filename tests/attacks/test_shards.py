@@ -13,6 +13,7 @@ from shoal import KP, Microaggregation, Panel
 from shoal.attacks import (
     Denoising,
     KnownPoints,
+    KnownRanges,
     KnownTotals,
     Linkage,
     NearestNeighbour,
@@ -28,6 +29,7 @@ BOUNDED = [
     KnownPoints(2, choose="peaks"),
     KnownPoints(3, shift=1),
     KnownPoints(4, scale="same", seed=3),
+    KnownRanges(2, within=1.0),
     KnownTotals(step=1),
     KnownTotals(step=2, scale="same"),
     NearestNeighbour(cycle=2),

@@ -13,6 +13,7 @@ NOISY = {"noise", "minimum by chance"}
 SAID = {
     "plain": PLAIN,
     "profiles": PLAIN,
+    "scenarios": PLAIN,
     "envelopes": PLAIN,
     "nothing promised": PLAIN,
     "several series": PLAIN - {"one series each"} | {"several series"},
@@ -33,6 +34,7 @@ def services(tmp_path_factory):
     made = {
         "plain": (micro.anonymize(panel), {}),
         "profiles": (Microaggregation(k=MINIMUM, form="profiles").anonymize(panel), {}),
+        "scenarios": (Microaggregation(k=6, form="scenarios").anonymize(panel), {}),
         "envelopes": (KP(k=6, p=3).anonymize(panel), {}),
         "nothing promised": (NoiseAddition(snr=1.0).anonymize(panel), {}),
         "several series": (micro.anonymize(twice), {}),

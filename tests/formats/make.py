@@ -49,6 +49,7 @@ def main(folder):
         "signed": (micro.anonymize(panel()), {"sign": secret, "title": "Kept for later versions"}),
         "attributes": (Microaggregation(k=3, attributes="tariff").anonymize(panel()), {}),
         "profiles": (Microaggregation(k=3, form="profiles").anonymize(panel()), {}),
+        "scenarios": (Microaggregation(k=6, form="scenarios", levels=3).anonymize(panel()), {}),
         "instants": (NLK(n=1, l=3, k=3).anonymize(panel()), {}),
         "envelopes": (KP(k=4, p=2).anonymize(panel()), {}),
         "noise": (NoisyAggregates(epsilon=8.0, lower=0.0, upper=9.0).anonymize(panel()), {}),

@@ -34,6 +34,7 @@ METHODS = {
     "values": (Microaggregation(k=3), homes()),
     "channels": (Microaggregation(k=3), small_panel(40, channels=("a", "b"), gaps=2)),
     "profiles": (Microaggregation(k=3, form="profiles"), homes()),
+    "scenarios": (Microaggregation(k=6, form="scenarios", levels=3), small_panel(40)),
     "envelopes": (KP(k=4, p=2), small_panel(40)),
     "suppressed": (KP(words="own", k=4, p=2), odd_ones(5)),
     "sensitive": (KP(k=6, p=3, l=2), small_panel(40, sensitive={"ill": list("abcd") * 10})),
@@ -105,7 +106,7 @@ def test_some_of_the_series_are_a_candidate_of_their_own(kind):
     method, panel = METHODS[kind]
     candidate = method.anonymize(panel)
     kept = np.arange(0, panel.n_series, 3)
-    if kind == "profiles":  # groups are whole or not there
+    if kind in ("profiles", "scenarios"):  # groups are whole or not there
         kept = np.flatnonzero(candidate.private.groups % 2 == 0)
     taken = take_from(candidate, kept)
     np.testing.assert_array_equal(taken.private.original.values, panel.values[kept])

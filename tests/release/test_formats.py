@@ -25,7 +25,7 @@ def test_a_folder_of_an_earlier_version_verifies_and_loads(folder):
 def test_there_are_folders_of_the_present_format_and_every_form():
     present = Certificate.model_fields["format"].default
     forms = {json.loads((folder / "release.json").read_text())["form"] for folder in FORMATS.glob(f"{present}/*/")}
-    assert forms == {"values", "profiles", "envelopes", "events"}
+    assert forms == {"values", "profiles", "scenarios", "envelopes", "events"}
 
 
 def test_a_signature_of_an_earlier_version_is_still_checked():

@@ -15,6 +15,7 @@ NOT_PLAIN = {
     "several series": PLAIN - {"check: anyone"} | {"check: crowd of series"},
     "crowd of series": PLAIN | {"check: crowd of series"},
     "profiles": PLAIN - {"check: anyone"} | {"check: counts of profiles"},
+    "scenarios": PLAIN - {"check: anyone", "may: figures"} | {"check: counts of profiles", "may: no figures"},
     "aggregates": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "aggregates at instants": PLAIN - {"check: anyone"} | {"check: counts of profiles", "check: publisher"},
     "sequence": PLAIN | {"check: sequence"},

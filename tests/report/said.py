@@ -148,6 +148,10 @@ THE_OTHERS = {
     ),
     "attributes": _differs(more=["done: categories"]),
     "profiles": _differs(PROFILES, more=["may: profile", "who can check: counts of profiles", "proven: profiles"]),
+    "scenarios": _differs(
+        *(PROFILES, SMALL),
+        more=["may: profile", "may: levels", "who can check: counts of profiles", "proven: profiles"],
+    ),
     "trimmed": _differs(SUMMARY, more=["read: rows", "done: nothing"], less=["done: given"]),
     "labels of others": _differs(more=["Method: labels of others"]),
     "nlk": _differs(

@@ -25,6 +25,7 @@ NOT_PLAIN = {
     "several series": UNSEEN,
     "crowd of series": PLAIN | UNSEEN,
     "profiles": PROFILES,
+    "scenarios": PROFILES,
     "aggregates": PROFILES,
     "aggregates at instants": PROFILES,
     "labels of others": PLAIN | {"grouped: learned", "grouped: labels of others"},

@@ -13,7 +13,7 @@ import pytest
 
 from shoal import KP, Microaggregation, Panel, simulate, utility
 from shoal.errors import ParameterError
-from shoal.model import Envelopes, Measure, Moments
+from shoal.model import Envelopes, Measure, Moments, Scenarios
 from shoal.process.factory import build
 from shoal.utility import (
     CorrelationLoss,
@@ -76,8 +76,18 @@ def envelopes(offset):
     return KP(k=4, p=2).anonymize(Panel(original.values, times=original.times)).published
 
 
+@cache
+def distributions(offset):
+    original = households(offset, 0.0, 1)[0]
+    method = Microaggregation(k=6, form="scenarios", levels=3)
+    candidate = method.anonymize(Panel(original.values, times=original.times))
+    return original, candidate.published.take(candidate.private.groups)
+
+
 def compared(measure, offset):
     """Something that the measure takes: the harder, the more it takes."""
+    if measure.judges == "scenarios":
+        return distributions(offset)
     if measure.needs_envelopes:
         return households(offset, 0.0, 1)[0], envelopes(offset)
     gaps = 0.0 if measure.name in NO_GAPS else 0.04
@@ -85,7 +95,7 @@ def compared(measure, offset):
 
 
 def take(side, rows):
-    if isinstance(side, Panel):
+    if isinstance(side, Panel | Scenarios):
         return side.take(rows)
     words = tuple(side.patterns[row] for row in rows)
     return Envelopes(side.low[rows], side.high[rows], side.levels[rows], words, side.times)

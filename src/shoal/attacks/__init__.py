@@ -17,6 +17,7 @@ from shoal.attacks.denoising import Denoising, DenoisingRisk
 from shoal.attacks.homogeneity import Homogeneity, HomogeneityRisk
 from shoal.attacks.intersection import Intersection, IntersectionRisk
 from shoal.attacks.known_points import KnownPoints, KnownPointsRisk
+from shoal.attacks.known_ranges import KnownRanges, KnownRangesRisk
 from shoal.attacks.known_totals import KnownTotals
 from shoal.attacks.linkage import Linkage, LinkageRisk
 from shoal.attacks.links import LinkRisk
@@ -40,6 +41,8 @@ __all__ = [
     "IntersectionRisk",
     "KnownPoints",
     "KnownPointsRisk",
+    "KnownRanges",
+    "KnownRangesRisk",
     "KnownTotals",
     "LinkRisk",
     "Linkage",

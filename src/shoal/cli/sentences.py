@@ -83,6 +83,11 @@ ROWS: tuple[Row, ...] = (
         lambda t: t.form == "profiles",
         lambda t: f"{t.counts['groups']} group profiles of {t.counts['subjects']} subjects, {_instants(t)}",
     ),
+    Row(
+        "published",
+        lambda t: t.form == "scenarios",
+        lambda t: f"{t.counts['groups']} group distributions of {t.counts['subjects']} subjects, {_instants(t)}",
+    ),
     Row("published", _events, lambda t: f"{t.counts['events']} events in {t.counts['snapshots']} snapshots"),
     Row("moved", _events, lambda t: _moved(t)),
     Row(

@@ -21,9 +21,12 @@ class Kind(StrEnum):
 
 
 def simulate(
-    kind: Annotated[Kind, typer.Argument(help="What to simulate.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The table to write: .parquet or .csv.")],
-    n: Annotated[int | None, typer.Option(help="Number of meters, persons, or events per day.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="What to simulate.", show_default=False)] = None,
+    from_release: Annotated[
+        Path | None, typer.Option(help="Draw curves from this release of scenarios instead.", show_default=False)
+    ] = None,
+    n: Annotated[int | None, typer.Option(help="Number of meters, persons, events per day, or curves.")] = None,
     days: Annotated[int | None, typer.Option(help="Number of days.")] = None,
     step: Annotated[str | None, typer.Option(help="Time between readings, such as 15min or 1h.")] = None,
     start: Annotated[str | None, typer.Option(help="First day, such as 2024-01-01.")] = None,
@@ -31,10 +34,13 @@ def simulate(
         str | None, typer.Option(help="Mix of meters, such as household=0.7,small-business=0.2,second-home=0.1.")
     ] = None,
     missing: Annotated[float, typer.Option(help="Share of readings left out.")] = 0.0,
+    at_least: Annotated[
+        float | None, typer.Option(help="With --from-release: what no reading is below, such as 0.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Simulate meters, office occupancy or a stream of events, and write them as a long table."""
+    """Simulate meters, office occupancy, a stream of events, or curves like those of a release, as a long table."""
     from shoal.process import simulate_table
 
     options: dict[str, Any] = {
@@ -43,10 +49,12 @@ def simulate(
         "step": step,
         "start": start,
         "families": _shares(families),
-        "missing": missing,
+        "missing": missing or None,
+        "at_least": at_least,
         "seed": seed,
     }
-    counts = simulate_table(kind.value, out, {name: value for name, value in options.items() if value is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    counts = simulate_table(None if kind is None else kind.value, out, given, from_release=from_release)
     if as_json:
         print_json({"table": str(out), **counts})
     else:

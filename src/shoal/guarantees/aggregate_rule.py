@@ -136,7 +136,7 @@ class AggregateRule(Guarantee):
         if isinstance(published.published, Envelopes):
             return self._unknown("the ends of an envelope are single members' values, not aggregates")
         if _has_bands(published):
-            return self._unknown("bands are means over a part of a group; publish aggregate='mean' under this rule")
+            return self._unknown("bands are means over a part of a group or pool; publish means alone under this rule")
         if not _row_by_row(published):
             return self._unknown(OTHER_ROWS)
         within = rounding_of(published.recipe)

@@ -19,8 +19,8 @@ class KAnonymity(Guarantee):
 
     For every series f there are series of at least k different subjects, f included, that have the same value as f,
     bit for bit, at all instants and in all channels, and the same published attributes; missing equals only missing. A
-    group profile stands for as many
-    equal series as it counts subjects, so each must count at least k.
+    group profile stands for as many equal series as it counts subjects, so each must count at least k. Of scenarios a
+    level is one of L equal parts of the groups that share it bit for bit, which must count at least L k together.
 
     A disjoint union of subjects keeps it: the series equal to f are still there, so its crowd can only grow.
 
@@ -69,7 +69,7 @@ class KAnonymity(Guarantee):
         found = what_is_published(published)
         if isinstance(found, Profiles):
             # Equal profiles are not one crowd: they are published apart, each with its own count.
-            sizes = found.counts
+            sizes = found.crowds
         else:
             panel = published_panel(found)
             subjects = panel.subject_codes if self.per == "subject" else np.arange(panel.n_series)

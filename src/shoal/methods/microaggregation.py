@@ -37,6 +37,7 @@ from shoal.methods.aggregates import (
     round_values,
 )
 from shoal.methods.algorithms import Algorithm, Grouping
+from shoal.methods.scenarios import LEAST_FOR_SCENARIOS, describe_groups
 from shoal.methods.strata import strata_of
 from shoal.methods.threads import check_threads
 from shoal.model import (
@@ -54,8 +55,9 @@ from shoal.model import (
     Strata,
 )
 from shoal.model.columns import missing_entries, plain_column
+from shoal.model.scenarios import LEAST_LEVELS, MOST_LEVELS
 
-Form = Literal["values", "profiles"]
+Form = Literal["values", "profiles", "scenarios"]
 
 SHOWN_SUFFIX = ".json"
 """Suffix of a text that names a file with groups shown, rather than an attribute."""
@@ -109,7 +111,11 @@ class Microaggregation(Method):
         third of the group, so k must be 9 or more.
     form
         "values": one row per series. "profiles": one row per group with its count and mean, and with
-        aggregate="quantiles" the bands next to it.
+        aggregate="quantiles" the bands next to it. "scenarios": one row per group with a distribution at every instant
+        and rank correlations, from which `shoal.simulate.from_release` draws curves; k must be 6 or more.
+    levels
+        Only "scenarios": how many levels describe a distribution. At least k subjects stand behind each, so at least
+        `levels` times k are needed; more levels show the tails better and are shared by more groups.
     round_to
         Round what is published to a resolution such as 0.1, to "whole" numbers or to "binary" 0 and 1.
     within
@@ -158,6 +164,7 @@ class Microaggregation(Method):
     gain: float = 0.2
     aggregate: Aggregate = "mean"
     form: Form = "values"
+    levels: int = 5
     round_to: Rounding | None = None
     within: str | ShownGroups | tuple[ShownGroups, ...] | None = None
     attributes: str | tuple[str, ...] = ()
@@ -177,6 +184,8 @@ class Microaggregation(Method):
                 f"aggregate='quantiles' needs k of at least {LEAST_FOR_THIRDS}, got {self.k}: each band is a mean over "
                 "a third of the group. Raise k, or use aggregate='mean'."
             )
+        if self.form == "scenarios":
+            self._check_scenarios()
         if self.form == "profiles" and self.aggregate not in ("mean", "quantiles"):
             raise ParameterError(
                 f"form='profiles' publishes means, and bands with aggregate='quantiles'; aggregate={self.aggregate!r} "
@@ -195,9 +204,11 @@ class Microaggregation(Method):
             object.__setattr__(self, "within", shown if len(shown) > 1 else shown[0])
         listed = self.attributes.split(",") if isinstance(self.attributes, str) else self.attributes
         object.__setattr__(self, "attributes", tuple(name.strip() for name in listed if name.strip()))
-        if self.attributes and (self.merge_small or self.form == "profiles"):
+        if self.attributes and (self.merge_small or self.form != "values"):
             other = (
-                "merge_small joins groups across them" if self.merge_small else "profiles have no table of attributes"
+                "merge_small joins groups across them"
+                if self.merge_small
+                else f"{self.form} have no table of attributes"
             )
             raise ParameterError(f"attributes need form='values' and groups that do not cross them; {other}.")
         check_rounding(self.round_to)
@@ -208,6 +219,23 @@ class Microaggregation(Method):
             raise ParameterError("seed must be a whole number of at least 0.")
         if isinstance(self.proposals, bool) or not isinstance(self.proposals, int | np.integer) or self.proposals < 1:
             raise ParameterError("proposals must be a whole number of at least 1.")
+
+    def _check_scenarios(self) -> None:
+        """Refuse what would let a figure of scenarios stand on too few, or be no figure of theirs."""
+        wrong = []
+        whole = isinstance(self.levels, int | np.integer) and not isinstance(self.levels, bool)
+        if not whole or not LEAST_LEVELS <= self.levels <= MOST_LEVELS:
+            wrong.append(f"levels must be a whole number from {LEAST_LEVELS} to {MOST_LEVELS}")
+        if self.k < LEAST_FOR_SCENARIOS:
+            wrong.append(
+                f"k must be at least {LEAST_FOR_SCENARIOS}, got {self.k}: a mean and a spread of fewer say too much"
+            )
+        if self.aggregate != "mean":
+            wrong.append(f"aggregate must be 'mean', got {self.aggregate!r}")
+        if self.round_to is not None:
+            wrong.append("round_to is for values and profiles")
+        if wrong:
+            raise ParameterError(f"form='scenarios': {'; '.join(wrong)}.")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -257,7 +285,7 @@ class Microaggregation(Method):
 
     @property
     def shard_plan(self) -> ShardPlan:
-        """At least 3k subjects, along the attribute that groups must not cross."""
+        """At least 3k subjects, or as many as levels need, along the attribute that groups must not cross."""
         # Only features that each series has by itself are the same wherever they are computed.
         found = find_features(self.features)
         features = "raw" if isinstance(found, Standardized | Kept | Custom) else self.features
@@ -265,7 +293,8 @@ class Microaggregation(Method):
         # Of those who were shown together a shard has at least a few groups, or all; of each stratum in them likewise.
         kinds = [Strata(labels=shown), Strata(self.apart, shown)] if shown else [Strata(self.apart)]
         within = tuple(dict.fromkeys(one for one in kinds if one.attributes or one.labels))
-        return ShardPlan(least=3 * int(self.k), within=within, features=features)
+        least = (3 if self.form != "scenarios" else max(3, int(self.levels))) * int(self.k)
+        return ShardPlan(least=least, within=within, features=features)
 
     @property
     def why_whole(self) -> str:
@@ -325,6 +354,8 @@ class Microaggregation(Method):
                 "aggregate='quantiles' needs one series per subject, or a third might be one subject's; here subjects "
                 "have several. Use aggregate='mean'."
             )
+        if self.form == "scenarios":
+            self._refuse_for_scenarios(panel)
         if (promised := max((groups.k for groups in self.shown_groups), default=0)) > self.k:
             raise ParameterError(
                 f"k={self.k} is below the k={promised} that the label task promised: task and release together must "
@@ -352,11 +383,31 @@ class Microaggregation(Method):
             private=Private(original=panel, groups=groups, curves=curves, shown=shown),
         )
 
+    def _refuse_for_scenarios(self, panel: Panel) -> None:
+        wrong = []
+        if panel.n_subjects < self.levels * self.k:
+            wrong.append(
+                f"{self.levels} levels of at least k={self.k} subjects each need {self.levels * self.k} subjects, the "
+                f"panel has {panel.n_subjects}; lower levels or k, or read more series"
+            )
+        if not panel.one_series_per_subject:
+            wrong.append("subjects have several series; give one each")
+        if panel.n_channels > 1:
+            wrong.append(f"there are {panel.n_channels} channels; publish one")
+        if panel.n_missing:
+            wrong.append(
+                f"{panel.n_missing} readings are missing; read the table with missing='interpolate:2h' or 'drop-series'"
+            )
+        if wrong:
+            raise ParameterError(f"form='scenarios' cannot be formed: {'. '.join(wrong)}.")
+
     def _published(
         self, panel: Panel, groups: NDArray[np.int64], means: NDArray[np.float64]
     ) -> tuple[Published, Panel | None]:
         """What is published, and if its shape differs, the curve that stands for each series."""
         bands = group_thirds(panel.rows, groups, means) if self.aggregate == "quantiles" else None
+        if self.form == "scenarios":
+            return describe_groups(panel, groups, means, int(self.levels)), None
         if self.form == "profiles":
             firsts = [int(members[0]) for members in groups_of(groups)]
             columns = means[firsts][:, :, None]

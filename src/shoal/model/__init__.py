@@ -19,6 +19,7 @@ from shoal.model.profiles import Profiles
 from shoal.model.release import Release
 from shoal.model.risk import Interval, Risk
 from shoal.model.roles import Role, Roles
+from shoal.model.scenarios import Scenarios
 from shoal.model.score import Score
 from shoal.model.suppression import Suppression, ValueSuppression
 from shoal.model.tally import Moments, Tally
@@ -54,6 +55,7 @@ __all__ = [
     "Risk",
     "Role",
     "Roles",
+    "Scenarios",
     "Score",
     "SeriesLabels",
     "ShardPlan",

@@ -17,6 +17,7 @@ from shoal.model.measure import Measure
 from shoal.model.panel import Panel
 from shoal.model.profiles import Profiles
 from shoal.model.risk import Risk
+from shoal.model.scenarios import Scenarios
 from shoal.model.score import Score
 from shoal.model.tally import Tally
 from shoal.model.verdict import Verdict
@@ -116,6 +117,11 @@ class Candidate:
         """How many series or profiles this candidate writes: none that another shard does."""
         spread = self.private.spread
         return len(self.published) if spread is None or spread.is_first else 0
+
+    @property
+    def has_scenarios(self) -> bool:
+        """Whether groups are published as a distribution each."""
+        return isinstance(self.published, Scenarios)
 
     @property
     def has_envelopes(self) -> bool:
@@ -237,7 +243,10 @@ class Candidate:
         return original, self.published, further, there
 
     def sides(self, measure: Measure) -> tuple[Panel, Published, dict[str, Any]]:
-        """What a measure compares: for envelopes what is published, else the curves that stand for the originals."""
+        """What a measure compares: for envelopes what is published, of scenarios the distribution of each series' group,
+        else the curves that stand for the originals."""
+        if measure.judges == "scenarios" and isinstance(self.published, Scenarios):
+            return self.originals, self.published.take(self.private.groups), {}
         if measure.judges != "envelopes":
             return self.originals, self.curves, {}
         if measure.takes_rows and self.private.rows is not None:

@@ -35,6 +35,7 @@ class ShardFacts:
     shows_everybody: bool
     has_envelopes: bool
     has_profiles: bool
+    has_scenarios: bool
     guarantees: tuple[Guarantee, ...]
     recipe: Recipe
     secrets: Mapping[str, Any]
@@ -50,6 +51,7 @@ def facts_of(number: int, candidate: Candidate) -> ShardFacts:
         candidate.shows_everybody,
         candidate.has_envelopes,
         candidate.has_profiles,
+        candidate.has_scenarios,
         candidate.guarantees,
         candidate.recipe,
         dict(candidate.private.secrets),
@@ -128,6 +130,11 @@ class CandidateShards(Shards[Candidate]):
     def has_envelopes(self) -> bool:
         """Whether series are published as ranges and shapes."""
         return self.facts[0].has_envelopes
+
+    @property
+    def has_scenarios(self) -> bool:
+        """Whether groups are published as a distribution each."""
+        return self.facts[0].has_scenarios
 
     @property
     def has_profiles(self) -> bool:

@@ -26,7 +26,7 @@ class Measure(Described):
     plain: ClassVar[str] = ""
     """The same for a reader who does not know the measure, placed before the figure; {} is where its parameters go,
     else they follow. If it is empty, its meaning is shown."""
-    judges: ClassVar[Literal["values", "groups", "models", "envelopes", "events"]] = "values"
+    judges: ClassVar[Literal["values", "groups", "models", "envelopes", "scenarios", "events"]] = "values"
     purpose: ClassVar[str]
     """Which purpose it serves: the heading under which it is listed."""
     usual: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)

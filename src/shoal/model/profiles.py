@@ -77,6 +77,11 @@ class Profiles:
         return len(self.channels)
 
     @property
+    def crowds(self) -> NDArray[np.int64]:
+        """The subjects behind each row."""
+        return self.counts
+
+    @property
     def n_missing(self) -> int:
         """Number of withheld means."""
         return int(np.isnan(self.values[..., 0]).sum())

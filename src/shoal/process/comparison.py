@@ -28,6 +28,8 @@ class MatchedRows:
     curves: Panel
     rows: Positions
     """In the order of the file, the position of the original that each published name stands for; -1 for none."""
+    published: Positions
+    """For each of the originals, the position in the file of the name that it is published under."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ class Compared:
 
     published: Any
     form: str
-    """What is published: values, profiles, envelopes or events."""
+    """What is published: values, profiles, scenarios, envelopes or events."""
     original: Panel | Events
     whole: Panel | None
     """All published curves, whomever they stand for, at the instants of `whole_original`; none for events."""
@@ -71,7 +73,7 @@ def _compare(source: Any, reading: Reading, release: Release, private: Path | No
         rows = np.full(len(first), -1)
         rows[of_published] = of_original
         curves = _part(whole, first[of_published], np.arange(whole.n_instants))
-        pairs = MatchedRows(_part(original, of_original, common), curves, rows)
+        pairs = MatchedRows(_part(original, of_original, common), curves, rows, of_published)
     everyone = np.arange(original.n_series)
     notes = () if private is None else reading.notes(original, release, private)
     return Compared(published, form, original, whole, _part(original, everyone, common), pairs, notes)

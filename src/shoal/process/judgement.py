@@ -352,7 +352,7 @@ def _usefulness(
     pairs = None
     if rows is not None:
         there = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]  # in the order of the originals
-        pairs = MatchedRows(before.take(rows[there]), after.take(there), rows)
+        pairs = MatchedRows(before.take(rows[there]), after.take(there), rows, there)
     compared = Compared(published, "values", original, after, before, pairs)
     findings = find_all(compared, list(wanted) or usual_measures(), strict=bool(wanted), steps=silent)
     return Usefulness("values", None if pairs is None else pairs.originals.n_series, findings, ())

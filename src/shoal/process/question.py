@@ -15,6 +15,7 @@ from shoal.process.event_question import window_query
 from shoal.queries import Combined, Difference, PatternRange, PatternSimilarity, Query, RangeCount, count_in_table
 from shoal.queries.instants import Instant, as_instant, as_stored
 from shoal.release import load_release
+from shoal.release.certificate import GROUP_FORMS
 
 _LONGEST_TIME = 100
 
@@ -68,7 +69,7 @@ def ask(
     if where or start is not None or end is not None:
         raise ParameterError("--from, --to and --where are for releases of events; this one holds series.")
     query = _query(ranges, differences, like, within)
-    of = int(counts["subjects"] if form == "profiles" else counts["series"])
+    of = int(counts["subjects"] if form in GROUP_FORMS else counts["series"])
     table = Path(folder) / "data.parquet"
     estimated = isinstance(release.published, Envelopes) and _estimated(query, release.published)
     if isinstance(query, RangeCount) and table.is_file() and counts["channels"] == 1 and not estimated:

@@ -11,6 +11,7 @@ import polars as pl
 from shoal import simulate
 from shoal.errors import ParameterError, ReleaseError
 from shoal.model import Events, Panel
+from shoal.release import load_release
 
 # What `n` is called by each generator, and which options it understands.
 _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
@@ -19,18 +20,28 @@ _GENERATORS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "events": (simulate.events, "per_day", ("days", "start", "missing", "seed")),
 }
 
+_FROM_RELEASE: tuple[Any, str, tuple[str, ...]] = (simulate.from_release, "n_series", ("at_least", "seed"))
 
-def simulate_table(kind: str, out: Path, options: dict[str, Any]) -> dict[str, int]:
-    """Simulate and write a table; return its counts."""
-    generator, size, takes = _GENERATORS[kind]
-    unknown = sorted(set(options) - {"n", *takes})
-    if unknown:
-        raise ParameterError(f"{kind} takes no --{unknown[0]}. It takes: --n, {', '.join('--' + t for t in takes)}.")
+
+def simulate_table(
+    kind: str | None, out: Path, options: dict[str, Any], *, from_release: Path | None = None
+) -> dict[str, int]:
+    """Simulate something, or what is like a release, and write a table; return its counts."""
+    if (kind is None) == (from_release is None):
+        raise ParameterError(f"Name what to simulate, one of {', '.join(_GENERATORS)}, or give --from-release DIR.")
+    name = kind or "--from-release"
+    generator, size, takes = _GENERATORS[kind] if kind is not None else _FROM_RELEASE
+    if unknown := [option for option in sorted(options) if option not in ("n", *takes)]:
+        listed = ", ".join("--" + option.replace("_", "-") for option in takes)
+        raise ParameterError(f"{name} takes no --{unknown[0].replace('_', '-')}. It takes: --n, {listed}.")
     if out.suffix not in (".parquet", ".csv"):
         raise ParameterError("The table's name must end in .parquet or .csv.")
     if out.exists():
         raise ReleaseError(f"{str(out)!r} exists. Choose another name or remove it.")
-    simulated = generator(**{size if name == "n" else name: value for name, value in options.items()})
+    simulated = generator(
+        *(() if from_release is None else (load_release(from_release),)),
+        **{size if option == "n" else option: value for option, value in options.items()},
+    )
     frame = simulated.frame if isinstance(simulated, Events) else long_table(simulated)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal import utility
 from shoal.errors import InputError, ParameterError
-from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Score
+from shoal.model import Candidate, CandidateShards, Envelopes, Measure, Panel, Scenarios, Score
 from shoal.model.reduction import Answer
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.catalogue import find_in
@@ -152,7 +152,9 @@ def scores_by_purpose(
 ) -> dict[str, dict[str, tuple[Score, str]]]:
     """What a candidate is still good for: by purpose, or for one alone, every usual measure that applies."""
     found: dict[str, dict[str, tuple[Score, str]]] = {}
-    passed_over = {"events"} if candidate.has_envelopes else {"events", "envelopes"}
+    passed_over = {"events"}
+    passed_over |= set() if candidate.has_envelopes else {"envelopes"}
+    passed_over |= set() if candidate.has_scenarios else {"scenarios"}
     todo = [
         asked
         for asked in usual_measures()
@@ -215,6 +217,9 @@ def _measure(measure: Measure, compared: Compared) -> tuple[Score, Any]:
     if measure.judges == "envelopes" and isinstance(published, Envelopes):
         rows = {"rows": compared.pairs.rows} if measure.takes_rows and compared.pairs is not None else {}
         return measure.measure(compared.original, published, **rows), published
+    if measure.judges == "scenarios" and isinstance(published, Scenarios) and compared.pairs is not None:
+        own = published.take(compared.pairs.published)
+        return measure.measure(compared.pairs.originals, own), own
     before: Panel | None
     after: Panel | None
     if measure.matched and compared.pairs is not None:

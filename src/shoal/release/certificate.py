@@ -26,7 +26,10 @@ LARGEST = 1 << 26
 PUBLISHERS_WORDS = ("title", "publisher", "purpose", "date")
 """What a publisher calls a release: nothing in the folder can confirm it."""
 
-FormName = Literal["values", "profiles", "envelopes", "events"]
+FormName = Literal["values", "profiles", "scenarios", "envelopes", "events"]
+
+GROUP_FORMS = ("profiles", "scenarios")
+"""Forms with a row per group, which counts its subjects."""
 
 # Counts that only one kind of release has.
 _OF_SERIES = ("series", "subjects", "instants", "channels", "missing")
@@ -128,7 +131,7 @@ class EventColumnsPart(_Part):
 
 
 class ColumnsPart(_Part):
-    """Which columns left and how many that had a role stayed. Only profiles have bands, and only envelopes
+    """Which columns left and how many that had a role stayed. Only profiles and scenarios have bands; only envelopes
     pattern times, where their words are of other instants than the ranges, and the number of instants that words were
     formed over, where not all of them are published. Sensitive columns, and those that groups do not cross, stand in
     the table of attributes, with these types."""

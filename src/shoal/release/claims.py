@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from shoal.methods.aggregates import THIRDS
-from shoal.model import Envelopes, EventTables, Profiles, Published, Suppression, Verdict
+from shoal.model import Envelopes, EventTables, Profiles, Published, Scenarios, Suppression, Verdict
 from shoal.model.keyed_names import JOINABLE, JOINABLE_COPIES, NAME_LENGTH
 from shoal.release.canonical import count_odd_names
 from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, PUBLISHERS_WORDS, Certificate, GuaranteePart
@@ -61,7 +61,7 @@ def count_findings(certificate: Certificate, published: Published | EventTables)
 
 
 def range_findings(published: Published | EventTables) -> list[str]:
-    """Ranges that end before they begin, thirds in the wrong order, and words with letters that their level lacks."""
+    """Ranges that end before they begin, thirds or levels in the wrong order, and words with letters of another level."""
     if isinstance(published, EventTables) and not published.bucketised:
         ranges = [
             (name, ends)
@@ -70,6 +70,8 @@ def range_findings(published: Published | EventTables) -> list[str]:
         ]
         turned = {name: int((published.records[a] > published.records[b]).sum()) for name, (a, b) in ranges}
         return [f"{n} ranges of column {name!r} end before they begin" for name, n in turned.items() if n]
+    if isinstance(published, Scenarios):
+        return published.faults()
     if isinstance(published, Profiles) and published.bands[1:] == THIRDS:
         thirds = published.values[..., 1:]
         # Of equal readings the means may differ in their last digits.

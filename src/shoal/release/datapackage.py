@@ -23,6 +23,7 @@ _MEDIA = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 _TITLES = {
     "values": "Anonymized time series",
     "profiles": "Profiles of groups of time series",
+    "scenarios": "Distributions of groups of time series",
     "envelopes": "Ranges and patterns of time series",
     "events": "Anonymized events",
 }

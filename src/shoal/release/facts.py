@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from shoal.release.certificate import GROUP_FORMS
+
 MOST_CARDS = 12
 MOST_ROWS = 60
 
@@ -61,8 +63,13 @@ class Facts:
 
     @property
     def form(self) -> str:
-        """Values, profiles, envelopes or events."""
+        """Values, profiles, scenarios, envelopes or events."""
         return str(self.certificate.get("form"))
+
+    @property
+    def by_group(self) -> bool:
+        """Whether a row is a group's, which counts its subjects."""
+        return self.form in GROUP_FORMS
 
     @property
     def pseudonyms(self) -> str:

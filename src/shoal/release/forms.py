@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.model import Envelopes, EventTables, Panel, Private, PrivateEvents, Profiles, Published
+from shoal.model import Envelopes, EventTables, Panel, Private, PrivateEvents, Profiles, Published, Scenarios
 from shoal.release.envelopes import EnvelopesForm
 from shoal.release.events import EventsForm
 from shoal.release.form import Form
 from shoal.release.profiles import ProfilesForm
+from shoal.release.scenarios import ScenariosForm
 from shoal.release.values import ValuesForm
 
 _VALUES: Form[Panel, Private] = ValuesForm()
@@ -18,6 +19,7 @@ _EVENTS: Form[EventTables, PrivateEvents] = EventsForm()
 _BY_TYPE: dict[type, Form[Any, Any]] = {
     Panel: _VALUES,
     Profiles: _PROFILES,
+    Scenarios: ScenariosForm(),
     Envelopes: _ENVELOPES,
     EventTables: _EVENTS,
 }

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.guarantees import NoGuarantee
-from shoal.model import Candidate, Envelopes, Guarantee
+from shoal.model import Candidate, Envelopes, Guarantee, Scenarios
 from shoal.model.joined import draw_from
+from shoal.release.scenario_openness import scenario_bits
 
 ENOUGH_BITS = 128
 """With this many, nobody tries all possibilities."""
@@ -112,13 +113,17 @@ def sampled_bits(candidate: Candidate) -> float:
     """`open_bits`; for a large candidate, those of some whole groups. It may err on the safe side: fewer series leave
     less open."""
     n_series = candidate.private.original.n_series
-    drawn = draw_from(candidate, OPEN_SAMPLE / max(1, n_series), seed=2) if n_series > OPEN_SAMPLE else None
+    # A sample of scenarios would tear their pools.
+    few = n_series <= OPEN_SAMPLE or isinstance(candidate.published, Scenarios)
+    drawn = None if few else draw_from(candidate, OPEN_SAMPLE / n_series, seed=2)
     return open_bits(candidate if drawn is None else drawn)
 
 
 def open_bits(candidate: Candidate) -> float:
     """The binary logarithm of how many originals could certainly have led to what is published; often far more
     could."""
+    if isinstance(candidate.published, Scenarios):
+        return scenario_bits(candidate.private.original.rows, candidate.private.groups, candidate.published)
     originals, curves = candidate.originals, candidate.curves
     if originals.values.shape != curves.values.shape:
         return 0.0

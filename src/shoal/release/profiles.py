@@ -42,9 +42,15 @@ def write_profiles(profiles: Profiles, names: list[str], path: Path, file_format
 
 
 def read_profiles(
-    path: Path, channels: tuple[str, ...], bands: tuple[str, ...], timezone: str | None, *, most_rows: int
+    path: Path,
+    channels: tuple[str, ...],
+    bands: tuple[str, ...],
+    timezone: str | None,
+    *,
+    most_rows: int,
+    kind: type[Profiles] = Profiles,
 ) -> Profiles:
-    """Read published profiles back, in the order of the file."""
+    """Read published profiles, or another kind of them, back in the order of the file."""
     columns = profile_columns(channels, bands)
     table = read_long(path, "group", columns, whole=("count",), what="profile", timezone=timezone, most_rows=most_rows)
     counted = table.whole[..., 0]
@@ -52,7 +58,7 @@ def read_profiles(
         odd = int((counted != counted[:, :1]).any(axis=1).argmax())
         raise NotAPanelError(f"{path.name}: profile {odd} has two different counts.")
     try:
-        return Profiles(
+        return kind(
             values=table.figures.reshape(*counted.shape, len(channels), len(bands)),
             counts=counted[:, 0],
             bands=bands,
@@ -76,6 +82,7 @@ class ProfilesForm:
     """One row per group and instant."""
 
     name: ClassVar[FormName] = "profiles"
+    kind: ClassVar[type[Profiles]] = Profiles
 
     def refuse(self, published: Profiles, private: Private) -> str | None:
         """A profile must count exactly the subjects that went into it, each series in one profile or withheld."""
@@ -140,7 +147,8 @@ class ProfilesForm:
         columns = certificate.columns
         path = find_data(folder, certificate.files)
         most_rows = certificate.counts.groups * certificate.counts.instants
-        return read_profiles(path, columns.channels, columns.bands, certificate.time.timezone, most_rows=most_rows)
+        zone = certificate.time.timezone
+        return read_profiles(path, columns.channels, columns.bands, zone, most_rows=most_rows, kind=self.kind)
 
     def findings(self, published: Profiles, certificate: Certificate) -> list[str]:
         """Counts of groups, instants, gaps and subjects."""

@@ -11,7 +11,7 @@ Said = Sentence[Facts]
 WHO_CAN_CHECK = (
     Said(
         "anyone",
-        lambda f: f.anyone and f.form != "profiles" and not _hidden_subjects(f) and f.name != "sequence-anonymity",
+        lambda f: f.anyone and not f.by_group and not _hidden_subjects(f) and f.name != "sequence-anonymity",
         lambda f: (
             "**Anyone can check this** without seeing an original: `shoal verify FOLDER` measures it again on the "
             "published values."
@@ -27,7 +27,7 @@ WHO_CAN_CHECK = (
     ),
     Said(
         "counts of profiles",
-        lambda f: f.anyone and f.form == "profiles",
+        lambda f: f.anyone and f.by_group,
         lambda f: (
             "**Anyone can check this as far as the profiles count themselves**: `shoal verify FOLDER`. That these "
             "counts are true was checked by the publisher, who has the originals."
@@ -35,7 +35,7 @@ WHO_CAN_CHECK = (
     ),
     Said(
         "crowd of series",
-        lambda f: f.anyone and f.form != "profiles" and _hidden_subjects(f),
+        lambda f: f.anyone and not f.by_group and _hidden_subjects(f),
         lambda f: (
             "**Anyone can check this in series, but not in subjects.** Some subjects have several series, and the "
             "release does not say which: `shoal verify FOLDER` counts series. The publisher counted subjects."
@@ -114,12 +114,12 @@ MAY_CONCLUDE = (
 MAY_NOT_CONCLUDE = (
     Said(
         "group",
-        lambda f: f.promises("k-anonymity") or f.form == "profiles",
+        lambda f: f.promises("k-anonymity") or f.by_group,
         lambda f: "That a published row is the reading of a certain person or household. It stands for a group.",
     ),
     Said(
         "row",
-        lambda f: not f.promises("k-anonymity") and f.form != "profiles",
+        lambda f: not f.promises("k-anonymity") and not f.by_group,
         lambda f: "That a published row is the reading of a certain person or household.",
     ),
     Said(

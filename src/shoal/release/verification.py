@@ -23,7 +23,14 @@ from shoal.errors import ReleaseError
 from shoal.guarantees import NoGuarantee, SequenceAnonymity, build_guarantee
 from shoal.model import EventTables, Panel, Profiles, Published, Verdict
 from shoal.model.verdict import Outcome
-from shoal.release.certificate import AGREEMENT_FILE, FILE_NAME, Certificate, GuaranteePart, read_certificate
+from shoal.release.certificate import (
+    AGREEMENT_FILE,
+    FILE_NAME,
+    GROUP_FORMS,
+    Certificate,
+    GuaranteePart,
+    read_certificate,
+)
 from shoal.release.claims import (
     column_findings,
     count_findings,
@@ -288,7 +295,7 @@ def _over_all(
     if len({seen.times for seen in looked if seen.totals is not None}) > 1:
         findings.append("the parts do not have the same instants and columns")
     if all(seen.totals is not None for seen in looked):
-        key = "group" if certificate.form == "profiles" else "id"
+        key = "group" if certificate.form in GROUP_FORMS else "id"
         if n := count_repeated(engine, partial(_names_in, path, key), [find_data(Path(), p.files).name for p in parts]):
             findings.append(f"{n} name(s) occur in more than one part: parts must hold different people")
     return findings
@@ -389,7 +396,7 @@ def counts_unseen_subjects(part: GuaranteePart, certificate: Certificate) -> boo
     counts = certificate.counts
     return (
         counts.subjects < counts.series
-        and certificate.form != "profiles"  # these are published with their number of subjects
+        and certificate.form not in GROUP_FORMS  # these are published with their number of subjects
         and part.parameters.get("per") != "series"
     )
 

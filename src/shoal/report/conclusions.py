@@ -52,7 +52,7 @@ def _has_attributes(facts: Facts) -> bool:
 MAY = (
     Said(
         "crowd of subjects",
-        lambda f: f.name == "k-anonymity" and f.counts_subjects and f.form != "profiles",
+        lambda f: f.name == "k-anonymity" and f.counts_subjects and not f.by_group,
         lambda f: (
             f"Every published series is shared by at least {_number(f, 'k')} subjects whose published readings are "
             "exactly alike."
@@ -60,8 +60,16 @@ MAY = (
     ),
     Said(
         "profile",
-        lambda f: f.name == "k-anonymity" and f.form == "profiles",
+        lambda f: f.name == "k-anonymity" and f.by_group,
         lambda f: f"Every published profile stands for at least {_number(f, 'k')} subjects.",
+    ),
+    Said(
+        "levels",
+        lambda f: f.name == "k-anonymity" and f.form == "scenarios",
+        lambda f: (
+            f"Behind every level of a published distribution stand at least {_number(f, 'k')} subjects too. No level "
+            "is one subject's reading."
+        ),
     ),
     Said(
         "who is who",

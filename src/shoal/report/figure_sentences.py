@@ -13,7 +13,7 @@ Said = Sentence[Facts]
 
 # What being in a group means.
 ALIKE = (
-    Said("profiles", lambda f: f.form == "profiles", lambda f: "A group is published as one row."),
+    Said("profiles", lambda f: f.by_group, lambda f: "A group is published as one row."),
     Said(
         "events",
         lambda f: f.form == "events",

@@ -92,7 +92,7 @@ PROVEN = (
     ),
     Bound(
         "profiles",
-        lambda f: _holds(f, "k-anonymity", "k") and f.form == "profiles" and _crowd(f) >= f.settings["k"],
+        lambda f: _holds(f, "k-anonymity", "k") and f.by_group and _crowd(f) >= f.settings["k"],
         lambda f: (
             f"Proven: no published row belongs to one subject. Each stands for at least {words.number(_crowd(f))} "
             "subjects, and nothing published distinguishes them."

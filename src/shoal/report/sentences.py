@@ -20,14 +20,18 @@ Said = Sentence[Facts]
 
 def has_pseudonyms(facts: Facts) -> bool:
     """One row per series, under a pseudonym."""
-    return facts.form not in ("profiles", "events")
+    return not facts.by_group and facts.form != "events"
+
+
+def _row_of(facts: Facts) -> str:
+    return "distribution" if facts.form == "scenarios" else "profile"
 
 
 # What is published, in counts.
 PUBLISHED = (
     Said(
         "series",
-        lambda f: "series" in f.counts and f.form != "profiles" and not f.counted("series_fictive"),
+        lambda f: "series" in f.counts and not f.by_group and not f.counted("series_fictive"),
         lambda f: (
             f"{words.plural(f.counts['series'], 'series')} of {words.plural(f.counts.get('subjects'), 'subject')}"
             f"{_instants(f)}."
@@ -43,9 +47,9 @@ PUBLISHED = (
     ),
     Said(
         "profiles",
-        lambda f: f.form == "profiles" and "groups" in f.counts,
+        lambda f: f.by_group and "groups" in f.counts,
         lambda f: (
-            f"{words.plural(f.counts['groups'], 'group profile')} of "
+            f"{words.plural(f.counts['groups'], f'group {_row_of(f)}')} of "
             f"{words.plural(f.counts.get('subjects'), 'subject')}{_instants(f)}."
         ),
     ),
@@ -154,7 +158,7 @@ IDENTIFIERS = (
     ),
     Said(
         "profiles",
-        lambda f: f.form == "profiles" and f.pseudonyms == "random",
+        lambda f: f.by_group and f.pseudonyms == "random",
         lambda f: "They were left out: a row stands for a whole group, under a fresh random name, in random order.",
     ),
     Said(

@@ -108,6 +108,8 @@ def _neutral_title(facts: Facts) -> str:
         return "Anonymized events"
     if facts.form == "profiles":
         return "Profiles of groups of time series"
+    if facts.form == "scenarios":
+        return "Distributions of groups of time series"
     return "Anonymized time series"
 
 

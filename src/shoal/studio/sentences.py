@@ -13,7 +13,7 @@ Said = Sentence[Facts]
 def _seen(facts: Facts) -> bool:
     """Whether the folder shows all that the guarantee is about: no counts, no other releases, no hidden subjects."""
     hidden = facts.has_several_series and facts.counts_subjects
-    return facts.anyone and not hidden and facts.form != "profiles" and facts.name != "sequence-anonymity"
+    return facts.anyone and not hidden and not facts.by_group and facts.name != "sequence-anonymity"
 
 
 def _insecure(facts: Facts) -> bool:
@@ -90,8 +90,11 @@ FOLDER = (
     ),
     Said(
         "profiles",
-        lambda f: f.form == "profiles",
-        lambda f: "It holds the profiles of the groups and the certificate (release.json).",
+        lambda f: f.by_group,
+        lambda f: (
+            f"It holds the {'profiles' if f.form == 'profiles' else 'distributions'} of the groups and the certificate "
+            "(release.json)."
+        ),
     ),
     Said(
         "events",

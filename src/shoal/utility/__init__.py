@@ -4,10 +4,12 @@ A measure that `judges` "values" compares what is published with the originals, 
 originals. One that judges "groups" asks how well the series published alike belong together; the published values
 matter only in that they show the groups. One that judges "models" asks how right a model learned from the release is
 about the originals, where a release may beat them. One that judges "envelopes" is for releases of envelopes and
-patterns, and one that judges "events" for events.
+patterns, one that judges "scenarios" for distributions, and one that judges "events" for events.
 """
 
 from shoal.utility.correlation_loss import CorrelationLoss
+from shoal.utility.coverage_error import CoverageError
+from shoal.utility.crps import CRPS
 from shoal.utility.davies_bouldin import DaviesBouldin
 from shoal.utility.deviation_shift import DeviationShift
 from shoal.utility.divergence_classes import DivergenceClasses
@@ -52,6 +54,8 @@ __all__ = [  # noqa: RUF022
     "ValueLoss",
     "PatternLoss",
     "QueryError",
+    "CRPS",
+    "CoverageError",
     "InterestLoss",
     "OccupancyError",
     "Prediction",

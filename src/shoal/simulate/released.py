@@ -1,0 +1,96 @@
+"""Curves drawn from a release of scenarios: they belong to nobody, and go like the readings of a group.
+
+    z  ~ a stationary normal process with the published rank correlations
+    x[t] = mean[g, t] + spread[g] * Z[g, t](Φ(z[t]))
+
+The correlations are those of a process wherever a spectrum of theirs is not negative. Where rounding has made it so, it
+is cut off at 0 (Davies and Harte).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from shoal.errors import ParameterError
+from shoal.model import Panel, Release, Scenarios
+from shoal.simulate.arguments import as_count
+
+Floats = NDArray[np.float64]
+
+_CELLS = 2_000_000
+"""Readings drawn at a time, about 16 MB an array."""
+
+
+def from_release(
+    release: Release | Scenarios, *, n_series: int | None = None, at_least: float | None = None, seed: int = 0
+) -> Panel:
+    """Draw curves from a release of scenarios.
+
+    Parameters
+    ----------
+    release
+        A release made with form="scenarios", by `shoal.load_release`; or what it publishes.
+    n_series
+        How many curves; each is of a group drawn in proportion to its subjects. Left out, each group gets as many as
+        it has subjects.
+    at_least
+        What no reading is below, such as 0 of consumption: lower ones are set to it. The release does not say it, as
+        the lowest reading is somebody's.
+    seed
+        The same seed gives the same curves.
+
+    Examples
+    --------
+    >>> from shoal import Microaggregation, simulate
+    >>> candidate = Microaggregation(k=10, form="scenarios").anonymize(simulate.meters(100, days=1, seed=1))
+    >>> simulate.from_release(candidate.published, n_series=3, at_least=0.0, seed=2)
+    Panel(3 series, 24 instants, 3 subjects)
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 6. R. B. Davies and D. S. Harte, "Tests for
+    Hurst effect", 1987.
+    """
+    published = release.published if isinstance(release, Release) else release
+    if not isinstance(published, Scenarios):
+        raise ParameterError(
+            "Curves are drawn from a release of scenarios, and this one has another form. Publish with "
+            "form='scenarios'."
+        )
+    rng = np.random.default_rng(as_count("seed", seed, 0))
+    if n_series is None:
+        groups = np.repeat(np.arange(published.n_groups), published.counts)
+    else:
+        shares = published.counts / published.counts.sum()
+        groups = np.sort(rng.choice(published.n_groups, size=as_count("n_series", n_series), p=shares))
+    values = np.empty((len(groups), published.n_instants))
+    height = max(1, _CELLS // published.n_instants)
+    for first in range(0, len(groups), height):
+        part = groups[first : first + height]
+        values[first : first + height] = _draw(published, part, rng)
+    if at_least is not None:
+        np.maximum(values, at_least, out=values)
+    return Panel(values, times=published.times, channels=published.channels, timezone=published.timezone, copy=False)
+
+
+def _draw(published: Scenarios, groups: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+    """A curve for each of some groups."""
+    amplitudes = _amplitudes(published.lagged[groups])
+    n_instants, n_around = published.n_instants, 2 * (amplitudes.shape[1] - 1) or 1
+    noise = np.fft.rfft(rng.standard_normal((len(groups), n_around)), axis=1)
+    z = np.fft.irfft(amplitudes * noise, n=n_around, axis=1)[:, :n_instants]
+    shares = special.ndtr(z)
+    drawn = published.take(groups)
+    found: Floats = drawn.quantiles(shares[:, :, None])[:, :, 0]
+    return found
+
+
+def _amplitudes(lagged: Floats) -> Floats:
+    """What white noise is multiplied with, by frequency, to have these correlations and variance 1."""
+    around = np.concatenate([lagged, lagged[:, -2:0:-1]], axis=1)
+    power = np.clip(np.fft.rfft(around, axis=1).real, 0.0, None)
+    variance = np.fft.irfft(power, n=around.shape[1], axis=1)[:, :1]
+    found: Floats = np.sqrt(power / np.where(variance > 0.0, variance, 1.0))
+    return found

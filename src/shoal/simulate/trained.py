@@ -1,0 +1,217 @@
+"""Households as the forecasts of additive models that were trained on loads and temperatures.
+
+    load(t) ~ type of day and hour + two waves of the season + splines of raw and of smoothed temperatures
+
+A model has a zone, a year and some weather stations drawn at random; some models are of a quantile, for extreme
+behaviour. A household is the forecast of one of them, its clock and temperatures moved a little, its level drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from shoal.errors import ParameterError
+from shoal.model import Panel
+from shoal.simulate.arguments import as_count
+
+Floats = NDArray[np.float64]
+Hours = NDArray[np.int64]
+
+HOUR = np.timedelta64(1, "h")
+LEAST_DAYS = 28
+"""Days before the forecast that models can be trained on."""
+
+# The paper gives none of these numbers but an example: "translated of one hour and its temperatures of two Fahrenheit".
+WITH_QUANTILE = 0.2  # of the models
+QUANTILES = (0.1, 0.9)
+TEMPERATURES = (1, 3)  # how many raw and how many smoothed ones a model has, at least and at most
+SMOOTHING = (0.95, 0.995)  # what stays of a smoothed temperature from hour to hour
+TRAINED = 8760  # hours: a year, from a random hour on
+FITTED = 2000  # of these hours, drawn at random: a quantile takes a linear program
+HOURS_MOVED = 2  # at most, so that the paper's example is the typical draw
+SIZE = (350.0, 0.65)  # W, median of a household's mean load, and its spread on the log scale, as in `meters`
+MOST_DRAWN = 50  # forecasts for each household that is wanted, until they are all different
+
+
+def trained_households(
+    n_series: int = 500,
+    *,
+    loads: Panel,
+    temperatures: Panel,
+    days: int = 61,
+    n_models: int = 60,
+    degrees: float = 4.0,
+    seed: int = 0,
+) -> Panel:
+    """Simulate households from additive models of temperature and calendar, trained on measured loads; in Wh per hour.
+
+    Their curves are smooth: nothing is switched on, as in `meters`. They follow the loads they were trained on, so give
+    sums over many people, such as the zones of a grid, and not single meters. No two households have the same seven
+    daily totals of the first week, rounded to the thousand Wh.
+
+    Parameters
+    ----------
+    n_series
+        How many households.
+    loads, temperatures
+        Hourly loads of some zones and temperatures of some stations; from the first instant that both have up to the
+        first gap. Loads may have any unit.
+    days
+        The forecast is of so many whole days, the last there are; models are trained on what lies before.
+    n_models
+        How many models; each household is a forecast of one. More make households less alike, and take longer.
+    degrees
+        By how much the temperatures of a household are moved at most: 4 for °F, about 2 for °C.
+    seed
+        Same arguments, same bytes.
+
+    Examples
+    --------
+    >>> from shoal import Panel, simulate
+    >>> zones = simulate.meters(40, days=60, families={"household": 1}, seed=1)
+    >>> grid = Panel(zones.values.reshape(4, 10, -1).sum(axis=1), times=zones.times)
+    >>> warm = 15.0 + 8.0 * np.sin(np.arange(60 * 24) * 2 * np.pi / 24)
+    >>> weather = Panel(warm[None], times=zones.times)
+    >>> simulate.trained_households(20, loads=grid, temperatures=weather, days=7, n_models=3, degrees=2.0)
+    Panel(20 series, 168 instants, 20 subjects)
+
+    References
+    ----------
+    "Data-driven anonymization process applied to time series", section 4, which trains on GEFCom 2012.
+    """
+    n_series, days, n_models = (
+        as_count(name, value) for name, value in (("n_series", n_series), ("days", days), ("n_models", n_models))
+    )
+    region = Region.of(loads, temperatures)
+    begin = region.first_hour(days)
+    if begin < 24 * LEAST_DAYS:
+        raise ParameterError(
+            f"A forecast of {days} days needs {LEAST_DAYS} days before it to train on; loads and temperatures have "
+            f"{region.n_hours // 24} whole days in common without a gap. Lower days, or give a longer table."
+        )
+    rng = np.random.default_rng([as_count("seed", seed, 0), 2])
+    at = np.arange(begin, begin + 24 * days)
+    models = [_train(region, begin, rng) for _ in range(n_models)]
+    found: dict[tuple[float, ...], Floats] = {}
+    for _ in range(MOST_DRAWN * n_series):
+        model = models[rng.integers(n_models)]
+        hours, moved = rng.integers(-HOURS_MOVED, HOURS_MOVED + 1), degrees * rng.uniform(-1.0, 1.0)
+        size = SIZE[0] * np.exp(SIZE[1] * rng.normal())
+        series = np.rint(size * np.maximum(model.forecast(at, int(hours), moved), 0.0))
+        week = series[: 7 * 24] if days >= 7 else series
+        totals = np.rint(week.reshape(-1, 24).sum(axis=1) / 1000.0) if days >= 7 else week
+        found.setdefault(tuple(totals.tolist()), series)
+        if len(found) == n_series:
+            return Panel(np.array(list(found.values())), times=region.times[at])
+    raise ParameterError(
+        f"{n_series} different households do not come out of {n_models} models; {len(found)} did. Raise n_models."
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Region:
+    """Hourly loads of some zones, each divided by its mean, and temperatures, from a midnight on."""
+
+    loads: Floats
+    temperatures: Floats
+    times: NDArray[Any]
+    weekdays: Hours
+    """1 is Monday."""
+    hours: Hours
+    days: Hours
+    """Of the year, from 1."""
+
+    @staticmethod
+    def of(loads: Panel, temperatures: Panel) -> Region:
+        """What both tables have, up to the first gap."""
+        for name, panel in (("loads", loads), ("temperatures", temperatures)):
+            if panel.n_channels > 1 or not np.issubdtype(panel.times.dtype, np.datetime64):
+                raise ParameterError(f"{name} must have one channel, and instants with dates.")
+        times, own, other = np.intersect1d(loads.times, temperatures.times, return_indices=True)
+        values = np.concatenate([loads.rows[:, own], temperatures.rows[:, other]])
+        midnights = np.flatnonzero(times == times.astype("datetime64[D]"))
+        first = int(midnights[0]) if len(midnights) else len(times)
+        times, values = times[first:], values[:, first:]
+        broken = np.isnan(values).any(axis=0) | np.append(False, np.diff(times) != HOUR)[: len(times)]
+        whole = int(np.argmax(np.append(broken, True)))
+        zones, times = values[: loads.n_series, :whole], times[:whole]
+        dates = times.astype("datetime64[D]")
+        means = zones.mean(axis=1, keepdims=True) if whole else np.ones((len(zones), 1))
+        if (means <= 0.0).any():
+            raise ParameterError("loads must have a mean above 0 in every zone.")
+        return Region(
+            zones / means,
+            values[loads.n_series :, :whole],
+            times,
+            (dates.astype(np.int64) + 3) % 7 + 1,
+            ((times - dates) // HOUR).astype(np.int64),
+            (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(np.int64) + 1,
+        )
+
+    @property
+    def n_hours(self) -> int:
+        """Hours with a load and a temperature everywhere."""
+        return int(self.loads.shape[1])
+
+    def first_hour(self, days: int) -> int:
+        """Where the last so many whole days begin; a little is left behind them, for clocks that are moved."""
+        return ((self.n_hours - HOURS_MOVED) // 24 - days) * 24
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Model:
+    """An additive model of one zone: what its load is at an hour, from the calendar and some temperatures."""
+
+    region: Region
+    raw: Hours
+    smooth: Floats
+    """Smoothed temperatures of some stations, one row each."""
+    splines: Any
+    regression: Any
+
+    def forecast(self, at: Hours, hours: int, degrees: float) -> Floats:
+        """The load at these hours, with the calendar moved by some hours and temperatures by some degrees."""
+        found: Floats = self.regression.predict(self.design(at, hours, degrees))
+        return found
+
+    def design(self, at: Hours, hours: int = 0, degrees: float = 0.0) -> Floats:
+        """One column per hour of a working day, Saturday and Sunday; waves of the season, splines of temperatures."""
+        region, moved = self.region, at - hours
+        kind = np.maximum(region.weekdays[moved] - 5, 0) * 24 + region.hours[moved]
+        season = 2.0 * np.pi * region.days[moved] / 365.25
+        felt = np.vstack([region.temperatures[self.raw][:, at], self.smooth[:, at]]).T + degrees
+        curves = self.splines.transform(felt)
+        waves = [wave(n * season) for n in (1, 2) for wave in (np.sin, np.cos)]
+        return np.column_stack([np.eye(72)[kind], *waves, curves])
+
+
+def _train(region: Region, until: int, rng: np.random.Generator) -> _Model:
+    """A model of a random zone, with random temperatures, on random hours of a random year before an hour."""
+    from sklearn.linear_model import QuantileRegressor, Ridge  # late: other simulators do without
+    from sklearn.preprocessing import SplineTransformer
+
+    n_stations = len(region.temperatures)
+    raw, smoothed = (
+        rng.permutation(n_stations)[: rng.integers(TEMPERATURES[0], TEMPERATURES[1] + 1)] for _ in range(2)
+    )
+    smooth = np.array([_smoothed(region.temperatures[s], rng.uniform(*SMOOTHING)) for s in smoothed])
+    length = min(TRAINED, until // 2)
+    begin = rng.integers(HOURS_MOVED, until - length)
+    at = begin + np.sort(rng.choice(length, min(FITTED, length), replace=False))
+    splines = SplineTransformer(n_knots=5, degree=3, extrapolation="linear", include_bias=False)
+    splines.fit(np.vstack([region.temperatures[raw][:, at], smooth[:, at]]).T)
+    quantile = rng.random() < WITH_QUANTILE
+    regression = QuantileRegressor(quantile=rng.choice(QUANTILES), alpha=1e-5) if quantile else Ridge(alpha=1.0)
+    model = _Model(region, raw, smooth, splines, regression)
+    regression.fit(model.design(at), region.loads[rng.integers(len(region.loads)), at])
+    return model
+
+
+def _smoothed(x: Floats, kept: float) -> Floats:
+    found: Floats = lfilter([1.0 - kept], [1.0, -kept], x, zi=[kept * x[0]])[0]
+    return found
