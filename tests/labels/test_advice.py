@@ -43,7 +43,7 @@ def test_while_labels_help_go_on():
 def test_when_the_last_doubling_brought_nothing_stop(last):
     found = advice(points(0.9, last), labels())
     assert found.stop
-    assert found.reason.startswith("The last doubling of labels brought nothing: the score on held-out pairs went from")
+    assert found.reason.startswith("The last doubling of labels gained nothing: the score on held-out pairs went from")
 
 
 def test_what_is_flat_but_not_surely_better_gets_more_labels_and_then_up():

@@ -73,7 +73,7 @@ class TestTheFile:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(ledger_room, "_announce", full)
-        with pytest.raises(ReleaseError, match=r"Cannot write beside the ledger .*: No space left on device"):
+        with pytest.raises(ReleaseError, match=r"Cannot write next to the ledger .*: No space left on device"):
             publish(grouped(JANUARY), tmp_path / "out", ledger=tmp_path / "ledger.jsonl")
         assert not (tmp_path / "out").exists()
 
@@ -101,7 +101,7 @@ class TestTheFile:
         whole = book.read_bytes()
         book.write_bytes(b"") if how == "emptied" else book.unlink()
         for _ in range(2):
-            with pytest.raises(ReleaseError, match=r"records nothing, but its key exists: .* begin anew .* remove"):
+            with pytest.raises(ReleaseError, match=r"records nothing, but its key exists: .* start again .* remove"):
                 publish(grouped(FEBRUARY), tmp_path / "b", ledger=book)
         assert not (tmp_path / "b").exists()
         with pytest.raises(ReleaseError, match="records nothing, but its key exists"):

@@ -96,7 +96,7 @@ class TestRefusals:
 
     def test_a_table_of_another_form(self, tmp_path):
         pl.DataFrame({"id": [1], "time": [0], "kwh": [1.0]}).write_parquet(tmp_path / "data.parquet")
-        with pytest.raises(InputError, match=r"none of the tables .* It has 3 columns"):
+        with pytest.raises(InputError, match=r"not a table .* It has 3 columns"):
             count_in_table(tmp_path, RangeCount({0: (0.0, 1.0)}))
 
 

@@ -76,7 +76,7 @@ def test_numbers_are_decimal():
         ("require: {risk: {at_most: 9}}", "require.risk.at_most: input should be less than or equal to 1"),
         ("require: {utility: {x: {}}}", "require.utility.x: give at_most or at_least"),
         ("require: {utility: {x: {at_most: 1, at_least: 2}}}", "at_most is below at_least, so nothing can meet both"),
-        ("a: [", r"line 1 \(a: \[\): this is no YAML .*Look for a bracket, a colon or an indent"),
+        ("a: [", r"line 1 \(a: \[\): this is not valid YAML .*Look for a bracket, a colon or an indent"),
         ('title: "a\\tb"', r"line 1 .*title.*give a line of text, at most 200 characters"),
         ("seed: 1\nseed: 2", r"line 2 \(seed: 2\): 'seed' is given twice. Remove one of them"),
         ("? [a, b]\n: 1", "a field's name must be a word"),
@@ -155,7 +155,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("method: {k: !!bool abc}", "tags are not allowed in policies"),
         ("a: &a {b: *a}", "nested too deeply for a policy"),
         ("{" * 400, "not valid YAML|nested too deeply"),
-        ("[" * 100_000, "nested deeper"),
+        ("[" * 100_000, "nested too deeply"),
         ("base: &b {k: 3}\nmethod:\n  <<: *b", "not a field of a policy"),
     ],
 )
