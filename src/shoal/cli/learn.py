@@ -16,8 +16,8 @@ def learn(
     metric: Annotated[
         str,
         typer.Option(
-            help="auto: whichever does best on held-out labels. linear: quick, needs few labels. deep: a network; needs "
-            "a few hundred labels."
+            help="auto: whichever does best on held-out labels. linear: quick, needs few labels. deep: a network; "
+            "needs a few hundred labels."
         ),
     ] = "auto",
     seed: Annotated[int, typer.Option(help="The same labels and seed give the same metric.")] = 0,

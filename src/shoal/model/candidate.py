@@ -243,7 +243,7 @@ class Candidate:
         return original, self.published, further, there
 
     def sides(self, measure: Measure) -> tuple[Panel, Published, dict[str, Any]]:
-        """What a measure compares: for envelopes what is published, of scenarios the distribution of each series' group,
+        """What a measure compares: for envelopes what is published, for scenarios the distribution of a series' group,
         else the curves that stand for the originals."""
         if measure.judges == "scenarios" and isinstance(self.published, Scenarios):
             return self.originals, self.published.take(self.private.groups), {}

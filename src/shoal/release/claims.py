@@ -61,7 +61,7 @@ def count_findings(certificate: Certificate, published: Published | EventTables)
 
 
 def range_findings(published: Published | EventTables) -> list[str]:
-    """Ranges that end before they begin, thirds or levels in the wrong order, and words with letters of another level."""
+    """Ranges that end before they begin, thirds or levels out of order, and words with letters of another level."""
     if isinstance(published, EventTables) and not published.bucketised:
         ranges = [
             (name, ends)
