@@ -28,6 +28,13 @@ def attack(
         ),
     ] = None,
     targets: Annotated[int | None, typer.Option(help="Attack so many subjects, drawn by chance. Default: all.")] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(
+            help="Learn who is in the release from so many releases made alike of other selections of people; 16 are a "
+            "good start. Needs subjects kept out with --hold-out.",
+        ),
+    ] = 0,
     at_most: Annotated[
         float | None, typer.Option(help="Exit 1 where an attack succeeds more often, at the end of its interval.")
     ] = None,
@@ -52,6 +59,7 @@ def attack(
             private,
             known(knows or []),
             n_targets=targets,
+            shadows=shadows,
             seed=seed,
             steps=progress,
         )

@@ -44,6 +44,8 @@ class Compared:
     pairs: Pairs | None
     """None where nobody said who is who."""
     notes: tuple[str, ...] = ()
+    advice: str = "Say who is who with --private DIR."
+    """How to say it, where nobody did."""
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:

@@ -203,7 +203,7 @@ def _why_not(measure: Measure, compared: Compared) -> str:
     if measure.needs_envelopes and compared.form != "envelopes":
         return f"it is about envelopes, and this release has {compared.form}."
     if compared.pairs is None and measure.matched:
-        return "it compares each series with its original. Say who is who with --private DIR."
+        return f"it compares each series with its original. {compared.advice}"
     return ""
 
 
