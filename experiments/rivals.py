@@ -27,7 +27,7 @@ from rivals_page import Row, page
 
 import shoal
 from shoal import KP, NLK, Microaggregation, NoiseAddition, NoisyAggregates, Panel, Profiles, ScopeAggregation
-from shoal.attacks import Linkage, MembershipRisk
+from shoal.attacks import Linkage, Membership, MembershipRisk
 from shoal.guarantees.aggregate_rule import RULES
 from shoal.model import Envelopes
 
@@ -61,6 +61,12 @@ GENERATORS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
 }
 """Environment, function and three settings of each."""
 
+GENERATED = ("Slovak meters",)
+"""Sets that generators are run on; they take nearly all the time of a run."""
+
+SHADOWS = 8
+"""Releases made again on other selections of people, to learn who is in one; of generators none, for lack of time."""
+
 UNCOMPARED = ("10",)
 """Rules that are judged as well, but left out where methods are compared: everybody has three settings there."""
 
@@ -82,6 +88,7 @@ class Made:
     linked: float = 0.0
     epochs: int | None = None
     seconds: float | None = None
+    method: Any = None
 
 
 def main() -> None:
@@ -92,12 +99,12 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         rows: list[Row] = []
         sets = {name: sides for name in SETS if (sides := load(given, name)) is not None}
-        generate(given, [sides.inside for sides in sets.values()], work)
+        generate(given, [sides.inside for name, sides in sets.items() if name in GENERATED], work)
         for name, sides in sets.items():
-            for family, setting, make in tables(given, sides, work):
+            for family, setting, make in tables(given, sides, work, with_generators=name in GENERATED):
                 rows.append(judged(name, family, setting, make, sides))
                 print(json.dumps(asdict(rows[-1])), flush=True)
-    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, given.seconds), encoding="utf-8")
+    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, given.seconds, SHADOWS), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -130,7 +137,9 @@ def load(given: argparse.Namespace, name: str) -> Sides | None:
     return Sides(*(Panel(values[some], times=times) for some in (order[:n], order[n : 2 * n])))
 
 
-def tables(given: argparse.Namespace, sides: Sides, work: Path) -> Iterator[tuple[str, str, Callable[[], Made]]]:
+def tables(
+    given: argparse.Namespace, sides: Sides, work: Path, *, with_generators: bool
+) -> Iterator[tuple[str, str, Callable[[], Made]]]:
     """Every method with its settings, and how its table is made."""
     inside, seed = sides.inside, given.seed
     ks = [3, 10, 20]
@@ -164,7 +173,7 @@ def tables(given: argparse.Namespace, sides: Sides, work: Path) -> Iterator[tupl
     yield "pseudonyms only", "", partial(Made, inside.values, matched=True)
     for family, setting, method in own:
         yield family, setting, partial(from_method, method, inside)
-    for family, (environment, function, settings) in GENERATORS.items():
+    for family, (environment, function, settings) in GENERATORS.items() if with_generators else ():
         for one in settings:
             words = ", ".join(f"{key} {value}" for key, value in one.items() if value is not None)
             is_given, place = environment in given.pythons, job(given, function, one, inside, work)["made"]
@@ -183,7 +192,7 @@ def from_method(method: Any, inside: Panel) -> Made:
         turn = np.array([np.count_nonzero(groups[:at] == group) for at, group in enumerate(groups)])
         which = 1 + turn % 3 if len(published.bands) > 3 else np.zeros(len(groups), dtype=int)
         return Made(bands[groups, :, which].reshape(len(groups), -1), matched=True)
-    return Made(published.values, matched=True)
+    return Made(published.values, matched=True, method=method)
 
 
 def generate(given: argparse.Namespace, panels: Sequence[Panel], work: Path) -> None:
@@ -255,10 +264,21 @@ def judged(name: str, family: str, setting: str, make: Callable[[], Made], sides
         linked=max([*links, made.linked]) if made.matched else None,
         copied=max(0.0, risks["copies"].success - (risks["copies"].control or 0.0)),
         inferred=max(0.0, risks["completion"].success - (risks["completion"].control or 0.0)),
+        rehearsed=rehearsed(made, table, sides),
         member=max(0.0, 2.0 * member.success - 1.0),
         member_range=tuple(max(0.0, 2.0 * end - 1.0) for end in (member.interval.low, member.interval.high)),
         utility={purpose: scores.get(measure) for purpose, measure in PURPOSES.items()},
     )
+
+
+def rehearsed(made: Made, table: Panel, sides: Sides) -> tuple[float, float, float] | None:
+    """The advantage with shadow releases, and the ends of its interval; None where no method of ours made the table."""
+    if made.method is None:
+        return None
+    attack = Membership(shadows=SHADOWS)
+    risk = attack.attack(sides.inside, table, outside=sides.outside, method=made.method)
+    low, high = (max(0.0, 2.0 * end - 1.0) for end in (risk.interval.low, risk.interval.high))
+    return max(0.0, 2.0 * risk.success - 1.0), low, high
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ class Row:
     inferred: float = 0.0
     member: float = 0.0
     member_range: Sequence[float] = (0.0, 0.0)
+    rehearsed: Sequence[float] | None = None
     utility: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -38,25 +39,30 @@ class Row:
         return max(self.found, self.member) if with_membership else self.found
 
 
-def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: float) -> str:
+def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: float, shadows: int) -> str:
     """All of it, as Markdown; networks had so many seconds each."""
     sets = list(dict.fromkeys(row.set for row in rows))
     parts = [
         "# Shoal and what people use instead",
         f"Made by `python experiments/rivals.py --seed {seed} --seconds {seconds:g}` with an environment for each "
         "generator; do not edit. Every table is judged by `shoal.judge` with a control of as many households as are "
-        "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours.",
-        f"**The same budget for everybody:** three settings each, and for each setting at most {seconds:g} seconds of "
-        "one core to train. Networks train for as many epochs as fit into them; nothing else needs as long. The column "
-        "*made in* says what a table took in all, of networks with timing an epoch beforehand and with drawing from "
-        "the model, which the budget does not count. PAR is slow at drawing, so it makes 16 households at most. Of the "
-        'rules of aggregation the fourth, "10", is listed but left out where methods are compared.',
+        "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours. "
+        "Generators, which take nearly all the time of a run, are run on the Slovak meters alone.",
+        "**The same budget for everybody:** three settings each, pseudonyms alone have none, and for each setting at "
+        f"most {seconds:g} seconds of one core to train. Networks train for as many epochs as fit into them; nothing "
+        "else needs as long. The column *made in* says what a table took in all, of networks with timing an epoch "
+        "beforehand and with drawing from the model, which the budget does not count. PAR is slow at drawing, so it "
+        'makes 16 households at most. Of the rules of aggregation the fourth, "10", is listed but left out where '
+        "methods are compared.",
         undertrained(rows),
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
         "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
         "every reading: 0 where guessing does as well, 1 where everybody is told; in brackets the 95 % interval. "
-        "*found* is the highest of the first three.",
+        f"*found* is the highest of the first three. **shadows** is the same advantage of an adversary who knows of "
+        f"nobody whether they are in, but knows the method and runs it on {shadows} other selections of people; it is "
+        "measured for methods of Shoal that publish values. Training a generator so often takes too long here, so "
+        "tables are compared by *member*, which all of them have.",
         "Measures: "
         + "; ".join(f"{purpose} `{measure}`" for purpose, measure in purposes.items())
         + ". Less is better for all; `forecast-error` is 1 where a model learned from the table forecasts real "
@@ -117,7 +123,7 @@ def failures(rows: Sequence[Row]) -> list[str]:
 
 def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
     """Every table with its figures."""
-    head = ["method", "setting", "made in", "linked", "copied", "inferred", "member", *purposes]
+    head = ["method", "setting", "made in", "linked", "copied", "inferred", "member", "shadows", *purposes]
     cells = [
         [
             row.family,
@@ -126,7 +132,8 @@ def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
             percent(row.linked),
             percent(row.copied),
             percent(row.inferred),
-            f"{percent(row.member)} ({100 * row.member_range[0]:.0f} to {100 * row.member_range[1]:.0f})",
+            with_range(row.member, *row.member_range),
+            "–" if row.rehearsed is None else with_range(*row.rehearsed),
             *(figure(row.utility.get(purpose)) for purpose in purposes),
         ]
         for row in rows
@@ -180,6 +187,11 @@ def best_of(
             if value is not None:
                 best[purpose][row.family] = min(value, best[purpose].get(row.family, value))
     return best
+
+
+def with_range(share: float, low: float, high: float) -> str:
+    """A share with the ends of its interval."""
+    return f"{percent(share)} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def percent(share: float | None) -> str:
