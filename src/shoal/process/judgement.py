@@ -264,11 +264,11 @@ def _maker(method: Any, release: Release | None, has_control: bool) -> Any:
     """What made the table, to make shadow releases with."""
     if not has_control:
         raise ParameterError("shadows: membership is judged with people who are not behind the table. Give a control.")
-    if method is None and release is None:
+    if method is not None:
+        return method_of(method) if isinstance(method, str) else method
+    if release is None:
         raise ParameterError("shadows: say what made the table, such as method='microaggregation:k=10'.")
-    if method is None or isinstance(method, str):
-        return method_of(method or release)
-    return method
+    return method_of(release)
 
 
 def _gained(attack: Attack[Risk], risk: Risk) -> float:
