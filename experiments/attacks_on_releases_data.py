@@ -28,13 +28,13 @@ class Sets:
 
 
 def load(folder: Path, n_series: int, days: int, seed: int) -> Sets:
-    """What can be simulated, and whatever the folder has."""
+    """What can be simulated, and whatever the folder has: of each set so many series at most."""
     panels = {HOUSEHOLDS: households(n_series, days, seed)}
     absent = []
     for name, (place, file) in FILES.items():
         path = folder / place / file
         if path.is_file():
-            panels[name] = read_panel(path, missing="interpolate:2h,drop-series")
+            panels[name] = some(read_panel(path, missing="interpolate:2h,drop-series"), n_series, seed)
         else:
             absent.append(name)
     return Sets(panels, tuple(absent))

@@ -132,6 +132,24 @@ def further(results: Results) -> list[Answer]:
         )
         for name in (PSEUDONYMS, NOISE, *map(means_of, plan.ks))
     ]
+    found += [
+        _everywhere(
+            results,
+            f"Membership, {name}: do {plan.shadows} shadow releases tell it better than guessing?",
+            lambda on, name=name: apart(on.rehearsed[name].interval, on.rehearsed[name].baseline_interval),
+            lambda on, name=name: _with_interval(on.rehearsed[name]),
+        )
+        for name in (NOISE, *map(means_of, plan.ks))
+    ]
+    found += [
+        _everywhere(
+            results,
+            f"Outliers, means of {k}: are more found of those injected than of others?",
+            lambda on, k=k: apart(*on.outliers[k][:2]),
+            lambda on, k=k: f"{percent(on.outliers[k][2])} of those injected, {percent(on.outliers[k][3])} of others",
+        )
+        for k in plan.crowds
+    ]
     return found
 
 

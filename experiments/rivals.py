@@ -2,17 +2,21 @@
 
     python experiments/rivals.py --generators sdv=venv/bin/python --generators opensynth=other/bin/python
 
-Methods get three settings, rules of aggregation four, generators two. Each table is judged by `shoal.judge`, with a
-control of as many households as are behind it. Generators run in environments of their own
-(`experiments/rivals_generators.py`); the page names one that is not given or fails, with its error. Tables stay in
-`--work`, if given, and are not made twice.
+Every contender gets three settings, and networks the same seconds of the processor for each. Each table is judged by
+`shoal.judge`, with a control of as many households as are behind it. Generators run in environments of their own
+(`experiments/rivals_generators.py`); the page names one that is not given or fails, with its error. With `--work` a run
+that was stopped goes on: tables of generators stay there, under a name that changes with the script, the data and the
+settings. All else takes seconds and is always made anew.
 """
 
 import argparse
+import hashlib
 import json
+import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -23,18 +27,19 @@ from rivals_page import Row, page
 
 import shoal
 from shoal import KP, NLK, Microaggregation, NoiseAddition, NoisyAggregates, Panel, Profiles, ScopeAggregation
-from shoal.attacks import Linkage, MembershipRisk
+from shoal.attacks import Linkage, Membership, MembershipRisk
 from shoal.guarantees.aggregate_rule import RULES
 from shoal.model import Envelopes
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = Path(__file__).with_name("rivals_generators.py").resolve()
 SETS = {
-    "Slovak meters": ("energyhack_sk_meters", "energyhack_hourly_4weeks.parquet", 200),
+    "Slovak meters": ("energyhack_sk_meters", "energyhack_hourly_4weeks.parquet", 100),
     "Australian households": ("sgsc_households", "sgsc_halfhourly_8weeks_2013.parquet", 44),
 }
 """Where a set is, and how many households are behind each table; as many are the control."""
 
-DAYS = 28
+DAYS = 14
 
 PURPOSES = {
     "forecasting": "forecast-error",
@@ -49,19 +54,21 @@ PURPOSES = {
 """What a table is used for, and the measure that tells; "own" ones follow a household, as no synthetic table can."""
 
 GENERATORS: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
-    "Gaussian copula over days": (
-        "sdv",
-        "copula",
-        [{"distribution": name} for name in ("norm", "beta")],
-    ),
-    "SDV PAR": ("sdv", "par", [{"epochs": n} for n in (8, 32)]),
-    "DoppelGANger": ("dgan", "doppelganger", [{"epochs": n} for n in (50, 100)]),
-    "Faraday": (
-        "opensynth",
-        "faraday",
-        [{"epochs": e, "components": c} for e, c in ((10, 20), (40, 20))],
-    ),
+    "Gaussian copula over days": ("sdv", "copula", [{"distribution": name} for name in ("norm", "beta", "gamma")]),
+    "SDV PAR": ("sdv", "par", [{"sample_size": n, "segment": s} for n, s in ((1, None), (1, 7), (4, 7))]),
+    "DoppelGANger": ("dgan", "doppelganger", [{"steps": n, "rate": r} for n, r in ((7, 1e-3), (7, 3e-4), (14, 1e-3))]),
+    "Faraday": ("opensynth", "faraday", [{"latent": n, "components": c} for n, c in ((8, 20), (16, 20), (16, 60))]),
 }
+"""Environment, function and three settings of each."""
+
+GENERATED = ("Slovak meters",)
+"""Sets that generators are run on; they take nearly all the time of a run."""
+
+SHADOWS = 8
+"""Releases made again on other selections of people, to learn who is in one; of generators none, for lack of time."""
+
+UNCOMPARED = ("10",)
+"""Rules that are judged as well, but left out where methods are compared: everybody has three settings there."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,9 @@ class Made:
     values: Any
     matched: bool
     linked: float = 0.0
+    epochs: int | None = None
+    seconds: float | None = None
+    method: Any = None
 
 
 def main() -> None:
@@ -88,15 +98,13 @@ def main() -> None:
         work = given.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         rows: list[Row] = []
-        for name in SETS:
-            sides = load(given, name)
-            if sides is None:
-                print(f"{name}: not at hand")
-                continue
-            for family, setting, make in tables(given, name, sides, work):
-                rows.append(judged(name, family, setting, make, sides, work))
+        sets = {name: sides for name in SETS if (sides := load(given, name)) is not None}
+        generate(given, [sides.inside for name, sides in sets.items() if name in GENERATED], work)
+        for name, sides in sets.items():
+            for family, setting, make in tables(given, sides, work, with_generators=name in GENERATED):
+                rows.append(judged(name, family, setting, make, sides))
                 print(json.dumps(asdict(rows[-1])), flush=True)
-    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, clean=given.work is None), encoding="utf-8")
+    (given.out / "rivals.md").write_text(page(rows, given.seed, PURPOSES, given.seconds, SHADOWS), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -104,8 +112,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="folder of the sets")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "results")
-    parser.add_argument("--work", type=Path, help="keep tables and figures here, and do not make them twice")
-    parser.add_argument("--made-only", action="store_true", help="of generators only the tables that are in --work")
+    parser.add_argument("--work", type=Path, help="keep tables of generators here, so that a stopped run can go on")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of the processor, to train each network")
     parser.add_argument("--generators", action="append", default=[], metavar="NAME=PYTHON", help="sdv, dgan, opensynth")
     parser.add_argument("--seed", type=int, default=0)
     found = parser.parse_args()
@@ -114,7 +122,7 @@ def arguments() -> argparse.Namespace:
 
 
 def load(given: argparse.Namespace, name: str) -> Sides | None:
-    """Four weeks of hours of both sides, drawn by chance."""
+    """Two weeks of hours of both sides, drawn by chance."""
     folder, file, n = SETS[name]
     path = given.data / folder / file
     if not path.is_file():
@@ -130,7 +138,7 @@ def load(given: argparse.Namespace, name: str) -> Sides | None:
 
 
 def tables(
-    given: argparse.Namespace, name: str, sides: Sides, work: Path
+    given: argparse.Namespace, sides: Sides, work: Path, *, with_generators: bool
 ) -> Iterator[tuple[str, str, Callable[[], Made]]]:
     """Every method with its settings, and how its table is made."""
     inside, seed = sides.inside, given.seed
@@ -165,11 +173,11 @@ def tables(
     yield "pseudonyms only", "", partial(Made, inside.values, matched=True)
     for family, setting, method in own:
         yield family, setting, partial(from_method, method, inside)
-    for family, (environment, function, settings) in GENERATORS.items():
+    for family, (environment, function, settings) in GENERATORS.items() if with_generators else ():
         for one in settings:
-            words = ", ".join(f"{key} {value}" for key, value in one.items())
-            call = [] if given.made_only else [given.pythons.get(environment)]
-            yield family, words, partial(from_generator, call, function, one | {"seed": seed}, inside, work, name)
+            words = ", ".join(f"{key} {value}" for key, value in one.items() if value is not None)
+            is_given, place = environment in given.pythons, job(given, function, one, inside, work)["made"]
+            yield family, words, partial(from_generator, is_given, Path(place), inside)
 
 
 def from_method(method: Any, inside: Panel) -> Made:
@@ -184,43 +192,59 @@ def from_method(method: Any, inside: Panel) -> Made:
         turn = np.array([np.count_nonzero(groups[:at] == group) for at, group in enumerate(groups)])
         which = 1 + turn % 3 if len(published.bands) > 3 else np.zeros(len(groups), dtype=int)
         return Made(bands[groups, :, which].reshape(len(groups), -1), matched=True)
-    return Made(published.values, matched=True)
+    return Made(published.values, matched=True, method=method)
 
 
-def from_generator(
-    call: list[str | None], function: str, settings: dict[str, Any], inside: Panel, work: Path, name: str
-) -> Made:
-    """A table that a generator makes in its own environment."""
-    label = "-".join([name.replace(" ", "_"), function, *(str(value) for value in settings.values())])
-    made = work / f"{label}.npy"
-    if not made.exists():
-        if not call:
-            raise RuntimeError("it was not made before the run was stopped")
-        if call[0] is None:
-            raise RuntimeError("no environment was given for it")
-        train = work / f"{name.replace(' ', '_')}.npz"
-        days = inside.values.reshape(inside.n_series, -1, 24)
-        weekday = (inside.times[::24].astype("datetime64[D]").astype(int) + 3) % 7
-        np.savez(train, days=days, weekend=weekday >= 5)
-        script = Path(__file__).with_name("rivals_generators.py").resolve()
-        command = [str(Path(call[0]).absolute()), str(script), function, str(train.resolve()), str(made.resolve())]
-        ran = subprocess.run(
-            [*command, json.dumps(settings)], cwd=work, capture_output=True, text=True, check=False, timeout=3_600
-        )
-        if ran.returncode:
-            raise RuntimeError(ran.stderr.strip().splitlines()[-1][:200] if ran.stderr.strip() else "it failed")
-    return Made(np.load(made).reshape(-1, inside.n_instants), matched=False)
+def generate(given: argparse.Namespace, panels: Sequence[Panel], work: Path) -> None:
+    """Have generators make their tables, in a process for each environment, on one thread."""
+    jobs: dict[str, list[dict[str, Any]]] = {}
+    for inside in panels:
+        for environment, function, settings in GENERATORS.values():
+            if environment in given.pythons:
+                python = str(Path(given.pythons[environment]).absolute())
+                jobs.setdefault(python, []).extend(job(given, function, one, inside, work) for one in settings)
+    for python, asked in jobs.items():
+        listed = work / "jobs.json"
+        listed.write_text(json.dumps(asked), encoding="utf-8")
+        one_thread = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+        subprocess.run([python, str(SCRIPT), str(listed.resolve())], cwd=work, env=os.environ | one_thread, check=True)
 
 
-def judged(name: str, family: str, setting: str, make: Callable[[], Made], sides: Sides, work: Path) -> Row:
-    """What is found of one table; kept in the folder of the work."""
-    kept = work / f"{name}-{family}-{setting}.json".replace(" ", "_").replace("/", "-")
-    if kept.exists():
-        return Row(**json.loads(kept.read_text()))
+def job(given: argparse.Namespace, function: str, one: Mapping[str, Any], inside: Panel, work: Path) -> dict[str, Any]:
+    """What a generator is asked for; names of files change with the script, the data and the settings."""
+    settings = {**one, "seconds": given.seconds, "seed": given.seed}
+    days = inside.values.reshape(inside.n_series, -1, 24)
+    weekend = (inside.times[::24].astype("datetime64[D]").astype(int) + 3) % 7 >= 5
+    content = days.tobytes() + weekend.tobytes()
+    train = work.resolve() / f"train-{hashlib.sha256(content).hexdigest()[:16]}.npz"
+    if not train.exists():
+        np.savez(train, days=days, weekend=weekend)
+    asked = json.dumps(settings, sort_keys=True).encode()
+    digest = hashlib.sha256(SCRIPT.read_bytes() + content + asked).hexdigest()
+    made = work.resolve() / f"{function}-{digest[:16]}.npy"
+    return {"name": function, "settings": settings, "train": str(train), "made": str(made)}
+
+
+def from_generator(is_given: bool, made: Path, inside: Panel) -> Made:
+    """The table that a generator made in its own environment."""
+    if not is_given:
+        raise RuntimeError("no environment was given for it")
+    told = json.loads(made.with_suffix(".json").read_text(encoding="utf-8"))
+    if "error" in told:
+        raise RuntimeError(told["error"])
+    values = np.load(made).reshape(-1, inside.n_instants)
+    return Made(values, matched=False, epochs=told["epochs"], seconds=told["whole"])
+
+
+def judged(name: str, family: str, setting: str, make: Callable[[], Made], sides: Sides) -> Row:
+    """What is found of one table."""
     try:
         made = make()
+        begun = time.process_time()
+        made = made if made.seconds is not None else make()  # once more, compiled
     except (RuntimeError, OSError, subprocess.SubprocessError, shoal.ShoalError) as error:
         return Row(name, family, setting, failed=str(error))
+    seconds = time.process_time() - begun if made.seconds is None else made.seconds
     table = Panel(made.values, times=sides.inside.times, ids=[f"row {i}" for i in range(len(made.values))])
     measures = [measure for purpose, measure in PURPOSES.items() if made.matched or not purpose.startswith("own")]
     match = "order" if made.matched else "none"
@@ -230,19 +254,31 @@ def judged(name: str, family: str, setting: str, make: Callable[[], Made], sides
     member = risks["membership"]
     assert isinstance(member, MembershipRisk)
     scores = {one.asked.label: one.score.value for one in found.usefulness.findings if one.score is not None}
-    row = Row(
+    return Row(
         name,
         family,
         setting,
+        compared=setting not in UNCOMPARED,
+        epochs=made.epochs,
+        seconds=seconds,
         linked=max([*links, made.linked]) if made.matched else None,
         copied=max(0.0, risks["copies"].success - (risks["copies"].control or 0.0)),
         inferred=max(0.0, risks["completion"].success - (risks["completion"].control or 0.0)),
+        rehearsed=rehearsed(made, table, sides),
         member=max(0.0, 2.0 * member.success - 1.0),
         member_range=tuple(max(0.0, 2.0 * end - 1.0) for end in (member.interval.low, member.interval.high)),
         utility={purpose: scores.get(measure) for purpose, measure in PURPOSES.items()},
     )
-    kept.write_text(json.dumps(asdict(row)))
-    return row
+
+
+def rehearsed(made: Made, table: Panel, sides: Sides) -> tuple[float, float, float] | None:
+    """The advantage with shadow releases, and the ends of its interval; None where no method of ours made the table."""
+    if made.method is None:
+        return None
+    attack = Membership(shadows=SHADOWS)
+    risk = attack.attack(sides.inside, table, outside=sides.outside, method=made.method)
+    low, high = (max(0.0, 2.0 * end - 1.0) for end in (risk.interval.low, risk.interval.high))
+    return max(0.0, 2.0 * risk.success - 1.0), low, high
 
 
 if __name__ == "__main__":

@@ -18,11 +18,15 @@ class Row:
     family: str
     setting: str
     failed: str = ""
+    compared: bool = True
+    epochs: int | None = None
+    seconds: float = 0.0
     linked: float | None = None
     copied: float = 0.0
     inferred: float = 0.0
     member: float = 0.0
     member_range: Sequence[float] = (0.0, 0.0)
+    rehearsed: Sequence[float] | None = None
     utility: Mapping[str, float | None] = field(default_factory=dict)
 
     @property
@@ -35,22 +39,30 @@ class Row:
         return max(self.found, self.member) if with_membership else self.found
 
 
-def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: bool) -> str:
-    """All of it, as Markdown; `clean` where every table was made in this run."""
+def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], seconds: float, shadows: int) -> str:
+    """All of it, as Markdown; networks had so many seconds each."""
     sets = list(dict.fromkeys(row.set for row in rows))
     parts = [
         "# Shoal and what people use instead",
-        f"Made by `python experiments/rivals.py --seed {seed}` with an environment for each generator; do not edit. "
-        + ("" if clean else "Tables and figures of earlier runs were taken from `--work`, not made anew. ")
-        + "Methods have three settings, rules of aggregation four, generators two. Every table is judged by "
-        "`shoal.judge` with a control of as many households as are behind it: 200 of the Slovak meters, 44 of the "
-        "Australian households; four weeks of hours. PAR makes 60 households at most.",
-        UNDERTRAINED,
+        f"Made by `python experiments/rivals.py --seed {seed} --seconds {seconds:g}` with an environment for each "
+        "generator; do not edit. Every table is judged by `shoal.judge` with a control of as many households as are "
+        "behind it: 100 of the Slovak meters, 44 of the Australian households; two weeks of hours. "
+        "Generators, which take nearly all the time of a run, are run on the Slovak meters alone.",
+        "**The same budget for everybody:** three settings each, pseudonyms alone have none, and for each setting at "
+        f"most {seconds:g} seconds of one core to train. Networks train for as many epochs as fit into them; nothing "
+        "else needs as long. The column *made in* says what a table took in all, of networks with timing an epoch "
+        "beforehand and with drawing from the model, which the budget does not count. PAR is slow at drawing, so it "
+        'makes 16 households at most. Of the rules of aggregation the fourth, "10", is listed but left out where '
+        "methods are compared.",
+        undertrained(rows),
         "**linked** is the highest chance to find a household's own series by five readings, daily totals or another "
         "period; synthetic series are nobody's, so nothing is linked. **copied** and **inferred** are what `copies` "
         "and `completion` find beyond the control. **member** is the advantage in telling who is behind the table, by "
         "every reading: 0 where guessing does as well, 1 where everybody is told; in brackets the 95 % interval. "
-        "*found* is the highest of the first three.",
+        f"*found* is the highest of the first three. **shadows** is the same advantage of an adversary who knows of "
+        f"nobody whether they are in, but knows the method and runs it on {shadows} other selections of people; it is "
+        "measured for methods of Shoal that publish values. Training a generator so often takes too long here, so "
+        "tables are compared by *member*, which all of them have.",
         "Measures: "
         + "; ".join(f"{purpose} `{measure}`" for purpose, measure in purposes.items())
         + ". Less is better for all; `forecast-error` is 1 where a model learned from the table forecasts real "
@@ -72,11 +84,25 @@ def page(rows: Sequence[Row], seed: int, purposes: Mapping[str, str], *, clean: 
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-UNDERTRAINED = (
-    "**Networks are trained far less here than their makers do:** PAR for 8 or 32 epochs (its default is 128), "
-    "DoppelGANger for 50 or 100 (400), Faraday for 10 or 40. Longer training may make their tables more useful, and "
-    "may make them remember more. The Gaussian copula has no epochs, so its figures are what it gives."
-)
+USUAL = {"SDV PAR": 128, "DoppelGANger": 400, "Faraday": None}
+"""Epochs that a network trains for by default; Faraday has no default."""
+
+
+def undertrained(rows: Sequence[Row]) -> str:
+    """How many epochs networks were trained for, and how many are usual."""
+    said = []
+    for family, usual in USUAL.items():
+        reached = [row.epochs for row in rows if row.family == family and row.epochs is not None]
+        if reached:
+            default = "no default" if usual is None else f"default {usual}"
+            said.append(f"{family} {min(reached):,} to {max(reached):,} epochs ({default})")
+    if not said:
+        return ""
+    return (
+        f"Epochs that were reached: {'; '.join(said)}. A network that was trained for less than its default may do "
+        "better with more time, and may remember more. The Gaussian copula has no epochs."
+    )
+
 
 INSTALLING = """Generators were installed with `pip install torch==2.13.0` first, and then:
 
@@ -97,15 +123,17 @@ def failures(rows: Sequence[Row]) -> list[str]:
 
 def table(rows: Sequence[Row], purposes: Mapping[str, str]) -> str:
     """Every table with its figures."""
-    head = ["method", "setting", "linked", "copied", "inferred", "member", *purposes]
+    head = ["method", "setting", "made in", "linked", "copied", "inferred", "member", "shadows", *purposes]
     cells = [
         [
             row.family,
             row.setting,
+            f"{row.seconds:.1f} s" + ("" if row.epochs is None else f", {row.epochs:,} epochs"),
             percent(row.linked),
             percent(row.copied),
             percent(row.inferred),
-            f"{percent(row.member)} ({100 * row.member_range[0]:.0f} to {100 * row.member_range[1]:.0f})",
+            with_range(row.member, *row.member_range),
+            "–" if row.rehearsed is None else with_range(*row.rehearsed),
             *(figure(row.utility.get(purpose)) for purpose in purposes),
         ]
         for row in rows
@@ -152,13 +180,18 @@ def best_of(
     """By purpose and method, the lowest figure among the tables within a limit."""
     best: dict[str, dict[str, float]] = {purpose: {} for purpose in purposes}
     for row in rows:
-        if row.risk(with_membership) > limit:
+        if not row.compared or row.risk(with_membership) > limit:
             continue
         for purpose in purposes:
             value = row.utility.get(purpose)
             if value is not None:
                 best[purpose][row.family] = min(value, best[purpose].get(row.family, value))
     return best
+
+
+def with_range(share: float, low: float, high: float) -> str:
+    """A share with the ends of its interval."""
+    return f"{percent(share)} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def percent(share: float | None) -> str:

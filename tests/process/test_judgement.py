@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal import Microaggregation, Panel, publish, simulate
-from shoal.attacks import KnownPoints, KnownTotals
+from shoal.attacks import KnownPoints, KnownTotals, Membership
 from shoal.cli.app import run
 from shoal.errors import InputError, ParameterError
 from shoal.process.release_attack import attack_release
@@ -113,14 +113,19 @@ def test_tables_of_another_step_are_compared_in_the_coarser_one():
     found = shoal.judge(BEHIND, daily, knows=KNOWS)
     assert found.risks["known-totals"][1] == KnownTotals("day").attack(BEHIND, daily)
     assert found.risks["copies"][1].success == 1.0
+    coarser = Panel(BEHIND.values.reshape(120, -1, 3).sum(axis=2), times=BEHIND.times[::3], ids=BEHIND.ids)
+    relinked = shoal.judge(BEHIND, coarser, knows={"another-period": True}).risks["relink"][1]
+    assert relinked.interval.low > 10 * relinked.baseline
 
 
 def test_tables_of_another_period_are_linked_by_habits_and_compared_by_position_on_demand():
     later = Panel(BEHIND.values, times=BEHIND.times + np.timedelta64(28, "D"), ids=BEHIND.ids)
     found = shoal.judge(BEHIND, later)
     assert list(found.risks) == ["relink"]
-    assert any("share no instants" in text for text in found.absent)
-    assert shoal.judge(BEHIND, later, instants="position", knows={"points": 5}).risks["copies"][1].success == 1.0
+    (said,) = [text for text in found.absent if "share no instants" in text]
+    assert said.endswith("Not tried: known-points, known-totals, copies, completion.")
+    by_position = shoal.judge(BEHIND, later, instants="position", knows=KNOWS)
+    assert by_position.risks["copies"][1].success == by_position.risks["known-totals"][1].success == 1.0
 
 
 def test_tables_of_other_channels_have_nothing_to_compare():
@@ -128,7 +133,40 @@ def test_tables_of_other_channels_have_nothing_to_compare():
     found = shoal.judge(BEHIND, two)
     assert not found.risks
     assert any("needs the same channels on both sides" in text for text in found.absent)
+    assert not any("share no instants" in text for text in found.absent)
     assert not shoal.judge(BEHIND, two, at_most=0.5).met
+
+
+def test_how_to_say_who_is_who_depends_on_what_is_judged(tmp_path):
+    publish(Microaggregation(k=5).anonymize(BEHIND), tmp_path / "out", private=tmp_path / "keep")
+    table, release = (shoal.judge(BEHIND, one, knows=KNOWS) for one in (unnamed(BEHIND.values), tmp_path / "out"))
+    for found, advice, other in ((table, "--match order", "--private"), (release, "--private DIR", "--match")):
+        reasons = {f.reason for f in found.usefulness.findings if "compares each series" in f.reason}
+        said = [*reasons, *(text for text in found.absent if "Links to single series" in text)]
+        assert len(said) == 2
+        assert all(advice in text and other not in text for text in said)
+
+
+def test_membership_is_learned_from_shadow_releases_where_that_is_asked_for(tmp_path):
+    method, some_outside = Microaggregation(k=5), {"knows": KNOWS, "measures": ["information-loss"], "shadows": 4}
+    candidate = method.anonymize(BEHIND)
+    expected = Membership(shadows=4).attack(BEHIND, candidate.published, outside=OUTSIDE, method=method)
+    for given in (method, "microaggregation:k=5"):
+        found = shoal.judge(BEHIND, candidate.published, OUTSIDE, match="order", method=given, **some_outside)
+        assert found.risks["membership"][1] == expected
+    publish(candidate, tmp_path / "out", private=tmp_path / "keep")
+    released = shoal.judge(BEHIND, tmp_path / "out", OUTSIDE, private=tmp_path / "keep", **some_outside)
+    assert released.risks["membership"][1].success == pytest.approx(expected.success)
+    with pytest.raises(ParameterError, match="say what made the table, such as method="):
+        shoal.judge(BEHIND, candidate.published, OUTSIDE, shadows=4)
+    with pytest.raises(ParameterError, match=r"people who are not behind the table\. Give a control"):
+        shoal.judge(BEHIND, candidate.published, shadows=4, method=method)
+    with pytest.raises(ParameterError, match=r"Shadow releases need the method: .*microaggregation"):
+        shoal.judge(BEHIND, candidate.published, OUTSIDE, shadows=4, method="microagregation:k=5")
+    with pytest.raises(ParameterError, match="given as NAME:parameter=value"):
+        shoal.judge(BEHIND, candidate.published, OUTSIDE, shadows=4, method="microaggregation:k")
+    with pytest.raises(ParameterError, match="nobody was kept out of this one"):
+        attack_release(BEHIND.to_polars(), {}, tmp_path / "out", tmp_path / "keep", KNOWS, shadows=4)
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,10 @@ NO_LEVELS = Moments(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
 """Where there is one way to show the originals, and nobody asks how many readings they have."""
 
 
+class NothingSharedError(ParameterError):
+    """Readings of the same instants are to be compared, and there are none."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Ground:
     """Originals and published series at the same instants, (series, instants, channels)."""
@@ -254,7 +258,7 @@ def align(name: str, original: Clocked, published: Clocked) -> Alignment:
             f"{name} needs instants of one kind; one side has dates, the other numbers. Give both the same times; "
             "slices without dates are attacked by reordering."
         )
-    if _coarser(original.times, published.times):
+    if is_coarser(original.times, published.times):
         found = _coarse(name, original.times, published.times)
         return replace(found, times=local_times(found.times, original.timezone))
     common = np.flatnonzero(np.isin(original.times, published.times))
@@ -276,7 +280,7 @@ def _deep(panel: Panel) -> Floats:
     return panel.values.reshape(panel.n_series, panel.n_instants, -1)
 
 
-def _coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:
+def is_coarser(fine: NDArray[Any], coarse: NDArray[Any]) -> bool:
     """Whether the release has a longer step; a single instant may stand for all."""
     if len(fine) < 2 or len(coarse) < 2:
         return len(fine) > len(coarse)
@@ -308,8 +312,8 @@ def _levels(several: Sequence[Floats]) -> Moments:
     return Moments(np.array([one.size for one in known], dtype=np.int64), means, np.zeros(len(known)))
 
 
-def _nothing_shared(name: str) -> ParameterError:
-    return ParameterError(
+def _nothing_shared(name: str) -> NothingSharedError:
+    return NothingSharedError(
         f"{name} compares readings of the same instants, but the release shares none with the original. For knowledge "
         "of another period, use relink."
     )

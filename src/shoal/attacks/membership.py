@@ -9,8 +9,8 @@ Three signs of being in, of a target x and the different published series y:
 
 A mean of k keeps a k-th of every member, and of hundreds of readings that is enough to be seen: `near` knows copies,
 the other two know means. How much likelier each combination is of people inside than of people outside is learned from
-some of whom the adversary knows it (a logistic model of their ranks). Shadow releases teach the same two distributions
-to anyone who knows nobody's membership; to know some gives the adversary no less.
+some of whom the adversary knows it (a logistic model of their ranks), or, with `shadows`, from releases that the
+adversary makes: they know nobody's membership, but they know the method, and learn about each target by itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from shoal.attacks.ground import Floats, Rows, SeriesAttack, Truth, find_classes, find_ground, need_targets
 from shoal.attacks.links import N_SURE, N_WORST
+from shoal.attacks.shadows import FEWEST_SHADOWS, likelihood_ratios, pool_people, rehearse
 from shoal.attacks.totals import Step, check_step, find_steps, step_words, sum_steps
 from shoal.attacks.words import between, check_targets, percent
 from shoal.errors import ParameterError
@@ -33,6 +34,7 @@ from shoal.model import Findings, Interval, Panel, Risk
 
 FEWEST = 2  # subjects on each side, one to learn from and one to judge by
 BLOCK = 512  # targets compared at once
+EVEN = 1.0  # odds at which being in is as likely as being out
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,11 @@ class Membership(SeriesAttack[MembershipRisk]):
         What totals are of: "hour", "day", "week", "month", "all" or a number of instants; 1, the readings themselves.
     n_targets
         Judge so many subjects, half of them inside; as many as there are by default. Candidates are never sampled.
+    shadows
+        Learn from so many shadow releases instead, at least 4; 16 are a good start. The adversary then knows of nobody
+        whether they are in, but knows the method: give it to `attack` as `method`. Each costs as much as a release.
     seed
-        Draws subjects, and who of them serves to learn.
+        Draws subjects, who of them serves to learn, and shadow releases.
 
     Examples
     --------
@@ -111,22 +116,30 @@ class Membership(SeriesAttack[MembershipRisk]):
 
     step: Step = 1
     n_targets: int | None = None
+    shadows: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_step(self.step)
+        if self.shadows and self.shadows < FEWEST_SHADOWS:
+            raise ParameterError(f"shadows must be 0, for none, or at least {FEWEST_SHADOWS} releases to learn from.")
         check_targets(self.n_targets, self.seed)
 
     @property
     def knows(self) -> str:
         """What the adversary holds."""
         words = _held(self.step)
+        if self.shadows:
+            return f"{words[0].upper()}{words[1:]} and of others like it, and the method with its parameters."
         return f"{words[0].upper()}{words[1:]}, of the target and of others of whom it knows whether they are in."
 
-    def look(self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None) -> MembershipFindings:
+    def look(
+        self, original: Panel, published: Panel, truth: Truth, outside: Panel | None = None, method: Any = None
+    ) -> MembershipFindings:
         """The signs of everyone inside and outside.
 
-        `outside` has series of subjects who are not in the release, at the same instants.
+        `outside` has series of subjects who are not in the release, at the same instants. `method` is what made the
+        release; shadow releases need it.
         """
         there = np.isin(truth.subjects, truth.owners)
         inside, absent = need_targets(truth.targets), np.flatnonzero(~there)
@@ -140,7 +153,17 @@ class Membership(SeriesAttack[MembershipRisk]):
                 f"{len(near)} and {len(far)}. Hold some subjects back from the release, or give comparable series as "
                 "`outside`."
             )
-        return MembershipFindings(inside, near, far)
+        if not self.shadows:
+            return MembershipFindings(inside, near, far)
+        if truth.is_shard:
+            raise ParameterError("Shadow releases are made of everybody: Membership with shadows takes no shards.")
+        people = pool_people(original, outside)
+        n_inside = len(np.unique(truth.subjects[inside]))
+        signs, drawn = rehearse(people, method, n_inside, self._looks, self.shadows, self.seed)
+        seen = self._looks(people, published)
+        odds = np.where(seen[:, 0] == 0.0, 0.0, np.exp(-np.clip(likelihood_ratios(signs, drawn, seen), -700, 700)))
+        strange = np.concatenate([absent, np.arange(original.n_series, people.n_series)])
+        return MembershipFindings(inside, odds[inside, None], odds[strange, None])
 
     def _looks(self, panel: Panel, published: Panel) -> Floats:
         """The signs of each series, (series, 3), the smaller the more it looks like being in."""
@@ -164,10 +187,13 @@ class Membership(SeriesAttack[MembershipRisk]):
         if self.n_targets is not None:
             n = min(n, max(FEWEST, int(self.n_targets)))
         near_order, far_order = dice.permutation(len(near_signs))[:n], dice.permutation(len(far_signs))[:n]
-        half = n // 2
-        odds = _odds(near_signs[near_order[:half]], far_signs[far_order[:half]])
-        near, far = odds(near_signs), odds(far_signs)
-        limit = _limit(near[near_order[:half]], far[far_order[:half]])
+        if self.shadows:
+            half, near, far, limit = 0, near_signs[:, 0], far_signs[:, 0], EVEN
+        else:
+            half = n // 2
+            odds = _odds(near_signs[near_order[:half]], far_signs[far_order[:half]])
+            near, far = odds(near_signs), odds(far_signs)
+            limit = _limit(near[near_order[:half]], far[far_order[:half]])
         judged, others = near[near_order[half:]], far[far_order[half:]]
         hits, false = judged <= limit, others <= limit
         found, wrong = float(hits.mean()), float(false.mean())
@@ -176,9 +202,9 @@ class Membership(SeriesAttack[MembershipRisk]):
         said = int(hits.sum() + false.sum())
         order = near_order[half:][np.argsort(judged, kind="stable")][:N_WORST]
         sentence = (
-            f"Someone who holds {_held(self.step)} tells whether a subject is in the release with a chance of "
-            f"{percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those outside "
-            f"{percent(wrong)} are taken to be in."
+            f"Someone who holds {_held(self.step)}{self._rehearsal} tells whether a subject is in the release with a "
+            f"chance of {percent(success)} ({between(interval)}; {n_judged} subjects), by guessing 50 %; of those "
+            f"outside {percent(wrong)} are taken to be in."
         )
         return MembershipRisk(
             success=success,
@@ -196,10 +222,19 @@ class Membership(SeriesAttack[MembershipRisk]):
             ranking=_ranking(judged, others),
         )
 
+    @property
+    def _rehearsal(self) -> str:
+        return f", knows the method and tried it {self.shadows} times on other selections of people" * bool(
+            self.shadows
+        )
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MembershipFindings(Findings):
-    """The signs of subjects inside, at these positions, and outside. Any published series may be near."""
+    """The signs of subjects inside, at these positions, and outside. Any published series may be near.
+
+    With shadow releases, in place of signs how much likelier each is to be out than in.
+    """
 
     inside: Rows
     near: Floats

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.attacks.ground import NO_LEVELS, Alignment, Clocked, Ground, Rows, align, find_grounds
+from shoal.attacks.ground import NO_LEVELS, Alignment, Clocked, Ground, Rows, align, find_grounds, is_coarser
 from shoal.errors import ParameterError
 from shoal.model import Moments, Panel
 from shoal.read.zones import local_times
@@ -31,8 +31,7 @@ class Periods:
 def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
     """What the release lacks is known; if it has everything, the first half is known and the second attacked."""
     same_kind = original.times.dtype.kind == published.times.dtype.kind
-    first, last = published.times[0], published.times[-1]
-    outside = (original.times < first) | (original.times > last) if same_kind else np.zeros(0, dtype=np.bool_)
+    outside = _outside(original.times, published.times) if same_kind else np.zeros(0, dtype=np.bool_)
     if outside.any() and original.n_channels == published.n_channels:
         everything = np.arange(len(published.times))
         known, shown = (local_times(side.times, side.timezone) for side in (original, published))
@@ -43,6 +42,15 @@ def find_periods(name: str, original: Clocked, published: Clocked) -> Periods:
         raise ParameterError(f"{name} needs at least two instants: one to know and one to attack.")
     places = np.arange(len(both.times))
     return Periods(places[:half], both.times[:half], places[half:], both.times[half:], both)
+
+
+def _outside(fine: NDArray[Any], shown: NDArray[Any]) -> NDArray[np.bool_]:
+    """Instants before the release and after it; the last value of a coarser one stands for a stretch."""
+    after = fine > shown[-1]
+    if len(shown) > 1 and is_coarser(fine, shown):
+        after = fine >= shown[-1] + (shown[-1] - shown[-2])
+    outside: NDArray[np.bool_] = (fine < shown[0]) | after
+    return outside
 
 
 def find_grounds_of_periods(

@@ -131,7 +131,7 @@ class Relink(SeriesAttack[LinkRisk]):
         if isinstance(self.linker, Linker):
             folds = [(self.linker, np.arange(len(truth.targets)))]
         else:
-            folds = self._folds(original, calendars, truth)
+            folds = self._folds(original, periods, ground, calendars, truth)
         if not folds:
             return plain
         known, shown = ground.original[:, periods.known], ground.published[:, periods.shown]
@@ -147,17 +147,23 @@ class Relink(SeriesAttack[LinkRisk]):
             chances.append((places, count_links(links, classes, replace(truth, targets=targets))))
         return (_in_order(chances), *plain)
 
-    def _folds(self, original: Panel, calendars: list[Calendar], truth: Truth) -> list[tuple[Linker, Rows]]:
+    def _folds(
+        self, original: Panel, periods: Periods, ground: Ground, calendars: list[Calendar], truth: Truth
+    ) -> list[tuple[Linker, Rows]]:
         """A linker for the targets of each half of the subjects, learned from the other half; none where too few."""
-        whole = _calendar(local_times(original.times, original.timezone), self.cycle)
+        times, values = local_times(original.times, original.timezone), original.values
+        if periods.alignment is not None and periods.alignment.cells:
+            # The release is coarser: it is learned from series of its own step.
+            times, values = np.concatenate([periods.known_times, periods.shown_times]), ground.original
+        whole = _calendar(times, self.cycle)
         if whole.per_day != calendars[1].per_day:
-            return []  # the release has another step: only what was trained on series like its own could be used
+            return []  # another step, over another period: only what was trained on series like its own could be used
         n_days = window_days(calendars)
         codes = original.subject_codes
         half = np.random.default_rng(np.random.SeedSequence([self.seed, 7])).permutation(original.n_subjects) % 2
         if min(np.bincount(half, minlength=2)) < FEWEST or whole.n_full_days < 2 * n_days:
             return []
-        values = original.values.reshape(original.n_series, original.n_instants, -1)
+        values = values.reshape(len(values), len(times), -1)
         found = []
         for fold in (0, 1):
             places = np.flatnonzero(half[codes[truth.targets]] == fold)

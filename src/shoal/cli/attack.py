@@ -32,6 +32,13 @@ def attack(
     targets: Annotated[
         int | None, typer.Option(help="Attack this many subjects, drawn at random. Default: all.")
     ] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(
+            help="Learn who is in the release from so many releases made alike of other selections of people; 16 are a "
+            "good start. Needs subjects kept out with --hold-out.",
+        ),
+    ] = 0,
     at_most: Annotated[
         float | None,
         typer.Option(help="Exit 1 if an attack succeeds more often than this; the upper end of its interval counts."),
@@ -57,6 +64,7 @@ def attack(
             private,
             known(knows or []),
             n_targets=targets,
+            shadows=shadows,
             seed=seed,
             steps=progress,
         )

@@ -74,6 +74,20 @@ def judge(
         ),
     ] = None,
     targets: Annotated[int | None, typer.Option(help="Attack this many originals, drawn at random.")] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(
+            help="Learn who is behind the table from so many tables made alike of other selections of people; 16 are a "
+            "good start. Needs --control or a private folder that has one.",
+        ),
+    ] = 0,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:parameter=value,...]",
+            help="With --shadows: what made the table, such as microaggregation:k=10. A release says so itself.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the judgement as an HTML page.")] = None,
     policy: read_options.Policy = None,
@@ -101,6 +115,8 @@ def judge(
             measures=measure or (),
             at_most=at_most,
             n_targets=targets,
+            shadows=shadows,
+            method=method,
             seed=seed,
             steps=progress,
             **settings,

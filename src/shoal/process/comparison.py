@@ -46,6 +46,8 @@ class Compared:
     pairs: MatchedRows | None
     """None if nobody said who is who."""
     notes: tuple[str, ...] = ()
+    advice: str = "Give --private DIR to match them."
+    """How to say it, where nobody did."""
 
 
 def compare(source: Any, settings: Mapping[str, Any], release: Release, private: Path | None) -> Compared:

@@ -107,16 +107,28 @@ def behind(panel: Panel, release: Release, private: Path | None) -> tuple[Panel,
 
 
 def attack_whole(
-    original: Panel, published: Panel, control: Panel, seed: int = 0
+    original: Panel, published: Panel, control: Panel, seed: int = 0, shadows: int = 0, method: Any = None
 ) -> dict[str, tuple[Attack[Any], Risk]]:
-    """What each attack on the whole table finds about those in it and about the control; omitted if none applies."""
+    """What each attack on the whole table finds about those in it and about the control; omitted if none applies.
+
+    With `shadows`, membership is learned from so many releases that `method` makes of other selections of people.
+    """
     found: dict[str, tuple[Attack[Any], Risk]] = {}
-    for kind in WHOLE:
-        attack = kind(seed=seed)
+    for attack, further in whole_attacks(seed, shadows, method):
         try:
-            found[attack.name] = (attack, attack.attack(original, published, outside=control))
+            found[attack.name] = (attack, attack.attack(original, published, outside=control, **further))
         except (ParameterError, InputError):
             continue
+    return found
+
+
+def whole_attacks(seed: int, shadows: int = 0, method: Any = None) -> list[tuple[Attack[Any], dict[str, Any]]]:
+    """Each of `WHOLE`, with what it takes beside the people outside."""
+    found: list[tuple[Attack[Any], dict[str, Any]]] = []
+    for kind in WHOLE:
+        learns = shadows > 0 and kind is Membership
+        attack = Membership(seed=seed, shadows=shadows) if learns else kind(seed=seed)
+        found.append((attack, {"method": method} if learns else {}))
     return found
 
 

@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal import attacks as attack_room
-from shoal.attacks.ground import find_ground
+from shoal.attacks.ground import Ground, NothingSharedError, find_ground
 from shoal.errors import InputError, ParameterError
 from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.comparison import Compared, MatchedRows
-from shoal.process.hold_out import WHOLE, behind
+from shoal.process.hold_out import behind, whole_attacks
 from shoal.process.private_map import match as match_release
+from shoal.process.release_attack import method_of
 from shoal.process.search.task import build_attacks
 from shoal.process.usefulness import Asked, Measured, Usefulness, asked_for, find_all, usual_measures
 from shoal.read import read_panel
@@ -45,13 +46,14 @@ NO_CONTROL = (
     "Membership is not judged, and no figure has a control: that takes series of people whose data did not go into "
     "the table. Keep some subjects out before you make it, and give them with --control TABLE."
 )
-NOT_MATCHED = (
-    "Links to single series are not tried: nothing says which published series belongs to which original. If rows are "
-    "in the order of the originals, give --match order; if there is a list of names, give --map TABLE."
+NOT_MATCHED = "Links to single series are not tried: nothing says which published series belongs to which original."
+MATCH_TABLE = (
+    "If rows are in the order of the originals, give --match order; if there is a list of names, give --map TABLE."
 )
+MATCH_RELEASE = "The private folder of the release says so: give --private DIR."
 NO_COMMON = (
     "Nothing is compared reading by reading: the tables share no instants. If both begin at the same point of a "
-    "calendar, --instants position compares them by position."
+    "calendar, --instants position compares them by position, on the clock of the originals."
 )
 
 
@@ -151,6 +153,8 @@ def judge(
     measures: Sequence[str] = (),
     at_most: float | None = None,
     n_targets: int | None = None,
+    shadows: int = 0,
+    method: Any = None,
     seed: int = 0,
     steps: Watcher = silent,
     **reading: Any,
@@ -183,6 +187,10 @@ def judge(
         The limit on what any attack gains from the table (see `Judgement.held`).
     n_targets, seed
         Attack this many originals, drawn at random.
+    shadows
+        Learn membership from so many shadow releases (see `Membership`), made by `method`. Needs a control.
+    method
+        What made the table, such as `Microaggregation(k=10)` or "microaggregation:k=10". A release of ours says so.
     reading
         Settings of `read_panel` for all tables. Columns that a table lacks are detected in it.
 
@@ -203,6 +211,7 @@ def judge(
     linking = build_attacks(knows or LINKING)
     steps.start("reading")
     release = _release(published)
+    maker = _maker(method, release, control is not None or private is not None) if shadows else None
     tables = [_read("original", original, reading, steps), _published(published, release, reading, steps)]
     if control is not None:
         tables.append(_read("control", control, reading, steps))
@@ -216,27 +225,50 @@ def judge(
     matched, rows = _who_is_who(before, after, release, match, names, private)
     absent = [] if outside is not None else [NO_CONTROL]
     risks: dict[str, tuple[Attack[Risk], Risk]] = {}
+    advice = MATCH_TABLE if release is None else MATCH_RELEASE
+    skipped: list[str] = []
     if rows is None:
-        absent.append(NOT_MATCHED)
-    whole = [kind(seed=seed) for kind in WHOLE if outside is not None or kind is not attack_room.Membership]
-    todo = [*(linking.values() if rows is not None else ()), *whole]
-    for attack in todo:
+        absent.append(f"{NOT_MATCHED} {advice}")
+    todo: list[tuple[Attack[Any], dict[str, Any]]] = []
+    if rows is not None:
+        todo += [(attack, {"rows": rows}) for attack in linking.values()]
+    for attack, further in whole_attacks(seed, shadows, maker):
+        if outside is not None or not isinstance(attack, attack_room.Membership):
+            todo.append((attack, further | {"outside": outside}))
+    for attack, further in todo:
         steps.start(attack.name)
         limited: Attack[Any] = attack if n_targets is None else attack.set_params(n_targets=n_targets)
-        further = {"rows": rows} if attack.against == "values" else {"outside": outside}
         try:
             risks[attack.name] = (limited, limited.attack(before, after, **further))
+        except NothingSharedError:
+            skipped.append(attack.name)
         except (ParameterError, InputError) as error:
             absent.append(f"{attack.name} is not tried: {error}")
     steps.start("measuring")
-    usefulness = _usefulness(before, after, rows, wanted)
-    if usefulness is None:
-        absent.append(NO_COMMON)
-        usefulness = Usefulness("values", None, (), ())
+    usefulness = Usefulness("values", None, (), ())
+    try:
+        ground = find_ground("Judging", before, after)
+    except NothingSharedError:
+        absent.append(f"{NO_COMMON} Not tried: {', '.join(skipped)}.")
+    except ParameterError as error:
+        absent.append(f"Nothing is measured: {error}")
+    else:
+        usefulness = _usefulness(before, after, ground, rows, wanted, advice)
     told = tuple(line for table in tables for line in (table.origin.told if table.origin is not None else ()))
     n_control = 0 if outside is None else outside.n_series
     counts = before.n_series, after.n_series, n_control
     return Judgement(matched, *counts, risks, usefulness, tuple(absent), at_most, told)
+
+
+def _maker(method: Any, release: Release | None, has_control: bool) -> Any:
+    """What made the table, to make shadow releases with."""
+    if not has_control:
+        raise ParameterError("shadows: membership is judged with people who are not behind the table. Give a control.")
+    if method is not None:
+        return method_of(method) if isinstance(method, str) else method
+    if release is None:
+        raise ParameterError("shadows: say what made the table, such as method='microaggregation:k=10'.")
+    return method_of(release)
 
 
 def _gained(attack: Attack[Risk], risk: Risk) -> float:
@@ -282,11 +314,10 @@ def _published(source: Any, release: Release | None, reading: Mapping[str, Any],
 
 
 def _by_position(tables: Sequence[Panel]) -> list[Panel]:
-    """The first n instants of each, numbered."""
+    """The first n instants of each, on the clock of the first table."""
     n = min(table.n_instants for table in tables)
-    return [
-        Panel(t.values[:, :n], ids=t.ids, subjects=t.subjects, times=np.arange(n), channels=t.channels) for t in tables
-    ]
+    clock: dict[str, Any] = {"times": tables[0].times[:n], "timezone": tables[0].timezone}
+    return [Panel(t.values[:, :n], ids=t.ids, subjects=t.subjects, channels=t.channels, **clock) for t in tables]
 
 
 def _who_is_who(
@@ -338,13 +369,14 @@ def _by_map(original: Panel, published: Panel, names: Any) -> NDArray[np.int64]:
 
 
 def _usefulness(
-    original: Panel, published: Panel, rows: NDArray[np.int64] | None, wanted: Sequence[Asked]
-) -> Usefulness | None:
-    """What measures find at the instants that both tables share; None if there are none."""
-    try:
-        ground = find_ground("Judging", original, published)
-    except ParameterError:
-        return None
+    original: Panel,
+    published: Panel,
+    ground: Ground,
+    rows: NDArray[np.int64] | None,
+    wanted: Sequence[Asked],
+    advice: str,
+) -> Usefulness:
+    """What measures find at the instants that both tables share."""
     before, after = (
         Panel(values if values.shape[2] > 1 else values[:, :, 0], times=ground.times, channels=original.channels)
         for values in (ground.original, ground.published)
@@ -353,7 +385,7 @@ def _usefulness(
     if rows is not None:
         there = np.argsort(rows, kind="stable")[np.count_nonzero(rows < 0) :]  # in the order of the originals
         pairs = MatchedRows(before.take(rows[there]), after.take(there), rows, there)
-    compared = Compared(published, "values", original, after, before, pairs)
+    compared = Compared(published, "values", original, after, before, pairs, advice=advice)
     findings = find_all(compared, list(wanted) or usual_measures(), strict=bool(wanted), steps=silent)
     return Usefulness("values", None if pairs is None else pairs.originals.n_series, findings, ())
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Attack, Panel, Risk
+from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
+from shoal.process.catalogue import find_method
+from shoal.process.factory import build
 from shoal.process.hold_out import attack_whole, behind
 from shoal.process.private_map import match
 from shoal.process.remembered import Reading
@@ -30,13 +32,15 @@ def attack_release(
     knows: Mapping[str, Any] | None = None,
     *,
     n_targets: int | None = None,
+    shadows: int = 0,
     seed: int = 0,
     steps: Watcher = silent,
 ) -> dict[str, tuple[Attack[Risk], Risk]]:
     """Each attack by name with what it achieved. Targets may be drawn; every published series is a candidate.
 
     If subjects were kept out of the release, attacks on the whole are compared with what they find about those
-    subjects. The originals are read with the options that the private folder remembers; `settings` override them.
+    subjects; with `shadows`, membership is learned from that many releases of other selections of people. The originals
+    are read with the options that the private folder remembers; `settings` override them.
     """
     attacks = build_attacks(knows or USUAL)
     steps.start("reading")
@@ -66,5 +70,27 @@ def attack_release(
         found[name] = (attack, attack.attack(original, published, rows=rows, **further))
     if control is not None:
         steps.start("comparing with those kept out")
-        found |= attack_whole(original, published, control, seed)
+        method = method_of(release) if shadows else None
+        found |= attack_whole(original, published, control, seed, shadows, method)
+    elif shadows:
+        raise ParameterError(
+            "shadows: membership is judged by people who are not in the release, and nobody was kept out of this one. "
+            "Anonymize with --hold-out 10%, or give people like these to shoal judge with --control."
+        )
     return found
+
+
+def method_of(source: Release | str) -> Any:
+    """The method that made a release, or one from `name:parameter=value,…`."""
+    if isinstance(source, Release):
+        name, options = str(source.certificate["method"]["name"]), dict(source.certificate["method"]["parameters"])
+    else:
+        name, _, listed = source.partition(":")
+        pairs = [pair.partition("=") for pair in filter(None, listed.split(","))]
+        if not all(equals for _, equals, _ in pairs):
+            raise ParameterError("The method is given as NAME:parameter=value,parameter=value.")
+        options = {key.strip().replace("-", "_"): value.strip() for key, _, value in pairs}
+    try:
+        return build(find_method(name.strip()), options)
+    except ParameterError as error:
+        raise ParameterError(f"Shadow releases need the method: {error}") from None

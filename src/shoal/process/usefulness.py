@@ -205,7 +205,7 @@ def _why_not(measure: Measure, compared: Compared) -> str:
     if measure.needs_envelopes and compared.form != "envelopes":
         return f"it applies to envelopes, and this release holds {compared.form}."
     if compared.pairs is None and measure.matched:
-        return "it compares each series with its original. Give --private DIR to match them."
+        return f"it compares each series with its original. {compared.advice}"
     return ""
 
 

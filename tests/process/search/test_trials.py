@@ -323,6 +323,11 @@ def test_what_promises_nothing_is_attacked_by_another_period_as_well():
         ["known-totals", "relink"],
         ["known-totals", "nearest-neighbour"],
     ]
+    one_reading = noise.replace("200.0", "10.0") % "points: 1" + "\nrequire: {risk: {at_most: 0.38}}"
+    asked = task_of(parse_policy(one_reading)).on(panel)
+    point = evaluate(asked, Setting(0), Sample(panel, np.arange(60), "all"))[2]
+    assert point.risks["known-points"].interval.high < 0.38 < point.risks["relink"].interval.high
+    assert list(point.misses(asked.limits)) == ["risk"]  # the other attack alone would let it out
     crowd = task_of(parse_policy("method: {name: microaggregation, k: 4}")).on(panel)
     assert "relink" not in crowd.attacks
     slices = task_of(parse_policy("method: {name: time-slicing, length: 1d}")).on(panel)
