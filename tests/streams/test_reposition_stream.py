@@ -152,9 +152,9 @@ def test_a_stream_that_forgets_what_subjects_were_shown_with_is_stopped():
     stream = RepositionStream(
         Reposition(l=2, m=2, window=2, seed=5), time="time", sensitive="value", quasi=["age"], subject="person"
     )
+    snapshots = list(visits().snapshots())
+    stream.push(*snapshots[:8])
+    stream._run.signatures._known.clear()
+    stream._run.signatures._families = [(0, 1, 2, 3, 4, 5)]
     with pytest.raises(GuaranteeNotMetError, match="other values than before"):
-        for day, snapshot in enumerate(visits().snapshots()):
-            if day == 8:
-                stream._run.signatures._known.clear()
-                stream._run.signatures._families = [(0, 1, 2, 3, 4, 5)]
-            stream.push(snapshot)
+        stream.push(*snapshots[8:])

@@ -101,11 +101,9 @@ def main(arguments: list[str] | None = None) -> None:
     # Libraries warn with lines of source; what a user must know is in our own messages.
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGTERM, _interrupt)
-    # Imports make so many objects that looking for cycles among them takes a quarter of a short command.
+    # Imports make so many objects that looking for cycles among them takes a seventh of a short command.
     gc.set_threshold(100_000, 20, 100)
-    code = run(sys.argv[1:] if arguments is None else arguments)
-    gc.freeze()  # nor need they be looked through on the way out
-    sys.exit(code)
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def _interrupt(*_: object) -> None:

@@ -197,7 +197,7 @@ class StreamGate:
         account = self._index.account
         verdicts = self._verdicts if account.n_with_events else [_not_yet(guarantee) for guarantee in self._guarantees]
         draft = certify(
-            recipe=replace(self._recipe, figures=summary["method"].get("figures", {})),
+            recipe=replace(self._recipe, figures=_figures(summary)),
             summary=METHOD,
             guarantees=tuple(zip(self._guarantees, verdicts, strict=True)),
             scores={},
@@ -226,6 +226,18 @@ class StreamGate:
     def close(self) -> None:
         """Give the index back."""
         self._index.close()
+
+
+def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the method counted, under the names that a release of whole tables has; of events that have left."""
+    events = summary["events"]
+    counts = {name: events[name] for name in ("published", "suppressed")}
+    return {
+        "events": sum(counts.values()),
+        **counts,
+        "moved": summary["moved"],
+        **summary["method"].get("figures", {}),
+    }
 
 
 def _not_yet(guarantee: Guarantee) -> Verdict:
