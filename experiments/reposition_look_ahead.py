@@ -75,11 +75,14 @@ def look_ahead(days: int, seed: int) -> str:
         lines.append(f"| {known} | {price:g} | {loss:.4f} | {loss / best - 1:.1%} |")
         print(lines[-1], flush=True)
     lines.append(f"| all | – | {best:.4f} | 0.0% |")
-    conclusion = (
-        f"It takes {min(enough)} known snapshots to come within {NEAR:.0%} of the optimum."
-        if enough
-        else f"Not even {LOOK_AHEADS[-1]} known snapshots bring the loss within {NEAR:.0%} of the optimum."
-    )
+    tried = ", ".join(map(str, LOOK_AHEADS))
+    conclusion = f"None of {tried} known snapshots brings the loss within {NEAR:.0%} of the optimum."
+    if enough:
+        far = f": a window of {WINDOW} does not see that far" * (min(enough) > WINDOW)
+        conclusion = (
+            f"Of {tried} known snapshots, {min(enough)} are the fewest that bring the loss within {NEAR:.0%} of the "
+            f"optimum{far}."
+        )
     about = ABOUT.format(prices=", ".join(f"{price:g}" for price in PRICES), conclusion=conclusion)
     command = f"python experiments/reposition_look_ahead.py --days {days} --seed {seed}"
     return "\n\n".join([f"Written by `{command}`; do not edit.", " ".join(about.split()), "\n".join(lines)])

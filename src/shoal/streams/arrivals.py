@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.durations import Duration
+from shoal.read.series import Spellings, read_names
 from shoal.streams.blocks import Block, Position
 from shoal.streams.columns import TimeKind, cast_column, decide_type, read_times
 
 _BEGINNING = -(2**63)
 _CHUNKS = 64
 """Blocks whose open events are kept apart before they are put together."""
-_SNAPSHOT, _ROW, _ID, _SUBJECT = "snapshot", "row", "id", "subject"  # columns of open events, beside c0, c1, ...
+_SNAPSHOT, _ROW, _ID, _SUBJECT = "snapshot", "row", "id", "__subject"  # columns of open events, beside c0, c1, ...
 
 
 class Fate(IntEnum):
@@ -244,6 +245,8 @@ class Arrivals:
         frame = block.frame.select(self.columns)
         if block.untyped:
             frame = frame.with_columns(pl.all().replace("", None))
+        if self.subject is not None:
+            frame = frame.with_columns(_one_spelling(frame[self.subject]).alias(_SUBJECT))
         instants, kinds = read_times(frame[self.time])
         if self.kind is TimeKind.NONE and (kinds != TimeKind.NONE).any():
             first = TimeKind(int(kinds[np.flatnonzero(kinds)[0]]))
@@ -251,9 +254,8 @@ class Arrivals:
         fates = np.zeros(len(frame), dtype=np.int8)
         columns: list[pl.Series] = []
         wrong = ~self.kind.accepts(kinds, None if self.every is None else self.every.length)
-        for name in (self.sensitive, self.subject):
-            if name is not None:
-                wrong |= frame[name].is_null().to_numpy()
+        for name in (self.sensitive, *(() if self.subject is None else (_SUBJECT,))):
+            wrong |= frame[name].is_null().to_numpy()
         for i, name in enumerate([*self.quasi, self.sensitive]):
             column = frame[name]
             if self.types is not None:
@@ -281,9 +283,10 @@ class Arrivals:
             latest[known] = self._snapshots(before[known])
             backward = counts & (fates == Fate.TAKEN) & (snapshots < latest)
         events = pl.DataFrame([pl.Series(_SNAPSHOT, snapshots), pl.Series(_ROW, np.arange(len(frame))), *columns])
-        for name, alias in ((self.id, _ID), (self.subject, _SUBJECT)):
-            if name is not None:
-                events = events.with_columns(frame[name].cast(pl.String).alias(alias))
+        if self.id is not None:
+            events = events.with_columns(frame[self.id].cast(pl.String).alias(_ID))
+        if self.subject is not None:
+            events = events.with_columns(frame[_SUBJECT])
         events = events[np.flatnonzero(fates == Fate.TAKEN)]
         if self.id is not None:
             again = self._duplicates(events)
@@ -358,3 +361,9 @@ class Arrivals:
         starts = np.flatnonzero(np.diff(keys, prepend=_BEGINNING)) if len(keys) else np.zeros(0, dtype=np.int64)
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=False):
             yield int(keys[start]), shown[start:end]
+
+
+def _one_spelling(subjects: pl.Series) -> pl.Series:
+    """Subjects as text, spelt as in a table that is read whole: a person is the same with a space behind the name."""
+    texts = subjects.cast(pl.String).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pl.Series(pl.from_arrow(read_names(texts, Spellings("the subject")))).cast(pl.String).replace("", None)
