@@ -1,6 +1,6 @@
 """Reposition on a stream: events per second of the operator and of the whole `shoal stream`, and memory over time.
 
-Run: python benchmarks/stream.py [--short] [--json]
+Run: python benchmarks/stream.py [--short | --medium] [--json]
 
 Snapshots of 1 000 events, 50 sensitive values whose frequencies fall like a power of their rank, three
 quasi-identifiers, window 12, l = 4. The baseline is Shoal as it was before snapshots went through the operator together
@@ -8,10 +8,11 @@ and arrivals through a log (commit b228b76), measured in the same run, one after
 repository; without that history it is the time allowed. The operator runs in a process of its own, over 2 million and
 over 20 million events, so that peak memory can be compared; events are made as they are needed and the making is not
 counted; polars has one thread there. `shoal stream` reads NDJSON from a pipe and writes Parquet, with a state and
-without; its time includes the start of the process. Compile time is left out; everything runs once. Processor time is
-of the process with its threads: on a busy machine its ratio says more than that of the clock.
+without; its time includes the start of the process, and a run over a tenth of the events tells what each further event
+takes, and how memory grows. Compile time is left out; everything runs once. Processor time is of the process with all
+its threads: on a busy machine its ratio says more than that of the clock.
 
-`--short` takes a hundredth of the events.
+`--short` takes a hundredth of the events, `--medium` a tenth of the operator's.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +43,7 @@ AT_ONCE = 12
 QUASI = ("age", "sex", "region")
 SIZES = (2_000_000, 20_000_000)
 N_WHOLE = 1_000_000
-SHORT = 100
+SHORT, MEDIUM = 100, 10
 N_COMPILES = 20
 """Snapshots before the clock starts."""
 
@@ -137,70 +139,89 @@ def operator_rows(sizes: tuple[int, ...], source: Path | None) -> list[Row]:
     return rows
 
 
-def run_command(
-    lines: Path, out: str, options: list[str], source: Path | None
-) -> tuple[float, float, dict[str, float]]:
-    """Seconds, those of the processor, and the latency that the command reports."""
+@dataclass(frozen=True)
+class Used:
+    """What a run of the command took."""
+
+    seconds: float
+    processor: float
+    peak: float = 0.0
+    """MiB."""
+    latency: dict[str, float] = field(default_factory=dict)
+
+
+def run_command(lines: Path, out: str, options: list[str], source: Path | None) -> Used:
+    """Run `shoal stream` on the lines, from a pipe."""
     command = [sys.executable, "-c", "from shoal.cli.app import main; main()", "stream", *options, "--json"]
     command += ["--l", str(L), "--window", str(WINDOW), "--seed", "0", "--sensitive", "diagnosis"]
     command += [word for name in QUASI for word in ("--quasi", name)]
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
-    with subprocess.Popen(["cat", str(lines)], stdout=subprocess.PIPE) as pipe:
-        environment = os.environ | environment_of(source)
-        done = subprocess.run(
-            [*command, "-o", out], stdin=pipe.stdout, check=True, stdout=subprocess.PIPE, env=environment
+    with (
+        tempfile.TemporaryFile() as told,
+        subprocess.Popen(["cat", str(lines)], stdout=subprocess.PIPE) as pipe,
+    ):
+        process = subprocess.Popen(
+            [*command, "-o", out], stdin=pipe.stdout, stdout=told, env=os.environ | environment_of(source)
         )
-    seconds = time.perf_counter() - begin
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - usage.ru_utime - usage.ru_stime
-    return seconds, processor, json.loads(done.stdout).get("latency") or {}
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - begin
+        assert process.returncode == 0, "the command failed"
+        told.seek(0)
+        latency = json.loads(told.read()).get("latency") or {}
+    return Used(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, latency)
 
 
 def whole_rows(n_events: int, source: Path | None) -> list[Row]:
     """The command, from a pipe to files."""
     rows = []
+    n_few = n_events // 10
     with tempfile.TemporaryDirectory() as folder:
-        lines = Path(folder) / "events.ndjson"
-        with lines.open("wb") as file:
-            for snapshot in snapshots(n_events // PER_SNAPSHOT):
-                snapshot.write_ndjson(file)
+        files = {n: Path(folder) / f"{n}.ndjson" for n in (n_events, n_few)}
+        for n, path in files.items():
+            with path.open("wb") as file:
+                for snapshot in snapshots(n // PER_SNAPSHOT):
+                    snapshot.write_ndjson(file)
         for what in ("with a state", "without a state"):
             found = {}
-            for which, place in (("now", None), ("before", source)):
+            for which, place, n in (("few", None, n_few), ("now", None, n_events), ("before", source, n_events)):
                 options = ["--private", f"{folder}/private {which}"] if what == "with a state" else []
                 out = f"{folder}/{which} {what}"
                 if which == "before" and source is None:
-                    found[which] = (n_events / ALLOWED["command"], n_events / ALLOWED["command"], {})
+                    found[which] = Used(n / ALLOWED["command"], n / ALLOWED["command"])
                     continue
-                found[which] = run_command(lines, out, options, place)
-                assert sum(1 for _ in Path(out).glob("data-*")) == n_events // PER_SNAPSHOT
-            (seconds, processor, latency), earlier = found["now"], found["before"]
+                found[which] = run_command(files[n], out, options, place)
+                assert sum(1 for _ in Path(out).glob("data-*")) == n // PER_SNAPSHOT
+            few, now, earlier = found["few"], found["now"], found["before"]
+            each = (now.processor - few.processor) / max(1, n_events - n_few)
             rows.append(
                 Row(
                     what=f"shoal stream, NDJSON to Parquet, {what}",
                     size=f"{n_events:,} events in snapshots of {PER_SNAPSHOT:,}",
-                    seconds=seconds,
+                    seconds=now.seconds,
                     baseline="the time allowed" if source is None else f"before, commit {BEFORE}",
-                    baseline_seconds=earlier[0],
-                    note=f"{n_events / seconds:,.0f} events per second with the start of the process; "
-                    f"{processor:.1f} s of processor time, before {earlier[1]:.1f}, "
-                    f"ratio {earlier[1] / processor:.1f}; "
-                    f"from arrival to commit p50 {latency.get('p50_ms')} ms, p99 {latency.get('p99_ms')} ms",
+                    baseline_seconds=earlier.seconds,
+                    note=f"{n_events / now.seconds:,.0f} events per second with the start of the process; "
+                    f"{now.processor:.1f} s of processor time, before {earlier.processor:.1f}, "
+                    f"ratio {earlier.processor / now.processor:.1f}; {1 / each:,.0f} further events per second of "
+                    f"processor time; from arrival to commit p50 {now.latency.get('p50_ms')} ms, "
+                    f"p99 {now.latency.get('p99_ms')} ms; peak memory {now.peak:.0f} MiB, "
+                    f"{now.peak / few.peak:.2f} times that of {n_few:,} events",
                 )
             )
     return rows
 
 
-def measure(divisor: int) -> list[Row]:
+def measure(divisor: int, whole_divisor: int) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         source = before(folder)
         operators = operator_rows(tuple(n // divisor for n in SIZES), source)
-        return [*operators, *whole_rows(N_WHOLE // divisor, source)]
+        return [*operators, *whole_rows(N_WHOLE // whole_divisor, source)]
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--operator"]:
         operator(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        print_rows(measure(SHORT if "--short" in sys.argv[1:] else 1))
+        short = SHORT if "--short" in sys.argv[1:] else 1
+        print_rows(measure(MEDIUM if "--medium" in sys.argv[1:] else short, short))

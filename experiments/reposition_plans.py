@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from offline_reposition import offline
+from reposition_look_ahead import HEADING, TITLE, look_ahead
 from reposition_paper_data import CASES, CLINICS, TESTS, Sets, Stream, load
 
 from shoal import Events, MInvariance, Reposition
@@ -245,7 +246,7 @@ def main() -> None:
     asked = parser.parse_args()
     sets = with_outcomes(load(asked.data, asked.days, asked.seed), asked.data)
     text = [
-        "# Reposition: planning the window anew, remedies, and subjects who come back",
+        f"# {TITLE}",
         "",
         f"Written by `python experiments/reposition_plans.py --days {asked.days} --seed {asked.seed}`; do not edit.",
         "",
@@ -254,6 +255,10 @@ def main() -> None:
         in_one_line(ABOUT_PLANS),
         "",
         *plans(sets, asked.seed),
+        "",
+        f"## {HEADING}",
+        "",
+        look_ahead(asked.days, asked.seed),
         "",
     ]
     skewed = [sets.streams[name] for name in (OUTCOMES, TESTS) if name in sets.streams]

@@ -188,3 +188,8 @@ def test_who_shares_a_value_cannot_be_read_off_the_certificate(tmp_path):
     ]
     for part in ("risk", "utility", "figures", "counts", "method"):
         assert told[0][part] == told[1][part]
+
+
+def test_attack_says_that_it_is_about_series(register, released, capsys):
+    assert run(["attack", str(released), str(register), "--private", str(register.parent / "keep")]) == 2
+    assert "this is a release of events" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import stat
@@ -82,6 +83,7 @@ def test_one_pair_of_files_per_snapshot_and_a_summary(monkeypatch, capsys, folde
                 **{"l": 2, "window": 3, "cost": "linear", "suppression": None, "publish": "bucketised"},
                 **{"plan": "rolling", "m": None, "remedy": "suppress", "tree": None, "within": 0.05},
             },
+            "figures": {"first_window_optimal": True, "windows": {"optimal": 2, "limited": 0, "step": 0}},
         },
         "events": {"arrived": 8, "taken": 8, "published": 8, "suppressed": 0, "suppressed_share": 0.0, "waiting": 0},
         "snapshots": {"closed": 4, "published": 4},
@@ -563,3 +565,42 @@ def test_a_stream_that_loses_little_is_not_warned_of(monkeypatch, capsys):
     told = capsys.readouterr().err
     assert "Loss by value" not in told
     assert "suppressed" not in told
+
+
+def test_subjects_who_come_back_show_the_same_values_across_stops(monkeypatch, capsys, folder):
+    chance = random.Random(3)
+    people = {f"name-{n}": chance.choice("abcd") for n in range(40)}
+    arriving = [
+        json.dumps({"time": day, "person": name, "age": 30, "x": people[name]})
+        for day in range(12)
+        for name in chance.sample(sorted(people), 24)
+    ]
+    arriving.insert(30, arriving[29].replace("name-", " name-"))  # twice in one snapshot
+    arriving.insert(60, json.dumps({"time": 2, "age": 30, "x": "a"}))  # nobody's
+    options = ["--subject", "person", "--m", "3", "--suppression-limit", "1"]
+    assert stream(monkeypatch, arriving, *options, out="whole", private="keep0") == 0
+    shown = capsys.readouterr()
+    assert "repeated      1 events beyond the first" in shown.out
+    assert "1 repeated" in shown.out
+    for end in (100, 200):
+        assert stream(monkeypatch, arriving[:end], *options, "--no-flush") == 0
+    assert stream(monkeypatch, arriving, *options) == 0
+    assert contents(Path("out")) == contents(Path("whole"))
+    assert summary()["rejected"]["incomplete"] == 1
+    found = verify("out")
+    assert found.not_judged == ("m-invariance",)
+    assert not found.findings
+    said = json.loads(Path("out/release.json").read_text())
+    assert [part["verdict"]["holds"] for part in said["guarantees"]] == [True, True]
+    assert said["columns"]["withheld"] == 1
+    assert said["method"]["figures"]["invariance"]["repeated"] == 1
+    assert not any(b"name-" in content for content in contents(Path("out")).values())
+
+
+def test_m_without_a_subject_is_refused_before_anything_is_read(monkeypatch, capsys, folder):
+    assert stream(monkeypatch, lines(4), "--m", "3") == 2
+    refusal(capsys, "--subject")
+    assert not Path("out").exists()
+    assert run(["stream", ".", "--engine", "spark", "--key", "k", *METHOD, *COLUMNS, "--m", "3", "--subject", "p",
+                "--private", "keep", "-o", "out"]) == 2  # fmt: skip
+    refusal(capsys, "--engine local")

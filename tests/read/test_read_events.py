@@ -71,8 +71,10 @@ def test_refusals(tmp_path):
         read_events(FRAME.clear(), sensitive="result")
     with refused("^Events cannot be read from an array"):
         read_events(np.zeros((2, 2)), sensitive="result")
-    with refused("^1 of 2 rows have no time in column 'time'"):
+    with refused("^1 of 2 rows have no time in column 'time'.*--missing drop-instants"):
         read_events(pl.DataFrame({"time": ["2024-01-01", None], "s": ["x", "y"]}), sensitive="s")
+    with refused("^None of 2 rows has a time in column 'time'"):
+        read_events(pl.DataFrame({"time": [None, ""], "s": ["x", "y"]}), sensitive="s", missing="drop-instants")
     with refused("^1 of 2 events have no 's'"):
         (tmp_path / "x.csv").write_text("time,s\n1,x\n2,\n")
         read_events(tmp_path / "x.csv", sensitive="s")

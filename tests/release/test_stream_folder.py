@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from naive.event_groups import naive_bucketised, naive_generalised
-from shoal import LDiversity, load_release, verify
+from shoal import LDiversity, MInvariance, load_release, verify
 from shoal.cli.app import run
 from shoal.errors import GuaranteeNotMetError, ReleaseError
 from shoal.model import Recipe
@@ -182,7 +182,7 @@ def test_a_folder_that_an_engine_has_written_gets_the_same_certificate(streamed,
     for _ in range(2):
         certify_in_place(
             out,
-            LDiversity(3),
+            (LDiversity(3),),
             Recipe("reposition", json.loads((out / "summary.json").read_text())["method"]["parameters"]),
             quasi=("age", "region"),
             sensitive="diagnosis",
@@ -199,6 +199,17 @@ def test_the_gate_refuses_what_does_not_keep_its_promise(streamed, tmp_path):
         (out / name).unlink()
     with pytest.raises(GuaranteeNotMetError, match="as it reads back from its file"):
         certify_in_place(
-            out, LDiversity(9), Recipe("x", {}), quasi=("age", "region"), sensitive="diagnosis", n_withheld=0
+            out, (LDiversity(9),), Recipe("x", {}), quasi=("age", "region"), sensitive="diagnosis", n_withheld=0
         )
+    assert not (out / FILE_NAME).exists()
+
+
+def test_the_gate_refuses_snapshots_that_nobody_judged_with_the_originals(streamed, tmp_path):
+    out = shutil.copytree(streamed / "parquet", tmp_path / "out")
+    for name in (FILE_NAME, INDEX_FILE):
+        (out / name).unlink()
+    both = (LDiversity(3), MInvariance(2))
+    columns = {"quasi": ("age", "region"), "sensitive": "diagnosis", "n_withheld": 0}
+    with pytest.raises(GuaranteeNotMetError, match="does not keep m-invariance"):
+        certify_in_place(out, both, Recipe("x", {}), **columns)
     assert not (out / FILE_NAME).exists()

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from shoal import simulate
-from shoal.errors import InputError, ParameterError
+from shoal import Events, simulate
+from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
 from shoal.guarantees import LDiversity
 from shoal.methods import Reposition
 from shoal.methods.event_parts import concat
@@ -114,3 +114,47 @@ def test_snapshots_pushed_together_are_published_as_those_pushed_one_by_one(publ
             assert (one.number, one.moved, one.suppressed) == (two.number, two.moved, two.suppressed)
             assert one.tables.records.equals(two.tables.records)
             assert (one.tables.counts is None) or one.tables.counts.equals(two.tables.counts)
+
+
+def visits(n_people=40, days=14, seed=2):
+    """People who come back, most of them with the value they had, two of them twice on one day."""
+    rng = np.random.default_rng(seed)
+    values = rng.choice(list("abcdef"), n_people, p=[0.25, 0.2, 0.2, 0.15, 0.1, 0.1])
+    rows = []
+    for day in range(days):
+        for person in [*rng.choice(n_people, 25, replace=False), 0, 1]:
+            value = values[person] if rng.random() < 0.95 else "a"
+            rows.append({"time": day, "person": f"p{person}", "age": int(person) % 7, "value": str(value)})
+    return Events(pl.DataFrame(rows), sensitive="value", quasi=["age"], subject="person")
+
+
+def test_a_stream_with_subjects_publishes_what_the_method_publishes_of_the_whole():
+    events, method = visits(), Reposition(l=2, m=3, window=3, seed=5)
+    columns = {"time": "time", "sensitive": "value", "quasi": ["age"], "subject": "person"}
+    stream, out = RepositionStream(method, **columns), []
+    for snapshot in events.snapshots():  # stopped and restored after each
+        out += stream.push(snapshot)
+        rows, facts = stream.state()
+        stream = RepositionStream.restored(method, rows, json.loads(json.dumps(facts)))
+    out += stream.flush()
+    whole = method.anonymize(events)
+    tables = concat([o.tables for o in out if o.tables.n_events])
+    assert tables.records.equals(whole.published.records)
+    assert tables.counts.equals(whole.published.counts)
+    assert all(o.further[0].holds for o in out if o.tables.n_events)
+    (guarantee,) = whole.further
+    assert guarantee.check(whole).measured == min(o.further[0].measured for o in out if o.further)
+    assert stream.figures["invariance"] == whole.recipe.figures["invariance"]
+    assert stream.figures["invariance"]["repeated"] >= 14
+
+
+def test_a_stream_that_forgets_what_subjects_were_shown_with_is_stopped():
+    stream = RepositionStream(
+        Reposition(l=2, m=2, window=2, seed=5), time="time", sensitive="value", quasi=["age"], subject="person"
+    )
+    snapshots = list(visits().snapshots())
+    stream.push(*snapshots[:8])
+    stream._run.signatures._known.clear()
+    stream._run.signatures._families = [(0, 1, 2, 3, 4, 5)]
+    with pytest.raises(GuaranteeNotMetError, match="other values than before"):
+        stream.push(*snapshots[8:])

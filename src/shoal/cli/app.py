@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -100,6 +101,8 @@ def main(arguments: list[str] | None = None) -> None:
     # Libraries warn with lines of source; what a user must know is in our own messages.
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGTERM, _interrupt)
+    # Imports make so many objects that looking for cycles among them takes a seventh of a short command.
+    gc.set_threshold(100_000, 20, 100)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -39,6 +39,10 @@ def stream(
     id: Annotated[
         str | None, typer.Option("--id", help="Column that identifies an event, to drop duplicates; never published.")
     ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(help="Column with the person behind an event, who may come back; never published. --m needs it."),
+    ] = None,
     every: Annotated[
         str | None,
         typer.Option(help="Length of a snapshot, such as 1d or 1h, or a whole number; by default each instant is one."),
@@ -113,7 +117,7 @@ def stream(
 
     check_suppression_limit(suppression_limit)
     reposition = build(Reposition, method_options(ctx), ctx)
-    columns = StreamColumns(time, sensitive, tuple(quasi or ()), id)
+    columns = StreamColumns(time, sensitive, tuple(quasi or ()), id, subject)
     if engine not in ("local", "spark"):
         raise ParameterError(f"--engine must be local or spark, got {engine!r}.")
     if engine == "spark":
@@ -213,6 +217,11 @@ def _rows(out: Path, summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("rejected", f"{sum(summary['rejected'].values())}{f' ({rejected})' if rejected else ''}"),
         ("out of order", str(summary["out_of_order"])),
     ]
+    if "repeated" in summary:
+        rows.append(("repeated", f"{summary['repeated']} events beyond the first of a subject in a snapshot"))
+    if unfit := summary["method"].get("figures", {}).get("invariance"):
+        reasons = ", ".join(f"{number} {name}" for name, number in unfit.items())
+        rows.append(("invariance", f"suppressed for it: {reasons}"))
     if latency := summary.get("latency"):
         rows.append(("latency", f"p50 {latency['p50_ms']} ms, p99 {latency['p99_ms']} ms from arrival to commit"))
     if not summary["finished"]:

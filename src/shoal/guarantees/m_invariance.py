@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shoal.guarantees.event_groups import counted_as
 from shoal.guarantees.numbers import refuse_unless_whole
-from shoal.model import EventsCandidate, Guarantee, Judged, Verdict
+from shoal.model import EventsCandidate, EventTables, Guarantee, Judged, Verdict
 from shoal.model.event_tables import COUNT, GROUP, TIME
 
 _OTHER = "published groups are not those of the original events as they are, so whose they are is not known"
@@ -78,52 +80,109 @@ class MInvariance(Guarantee):
         if private.groups is None or tables.counts is None:
             return self._unknown("it is about groups with their values apart; publish bucketised events")
         inside = np.flatnonzero(private.snapshots >= 0)
-        frame = original.frame[inside]
         instants = original.frame[original.time].unique().sort()
-        keys = {TIME: instants.gather(private.snapshots[inside]), GROUP: pl.Series(private.groups[inside])}
-        mine = frame.select(*original.quasi, pl.col(original.sensitive)).with_columns(
-            **{name: column.cast(tables.records.schema[name]) for name, column in keys.items()}
+        events, times = original.frame[inside], instants.gather(private.snapshots[inside])
+        return ShownSets(self).judge(
+            tables, events, original.subject, times=times, groups=private.groups[inside], rows=inside.tolist()
         )
-        if not _same(mine, published):
-            return self._unknown(_OTHER)
-        return self._judge(published, mine, frame[original.subject], inside.tolist())
-
-    def _judge(self, published: EventsCandidate, mine: pl.DataFrame, subjects: pl.Series, rows: list[int]) -> Verdict:
-        counts, sensitive = published.published.counts, published.published.sensitive
-        assert counts is not None
-        sets: dict[tuple[object, object], set[object]] = {}
-        values = counted_as(counts[sensitive]).to_list()
-        for key, value in zip(counts.select(TIME, GROUP).iter_rows(), values, strict=True):
-            sets.setdefault((key[0], key[1]), set()).add(value)
-        first: dict[object, tuple[object, object]] = {}
-        seen: set[tuple[object, object]] = set()
-        fewest, witness = None, None
-        for row, subject, key in zip(rows, subjects.to_list(), mine.select(TIME, GROUP).iter_rows(), strict=True):
-            here = sets[key[0], key[1]]
-            if subject is not None:
-                if (subject, key[0]) in seen:
-                    return self._fails(0, row, "a subject has two events in one snapshot")
-                seen.add((subject, key[0]))
-                if sets[first.setdefault(subject, (key[0], key[1]))] != here:
-                    return self._fails(0, row, "the groups of one subject show different values")
-            if fewest is None or len(here) < fewest:
-                fewest, witness = len(here), row
-        if fewest is None:
-            return self._unknown("no event is published")
-        if fewest < self.m:
-            return self._fails(fewest, witness, "a group shows too few values")
-        return Verdict("holds", fewest, int(self.m), None, "values that a group of a subject shows, at the least")
-
-    def _fails(self, measured: int, row: int | None, why: str) -> Verdict:
-        return Verdict("does not hold", measured, int(self.m), row, why)
 
     def _unknown(self, why: str) -> Verdict:
         return Verdict("not judged", None, int(self.m), None, why)
 
 
-def _same(mine: pl.DataFrame, published: EventsCandidate) -> bool:
+class ShownSets:
+    """The set of values that each subject was published with: what the check remembers from snapshot to snapshot.
+
+    Snapshots may be judged one after another, each with the tables published of it, or all at once.
+
+    Parameters
+    ----------
+    guarantee
+        What to judge.
+    """
+
+    def __init__(self, guarantee: MInvariance) -> None:
+        self._m = int(guarantee.m)
+        self._sets: dict[frozenset[str], int] = {}
+        self._of_subject: dict[str, int] = {}
+
+    def judge(
+        self,
+        tables: EventTables,
+        events: pl.DataFrame,
+        subject: str,
+        *,
+        times: pl.Series,
+        groups: NDArray[np.int64],
+        rows: Sequence[int] | None = None,
+    ) -> Verdict:
+        """Whether snapshots that come after all judged before keep the promise.
+
+        Parameters
+        ----------
+        tables
+            What is published of them, bucketised.
+        events
+            The original events that are published with them.
+        subject
+            The column of the subject.
+        times, groups
+            The snapshot and the group that each event is published with.
+        rows
+            The position of each event, for the witness; by default its place in `events`.
+        """
+        assert tables.counts is not None
+        keys = {TIME: times, GROUP: pl.Series(groups)}
+        mine = events.select(*tables.quasi, tables.sensitive).with_columns(
+            **{name: column.cast(tables.records.schema[name]) for name, column in keys.items()}
+        )
+        if not _same(mine, tables):
+            return Verdict("not judged", None, self._m, None, _OTHER)
+        shown = self._shown(tables.counts, tables.sensitive)
+        seen: set[tuple[str, object]] = set()
+        fewest, witness = None, None
+        names = events[subject].cast(pl.String).to_list()
+        for place, (name, key) in enumerate(zip(names, mine.select(TIME, GROUP).iter_rows(), strict=True)):
+            row = place if rows is None else rows[place]
+            here = shown[key]
+            if name is not None:
+                if (name, key[0]) in seen:
+                    return self._fails(0, row, "a subject has two events in one snapshot")
+                seen.add((name, key[0]))
+                number = self._sets.setdefault(here, len(self._sets))
+                if self._of_subject.setdefault(name, number) != number:
+                    return self._fails(0, row, "the groups of one subject show different values")
+            if fewest is None or len(here) < fewest:
+                fewest, witness = len(here), row
+        if fewest is None:
+            return Verdict("not judged", None, self._m, None, "no event is published")
+        if fewest < self._m:
+            return self._fails(fewest, witness, "a group shows too few values")
+        return Verdict("holds", fewest, self._m, None, "values that a group of a subject shows, at the least")
+
+    def _shown(self, counts: pl.DataFrame, sensitive: str) -> dict[tuple[object, ...], frozenset[str]]:
+        """The values of each time and group."""
+        values = counted_as(counts[sensitive]).cast(pl.String).to_list()
+        found: dict[tuple[object, ...], set[str]] = {}
+        for key, value in zip(counts.select(TIME, GROUP).iter_rows(), values, strict=True):
+            found.setdefault(key, set()).add(value)
+        return {key: frozenset(some) for key, some in found.items()}
+
+    def _fails(self, measured: int, row: int | None, why: str) -> Verdict:
+        return Verdict("does not hold", measured, self._m, row, why)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, as JSON knows it. As private as the events."""
+        return {"sets": [sorted(some) for some in self._sets], "subjects": self._of_subject}
+
+    def restore(self, facts: Mapping[str, Any]) -> None:
+        """Become what the facts were taken from."""
+        self._sets = {frozenset(some): number for number, some in enumerate(facts["sets"])}
+        self._of_subject = {name: int(number) for name, number in facts["subjects"].items()}
+
+
+def _same(mine: pl.DataFrame, tables: EventTables) -> bool:
     """Whether the original events, with their groups, are what is published: records, and counts of values."""
-    tables = published.published
     assert tables.counts is not None
     records = mine.select(tables.records.columns).cast(tables.records.schema)
     counts = mine.group_by(TIME, GROUP, tables.sensitive).agg(pl.len().alias(COUNT))

@@ -188,7 +188,7 @@ class Reposition(Described):
         """An empty window for events with these columns."""
         if self.m is not None and subject is None:
             raise ParameterError(
-                "m-invariance is about subjects, and these events have none. Name their column with subject, or omit m."
+                "m-invariance is about subjects, and these events have none. Name their column (--subject), or omit m."
             )
         costs = delay_costs(self.cost, int(self.window))
         prices = suppression_costs(self._suppression, costs)
@@ -271,9 +271,7 @@ class Reposition(Described):
             "published": int((place >= 0).sum()),
             "suppressed": int((place < 0).sum()),
             "moved": {str(distance): moved[distance] for distance in sorted(moved)},
-            **run.window.figures,
-            **run.remedy.figures(),
-            **({} if run.signatures is None else run.signatures.figures()),
+            **run.figures,
             **({} if events.subject is None else {"repeated": events.n_repeated}),
         }
         return EventsCandidate(

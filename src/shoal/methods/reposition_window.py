@@ -84,6 +84,12 @@ class Repositioning:
         """The rows of each frame by sensitive value: what the window numbers."""
         self._times: dict[int, pl.Series] = {}
 
+    @property
+    def figures(self) -> dict[str, Any]:
+        """How windows were planned and what the remedy and invariance did, for the recipe."""
+        invariance = {} if self.signatures is None else self.signatures.figures()
+        return {**self.window.figures, **self.remedy.figures(), **invariance}
+
     def push_each(self, snapshots: Sequence[pl.DataFrame]) -> Iterator[Eligible]:
         """Push one snapshot after the other; gives those that leave. Values that are known are looked up at once."""
         if len(snapshots) < 2:

@@ -53,6 +53,12 @@ class StreamColumns:
     sensitive: str
     quasi: tuple[str, ...] = ()
     id: str | None = None
+    subject: str | None = None
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """Columns that are read and not published."""
+        return tuple(dict.fromkeys(name for name in (self.id, self.subject) if name is not None))
 
 
 def stream_events(
@@ -95,7 +101,7 @@ def stream_events(
     tell
         Receives a sentence for anything a publisher should know that is not an error.
     """
-    check_terms(method, [*columns.quasi, columns.sensitive], known, file_format)
+    check_terms(method, [*columns.quasi, columns.sensitive], known, file_format, subject=columns.subject)
     if private is None and (goes_on or not flush):
         raise ParameterError(
             "--continue and --no-flush need --private: it holds pending events and the stream's position."
@@ -151,10 +157,10 @@ def stream_events(
             closing(
                 StreamGate(
                     to,
-                    method.aims_at,
+                    (method.aims_at, *method.further),
                     Recipe(method.name, method.parameters),
                     "csv" if file_format == "csv" else "parquet",
-                    n_withheld=int(columns.id is not None),
+                    n_withheld=len(columns.withheld),
                     n_published=stream.published,
                 )
             )
@@ -320,9 +326,10 @@ class _Stream:
 
     def _end(self, publisher: Publisher) -> None:
         published = self._push(list(self._arrivals.finish()))
-        rest = [] if self._operator is None else self._operator.flush()
-        for snapshot in rest:
-            self._totals = self._totals.plus(snapshot)
+        rest: list[PublishedSnapshot] = []
+        if self._operator is not None:
+            rest = self._operator.flush()
+            self._totals = self._totals.after(rest, self._operator.figures)
         self.finished = True
         checkpoint = self._checkpoint() if publisher.durable else None
         publisher.submit(Commit([*published, *rest], self.summary(), checkpoint=checkpoint))
@@ -332,12 +339,17 @@ class _Stream:
         for start in range(0, len(closed), AT_ONCE):
             if self._operator is None:
                 arrivals = self._arrivals
-                columns: dict[str, Any] = {"time": arrivals.time, "quasi": arrivals.quasi}
-                known = arrivals.known_values()
-                self._operator = RepositionStream(self._method, sensitive=arrivals.sensitive, known=known, **columns)
+                self._operator = RepositionStream(
+                    self._method,
+                    time=arrivals.time,
+                    sensitive=arrivals.sensitive,
+                    quasi=arrivals.quasi,
+                    subject=arrivals.subject,
+                    known=arrivals.known_values(),
+                )
             published += self._operator.push(*closed[start : start + AT_ONCE])
-        for snapshot in published:
-            self._totals = self._totals.plus(snapshot)
+        if self._operator is not None:
+            self._totals = self._totals.after(published, self._operator.figures)
         return published
 
     def _checkpoint(self) -> Checkpoint:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import ParameterError
-from shoal.model import Attack, Panel, Release, Risk
+from shoal.model import Attack, EventTables, Panel, Release, Risk
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.catalogue import find_method
 from shoal.process.factory import build
@@ -45,6 +45,14 @@ def attack_release(
     attacks = build_attacks(knows or USUAL)
     steps.start("reading")
     release = load_release(folder)
+    published = release.published
+    if isinstance(published, EventTables):
+        raise ParameterError(
+            "shoal attack is about series, and this is a release of events. These are attacked while a release is "
+            "made: shoal anonymize prints what homogeneity finds, and in Python a candidate has attack()."
+        )
+    if not isinstance(published, Panel):
+        raise ParameterError("This release has no series of values to attack.")
     reading = Reading.of(release, private, settings)
     with reading.explained():
         whole = read_panel(source, **reading.settings)
@@ -60,9 +68,6 @@ def attack_release(
         order = np.random.default_rng(np.random.SeedSequence([seed, 1])).permutation(original.n_subjects)
         published_too = np.intersect1d(order[:n_targets], original.subject_codes[rows[rows >= 0]])
         targets = np.flatnonzero(np.isin(original.subject_codes, published_too))
-    published = release.published
-    if not isinstance(published, Panel):
-        raise ParameterError("This release has no series of values to attack.")
     found: dict[str, tuple[Attack[Risk], Risk]] = {}
     for name, attack in attacks.items():
         steps.start(name)

@@ -10,6 +10,7 @@ from shoal.engines.session import opened
 from shoal.engines.structured_streaming import reposition_stream
 from shoal.engines.structured_streaming.keys import folder_name
 from shoal.engines.structured_streaming.source import arriving_files
+from shoal.errors import ParameterError
 from shoal.methods.reposition import Reposition
 from shoal.model import Recipe
 from shoal.model.watcher import Watcher, silent
@@ -49,6 +50,23 @@ def stream_events_on_spark(
         Spark's master and settings; by default the session of this process or of spark-submit, or all cores of this
         machine.
     """
+    if columns.subject is not None or method.m is not None:
+        raise ParameterError(
+            "On Spark each key is a stream of its own, and a subject may occur under several of them: --subject and "
+            "--m need --engine local."
+        )
+
+    def certify(folders: Sequence[Path]) -> None:
+        for folder in folders if file_format == "parquet" else ():
+            certify_in_place(
+                folder,
+                (method.aims_at,),
+                Recipe(method.name, method.parameters),
+                quasi=columns.quasi,
+                sensitive=columns.sensitive,
+                n_withheld=1 + (columns.id is not None),
+            )
+
     with opened(master, conf) as spark:
         wanted = [columns.time, *columns.quasi, columns.sensitive, *([] if columns.id is None else [columns.id]), key]
         files = arriving_files(spark, source, wanted)
@@ -75,16 +93,8 @@ def stream_events_on_spark(
             untyped=files.untyped,
             malformed=files.malformed,
             advance=steps.advance,
+            certify=certify,
             tell=tell,
         )
-    if file_format == "parquet":
-        for folder in sorted(to.glob(f"{folder_name(key, '')}*")):
-            certify_in_place(
-                folder,
-                method.aims_at,
-                Recipe(method.name, method.parameters),
-                quasi=columns.quasi,
-                sensitive=columns.sensitive,
-                n_withheld=1 + (columns.id is not None),
-            )
+    certify(sorted(to.glob(f"{folder_name(key, '')}*")))  # also what a killed run has left
     return summary

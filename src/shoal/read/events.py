@@ -93,8 +93,15 @@ def read_events(
             times.append(clock.read(batch))
             for part, other in zip(parts, others, strict=True):
                 part.append(other)
+        if clock.n_rows == 0 and n_dropped:
+            raise InputError(f"None of {n_dropped} rows has a time in column {clock_column.name!r}.")
         if clock.n_rows == 0:
             raise empty()
+        if clock.n_missing:
+            raise InputError(
+                f"{clock.n_missing} of {clock.n_rows} rows have no time in column {clock_column.name!r}. Complete "
+                "them, or leave them out: --missing drop-instants."
+            )
         clock.verify()
         spellings = Spellings(f"column {(id if subject is None else subject)!r}")
         instants = np.concatenate(times)

@@ -191,7 +191,10 @@ class StreamFindings:
         """What the certificate sums up, compared with the sums over the snapshots."""
         certificate, account = self._certificate, self._account
         suppressed = certificate.counts.suppressed or 0
-        if account.counts(suppressed) != certificate.counts or suppressed < 0:
+        figures = certificate.method.figures
+        said = {"events": account.events + suppressed, "published": account.events, "suppressed": suppressed}
+        wrong = any(figures.get(name, count) != count for name, count in said.items())
+        if account.counts(suppressed) != certificate.counts or suppressed < 0 or wrong:
             self.findings.append(f"{FILE_NAME} counts other events, snapshots or groups than the folder has")
         if account.n_with_events and account.time(self._kind, self._timezone) != certificate.time:
             self.findings.append(

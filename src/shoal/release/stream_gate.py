@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from shoal.errors import GuaranteeNotMetError
 from shoal.files.durable import Aside, sync, write_aside
 from shoal.methods.event_parts import concat
 from shoal.model import EventTables, Guarantee, Recipe, Verdict
+from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.release import certificate as cert
 from shoal.release.certification import certify
 from shoal.release.events import EventsForm
@@ -36,8 +36,8 @@ class AdmittedSnapshots:
     lines: tuple[SnapshotLine, ...]
     tables: EventTables | None
     """One of them, for its columns."""
-    verdict: Verdict | None
-    """On all of them together; None if they have no events."""
+    verdicts: tuple[Verdict, ...]
+    """On all of them together, of each guarantee; none if they have no events."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,19 @@ class _Examined:
 
     line: SnapshotLine
     tables: EventTables
+    further: tuple[Verdict, ...]
+    """What the publisher's own checks found of tables that are equal to these, bit for bit."""
 
     @staticmethod
-    def of(number: int, tables: EventTables, digests: Mapping[str, cert.FilePart]) -> _Examined:
-        return _Examined(SnapshotLine.of(number + 1, tables, digests), tables)
+    def of(
+        number: int, tables: EventTables, digests: Mapping[str, cert.FilePart], further: tuple[Verdict, ...] = ()
+    ) -> _Examined:
+        return _Examined(SnapshotLine.of(number + 1, tables, digests), tables, further)
 
 
-def _admitted(asides: Sequence[Aside], found: Sequence[_Examined], verdict: Verdict | None) -> AdmittedSnapshots:
+def _admitted(asides: Sequence[Aside], found: Sequence[_Examined], verdicts: tuple[Verdict, ...]) -> AdmittedSnapshots:
     tables = next((one.tables for one in found if one.tables.n_events), found[-1].tables if found else None)
-    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, verdict)
+    return AdmittedSnapshots(tuple(asides), tuple(one.line for one in found), tables, verdicts)
 
 
 class StreamGate:
@@ -65,8 +69,8 @@ class StreamGate:
     ----------
     folder
         Where snapshots are published.
-    guarantee
-        What every snapshot promises.
+    guarantees
+        What every snapshot promises. Those that need the originals come with the snapshots, judged.
     recipe
         The method with its parameters.
     file_format
@@ -80,26 +84,28 @@ class StreamGate:
     def __init__(
         self,
         folder: Path,
-        guarantee: Guarantee,
+        guarantees: Sequence[Guarantee],
         recipe: Recipe,
         file_format: FileFormat,
         *,
         n_withheld: int = 0,
         n_published: int = 0,
     ) -> None:
-        self._folder, self._guarantee, self._recipe, self._format = folder, guarantee, recipe, file_format
+        self._folder, self._guarantees, self._recipe, self._format = folder, guarantees, recipe, file_format
+        self._further = [guarantee for guarantee in guarantees if guarantee.needs_originals]
         self._n_withheld = n_withheld
         self._index = Index(folder, n_published)
         self._columns: cert.ColumnsPart | None = None
         self._kind: str = "int64"
         self._timezone: str | None = None
-        self._note, self._measured = "", math.inf
+        self._verdicts: tuple[Verdict, ...] = ()
         # Of a folder that goes on, what its certificate says of columns.
         if (folder / cert.FILE_NAME).is_file() and (said := cert.read_certificate(folder)) is not None:
             self._columns, self._timezone = said.columns, said.time.timezone
-            verdict = said.guarantees[0].verdict
             # Of all that is published: what the state does not cover is published again, the same.
-            self._note, self._measured = verdict.note, math.inf if verdict.measured is None else verdict.measured
+            parts = [part.verdict for part in said.guarantees]
+            if all(part.holds for part in parts):
+                self._verdicts = tuple(Verdict("holds", p.measured, p.required, None, p.note) for p in parts)
             self._kind = "int64" if said.time.first.lstrip("-").isdigit() else "datetime64[us]"
 
     @property
@@ -117,13 +123,13 @@ class StreamGate:
                 asides += written.asides
                 digests = {name: cert.FilePart(sha256=digest, bytes=n) for name, (digest, n) in written.digests.items()}
                 self._lint([aside.path for aside in written.asides])
-                found.append(_Examined.of(snapshot.number, written.tables, digests))
-            verdict = self._check(found)
+                found.append(_Examined.of(snapshot.number, written.tables, digests, snapshot.further))
+            verdicts = self._check(found)
         except BaseException:
             for aside in asides:
                 aside.path.unlink(missing_ok=True)
             raise
-        return _admitted(asides, found, verdict)
+        return _admitted(asides, found, verdicts)
 
     def admit_in_place(self, quasi: tuple[str, ...], sensitive: str) -> AdmittedSnapshots:
         """Check what others have written here as Parquet since the end of the index."""
@@ -140,19 +146,30 @@ class StreamGate:
             number += 1
         return _admitted([], found, self._check(found))
 
-    def _check(self, found: Sequence[_Examined]) -> Verdict | None:
-        """The verdict on snapshots as read back; one that does not keep its promise is refused with the others."""
+    def _check(self, found: Sequence[_Examined]) -> tuple[Verdict, ...]:
+        """The verdicts on snapshots as read back; one that does not keep a promise is refused with the others."""
         full = [one for one in found if one.tables.n_events]
         if not full:
-            return None
-        verdict = self._guarantee.check(concat([one.tables for one in full]))
-        if not verdict.holds:
-            worst = next((one for one in full if not self._guarantee.check(one.tables).holds), full[0])
-            raise GuaranteeNotMetError(
-                f"The snapshot at position {worst.line.number - 1} does not keep {self._guarantee.name} as it reads "
-                "back from its file. It was not published."
-            )
-        return verdict
+            return ()
+        together = concat([one.tables for one in full])
+        return tuple(self._judge(guarantee, together, full) for guarantee in self._guarantees)
+
+    def _judge(self, guarantee: Guarantee, together: EventTables, full: Sequence[_Examined]) -> Verdict:
+        if guarantee.needs_originals:
+            judged = [one.further[self._further.index(guarantee)] if one.further else None for one in full]
+            refused = [one for one, verdict in zip(full, judged, strict=True) if verdict is None or not verdict.holds]
+            if not refused:
+                return guarantee.merge([verdict for verdict in judged if verdict is not None])
+        else:
+            verdict = guarantee.check(together)
+            if verdict.holds:
+                return verdict
+            refused = [one for one in full if not guarantee.check(one.tables).holds]
+        position = (refused or full)[0].line.number - 1
+        raise GuaranteeNotMetError(
+            f"The snapshot at position {position} does not keep {guarantee.name} as it reads back from its file. It "
+            "was not published."
+        )
 
     def _lint(self, paths: Sequence[Path]) -> None:
         if self._format == "parquet":
@@ -165,8 +182,9 @@ class StreamGate:
         self._index.append(admitted.lines)
         if admitted.tables is not None:
             self._columns = self._columns or EventsForm().columns(admitted.tables, self._n_withheld)
-        if admitted.tables is not None and admitted.verdict is not None and admitted.verdict.measured is not None:
-            self._note, self._measured = admitted.verdict.note, min(self._measured, float(admitted.verdict.measured))
+        if admitted.tables is not None and admitted.verdicts:
+            pairs = zip(self._guarantees, self._verdicts or admitted.verdicts, admitted.verdicts, strict=True)
+            self._verdicts = tuple(guarantee.merge(both) for guarantee, *both in pairs)
             self._kind, self._timezone = admitted.tables.times.dtype.str, admitted.tables.timezone
         content = summary_bytes(summary)
         write_aside(self._folder / SUMMARY, content).put_in_place()
@@ -178,13 +196,11 @@ class StreamGate:
     def _certificate(self, summary: Mapping[str, Any], content: bytes) -> cert.Certificate:
         assert self._columns is not None
         account = self._index.account
-        required = int(self._guarantee.parameters.get("l", 0))
-        measured = self._measured if account.n_with_events else None
-        outcome = Verdict("holds" if account.n_with_events else "not judged", measured, required, None, self._note)
+        verdicts = self._verdicts if account.n_with_events else [_not_yet(guarantee) for guarantee in self._guarantees]
         draft = certify(
-            recipe=self._recipe,
+            recipe=replace(self._recipe, figures=_figures(summary)),
             summary=METHOD,
-            guarantees=((self._guarantee, outcome),),
+            guarantees=tuple(zip(self._guarantees, verdicts, strict=True)),
             scores={},
             risks={},
             figures={},
@@ -213,13 +229,38 @@ class StreamGate:
         self._index.close()
 
 
+def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the method counted, under the names that a release of whole tables has; of events that have left."""
+    events = summary["events"]
+    counts = {name: events[name] for name in ("published", "suppressed")}
+    return {
+        "events": sum(counts.values()),
+        **counts,
+        "moved": summary["moved"],
+        **summary["method"].get("figures", {}),
+    }
+
+
+def _not_yet(guarantee: Guarantee) -> Verdict:
+    """The verdict on a stream of which no event is published yet."""
+    nothing = pl.DataFrame(schema={TIME: pl.Int64, GROUP: pl.Int64, "": pl.Int64, COUNT: pl.Int64})
+    required = guarantee.check(EventTables(nothing.select(TIME, GROUP), nothing, (), "")).required
+    return Verdict("not judged", None, required, None, "no event is published yet")
+
+
 def certify_in_place(
-    folder: Path, guarantee: Guarantee, recipe: Recipe, *, quasi: tuple[str, ...], sensitive: str, n_withheld: int
+    folder: Path,
+    guarantees: Sequence[Guarantee],
+    recipe: Recipe,
+    *,
+    quasi: tuple[str, ...],
+    sensitive: str,
+    n_withheld: int,
 ) -> None:
     """Take the snapshots that an engine has written to a folder, as Parquet and with a summary, through the gate."""
     indexed = read_index(folder)
     n_published = indexed[-1].number if indexed else 0
-    gate = StreamGate(folder, guarantee, recipe, "parquet", n_withheld=n_withheld, n_published=n_published)
+    gate = StreamGate(folder, guarantees, recipe, "parquet", n_withheld=n_withheld, n_published=n_published)
     try:
         gate.certify(gate.admit_in_place(quasi, sensitive), json.loads((folder / SUMMARY).read_bytes()))
         gate.sync()

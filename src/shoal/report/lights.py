@@ -185,8 +185,13 @@ NO_FIGURE = (
         ),
     ),
     Said(
+        "events",
+        lambda f: not _left_out(f) and f.form == "events",
+        lambda f: "Shoal has no such attack on events.",
+    ),
+    Said(
         "not asked",
-        lambda f: not _left_out(f) and not f.has_noise,
+        lambda f: not _left_out(f) and not f.has_noise and f.form != "events",
         lambda f: (
             "No such attack was run. State in a policy what an adversary knows (`adversary:`) and use `shoal run`; "
             "for a finished release, the publisher can run `shoal attack`."

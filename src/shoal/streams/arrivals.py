@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from shoal.errors import InputError, ParameterError
 from shoal.read.durations import Duration
+from shoal.read.series import Spellings, read_names
 from shoal.streams.blocks import Block, Position
 from shoal.streams.columns import TimeKind, cast_column, decide_type, read_times
 
 _BEGINNING = -(2**63)
 _CHUNKS = 64
 """Number of blocks whose open events are kept separately before they are merged."""
-_SNAPSHOT, _ROW, _ID = "snapshot", "row", "id"  # columns of open events, beside c0, c1, ...
+_SNAPSHOT, _ROW, _ID, _SUBJECT = "snapshot", "row", "id", "__subject"  # columns of open events, beside c0, c1, ...
 
 
 class Fate(IntEnum):
@@ -35,7 +36,10 @@ class Fate(IntEnum):
 
 REJECTED: dict[Fate, tuple[str, str]] = {
     Fate.MALFORMED: ("malformed", "is malformed: not a JSON object, or not as many entries as there are columns"),
-    Fate.INCOMPLETE: ("incomplete", "is incomplete: no usable time, no sensitive value, or text where numbers are due"),
+    Fate.INCOMPLETE: (
+        "incomplete",
+        "is incomplete: no usable time, sensitive value or subject, or text where numbers are due",
+    ),
     Fate.UNKNOWN: ("unknown", "has a sensitive value that is not among the known ones"),
     Fate.LATE: ("late", "is late: its snapshot is closed"),
     Fate.DUPLICATE: ("duplicates", "is a duplicate: its id has occurred in its snapshot"),
@@ -84,8 +88,10 @@ class Arrivals:
 
     Parameters
     ----------
-    time, sensitive, quasi, id
-        Names of columns. With `id`, the second event of a snapshot with the same id is a duplicate and not taken.
+    time, sensitive, quasi, id, subject
+        Names of columns. With `id`, the second event of a snapshot with the same id is a duplicate and not taken. With
+        `subject`, snapshots have that column, too, as text, and an event without one is incomplete: a person who is
+        not known cannot be recognised.
     every
         Length of a snapshot; without it each instant is one.
     lateness
@@ -113,15 +119,17 @@ class Arrivals:
         sensitive: str,
         quasi: Sequence[str],
         id: str | None = None,
+        subject: str | None = None,
         every: Duration | None = None,
         lateness: Duration | None = None,
         known: Sequence[str] | None = None,
         strict: bool = False,
     ) -> None:
-        self.time, self.sensitive, self.quasi, self.id = time, sensitive, tuple(quasi), id
+        self.time, self.sensitive, self.quasi = time, sensitive, tuple(quasi)
+        self.id, self.subject = id, subject
         if len(set(self.columns)) != len(self.columns):
             raise ParameterError(
-                "A column of the events has two roles. Give each column one of time, sensitive, quasi, id."
+                "A column of the events has two roles. Give each column one of time, sensitive, quasi, id or subject."
             )
         self.every, self.lateness, self.strict = every, lateness, strict
         self.known = None if known is None else pl.Series(sorted(set(known)), dtype=pl.String)
@@ -130,6 +138,8 @@ class Arrivals:
         self.position = Position()
         self.arrived = Arrived()
         self.n_closed = 0
+        self.n_repeated = 0
+        """Events beyond the first of a subject in a snapshot that is closed."""
         self._latest = _BEGINNING
         self._last_closed = _BEGINNING
         self._open: pl.DataFrame | None = None
@@ -137,7 +147,12 @@ class Arrivals:
     @property
     def columns(self) -> list[str]:
         """The columns of a block that are read."""
-        return [self.time, *self.quasi, self.sensitive, *([] if self.id is None else [self.id])]
+        return [self.time, *self.quasi, self.sensitive, *self.identifiers]
+
+    @property
+    def identifiers(self) -> list[str]:
+        """Columns that are read and never published; one may be both, id and subject."""
+        return list(dict.fromkeys(name for name in (self.id, self.subject) if name is not None))
 
     @property
     def n_open(self) -> int:
@@ -188,6 +203,7 @@ class Arrivals:
             "position": self.position.state(),
             "arrived": [self.arrived.events, self.arrived.rejected, self.arrived.out_of_order],
             "closed": self.n_closed,
+            "repeated": self.n_repeated,
             "latest": self._latest,
             "last_closed": self._last_closed,
         }
@@ -199,7 +215,7 @@ class Arrivals:
         self.types = None if facts["types"] is None else tuple(facts["types"])
         self.position = Position(*facts["position"])
         self.arrived = Arrived(*facts["arrived"])
-        self.n_closed = facts["closed"]
+        self.n_closed, self.n_repeated = facts["closed"], facts.get("repeated", 0)
         self._latest, self._last_closed = facts["latest"], facts["last_closed"]
         self._open = rows
 
@@ -229,6 +245,8 @@ class Arrivals:
         frame = block.frame.select(self.columns)
         if block.untyped:
             frame = frame.with_columns(pl.all().replace("", None))
+        if self.subject is not None:
+            frame = frame.with_columns(_one_spelling(frame[self.subject]).alias(_SUBJECT))
         instants, kinds = read_times(frame[self.time])
         if self.kind is TimeKind.NONE and (kinds != TimeKind.NONE).any():
             first = TimeKind(int(kinds[np.flatnonzero(kinds)[0]]))
@@ -236,7 +254,8 @@ class Arrivals:
         fates = np.zeros(len(frame), dtype=np.int8)
         columns: list[pl.Series] = []
         wrong = ~self.kind.accepts(kinds, None if self.every is None else self.every.length)
-        wrong |= frame[self.sensitive].is_null().to_numpy()
+        for name in (self.sensitive, *(() if self.subject is None else (_SUBJECT,))):
+            wrong |= frame[name].is_null().to_numpy()
         for i, name in enumerate([*self.quasi, self.sensitive]):
             column = frame[name]
             if self.types is not None:
@@ -266,6 +285,8 @@ class Arrivals:
         events = pl.DataFrame([pl.Series(_SNAPSHOT, snapshots), pl.Series(_ROW, np.arange(len(frame))), *columns])
         if self.id is not None:
             events = events.with_columns(frame[self.id].cast(pl.String).alias(_ID))
+        if self.subject is not None:
+            events = events.with_columns(frame[_SUBJECT])
         events = events[np.flatnonzero(fates == Fate.TAKEN)]
         if self.id is not None:
             again = self._duplicates(events)
@@ -331,9 +352,18 @@ class Arrivals:
         shown = ordered.select(
             self.kind.published(ordered[_SNAPSHOT]).alias("time"),
             *(pl.col(f"c{i}") for i in range(len(published))),
+            *(() if self.subject is None else (pl.col(_SUBJECT),)),
         )
-        shown.columns = [self.time, *published]
+        shown.columns = [self.time, *published, *(() if self.subject is None else (self.subject,))]
+        if self.subject is not None:
+            self.n_repeated += len(ordered) - len(ordered.select(_SNAPSHOT, _SUBJECT).unique())
         keys = ordered[_SNAPSHOT].to_numpy()
         starts = np.flatnonzero(np.diff(keys, prepend=_BEGINNING)) if len(keys) else np.zeros(0, dtype=np.int64)
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=False):
             yield int(keys[start]), shown[start:end]
+
+
+def _one_spelling(subjects: pl.Series) -> pl.Series:
+    """Subjects as text, spelt as in a table that is read whole: a person is the same with a space behind the name."""
+    texts = subjects.cast(pl.String).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return pl.Series(pl.from_arrow(read_names(texts, Spellings("the subject")))).cast(pl.String).replace("", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +40,15 @@ class Totals:
     """How many published events were moved by how many snapshots; 0 is not moved."""
     values: dict[str, tuple[int, int]] = field(default_factory=dict)
     """For each sensitive value, how many events were published and how many suppressed: for the publisher alone."""
+    figures: dict[str, Any] = field(default_factory=dict)
+    """What the operator says of its work, for the recipe."""
+
+    def after(self, published: Sequence[PublishedSnapshot], figures: Mapping[str, Any]) -> Totals:
+        """These and some more snapshots, and what the operator says of its work by then."""
+        totals = self
+        for snapshot in published:
+            totals = totals.plus(snapshot)
+        return replace(totals, figures=dict(figures))
 
     def plus(self, snapshot: PublishedSnapshot) -> Totals:
         """These and one more snapshot."""
@@ -58,6 +67,7 @@ class Totals:
             self.suppressed + snapshot.n_suppressed,
             moved,
             values,
+            self.figures,
         )
 
     @property
@@ -74,14 +84,15 @@ class Totals:
         moved = {str(distance): number for distance, number in self.moved.items()}
         values = {value: list(pair) for value, pair in self.values.items()}
         known = {"snapshots": self.snapshots, "events": self.events, "suppressed": self.suppressed}
-        return known | {"moved": moved, "values": values}
+        return known | {"moved": moved, "values": values, "figures": self.figures}
 
     @classmethod
     def restored(cls, facts: Mapping[str, Any]) -> Totals:
         """Go on from facts."""
         moved = {int(distance): number for distance, number in facts["moved"].items()}
         values = {value: (kept, lost) for value, (kept, lost) in facts.get("values", {}).items()}
-        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved, values)
+        figures = dict(facts.get("figures", {}))
+        return cls(facts["snapshots"], facts["events"], facts["suppressed"], moved, values, figures)
 
 
 def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finished: bool) -> dict[str, Any]:
@@ -89,7 +100,7 @@ def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finishe
     arrived = arrivals.arrived
     taken = arrived.events - sum(arrived.rejected.values())
     return {
-        "method": {"name": method.name, "parameters": method.parameters},
+        "method": {"name": method.name, "parameters": method.parameters, "figures": totals.figures},
         "events": {
             "arrived": arrived.events,
             "taken": taken,
@@ -102,6 +113,7 @@ def summarise(method: Reposition, arrivals: Arrivals, totals: Totals, *, finishe
         "moved": totals.facts()["moved"],
         "rejected": arrived.rejected,
         "out_of_order": arrived.out_of_order,
+        **({} if arrivals.subject is None else {"repeated": arrivals.n_repeated}),
         "position": arrivals.position.facts(),
         "finished": finished,
     }

@@ -10,10 +10,11 @@ from typing import Any
 import polars as pl
 
 from shoal.errors import GuaranteeNotMetError, InputError, ParameterError
+from shoal.guarantees.m_invariance import ShownSets
 from shoal.methods import Reposition
 from shoal.methods.event_parts import concat
 from shoal.methods.reposition_window import Eligible
-from shoal.model import EventTables
+from shoal.model import EventTables, Verdict
 from shoal.model.event_kinds import coarse_names, is_number
 from shoal.model.event_tables import COUNT, GROUP, TIME
 from shoal.model.names import value_of
@@ -34,12 +35,15 @@ class PublishedSnapshot:
     suppressed
         Of the events that arrived with this snapshot and are never published how many have each sensitive value,
         written as text. For the publisher: it is in no published file.
+    further
+        What was found of each guarantee that only the publisher can check, on these tables and all before.
     """
 
     number: int
     tables: EventTables
     moved: dict[int, int]
     suppressed: dict[str, int]
+    further: tuple[Verdict, ...] = ()
 
     @property
     def n_suppressed(self) -> int:
@@ -58,6 +62,8 @@ class RepositionStream:
         What to do. Its seed, where it has none, is drawn once and is part of the state.
     time, sensitive, quasi
         Columns of the snapshots.
+    subject
+        The column with the person behind an event, which a method with `m` needs.
     known
         All sensitive values there can be. A snapshot with another is refused, and so is an `l` above their number.
 
@@ -80,6 +86,7 @@ class RepositionStream:
         time: str,
         sensitive: str,
         quasi: Sequence[str],
+        subject: str | None = None,
         known: Sequence[Any] | None = None,
     ) -> None:
         if known is not None and (n_known := len({value_of(str(value)) for value in known})) < method.l:
@@ -89,8 +96,15 @@ class RepositionStream:
         self._method = method
         self._time, self._sensitive, self._quasi = time, sensitive, tuple(quasi)
         self._known = None if known is None else sorted({str(value) for value in known})
-        self._run = method.start(time=time, sensitive=sensitive)
+        self._subject = subject
+        self._run = method.start(time=time, sensitive=sensitive, subject=subject)
+        self._shown = [ShownSets(guarantee) for guarantee in method.further]
         self._finished = False
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """How windows were planned, and what was suppressed for the sake of invariance: counts only."""
+        return self._run.figures
 
     def push(self, *snapshots: pl.DataFrame) -> list[PublishedSnapshot]:
         """The events of one instant, later than all before, or of some in order; gives what may be published now.
@@ -102,7 +116,8 @@ class RepositionStream:
         return self._publish(self._run.push_each([self._checked(snapshot) for snapshot in snapshots]))
 
     def _checked(self, snapshot: pl.DataFrame) -> pl.DataFrame:
-        events = snapshot[[self._time, *self._quasi, self._sensitive]]
+        named = [] if self._subject is None else [self._subject]
+        events = snapshot[[self._time, *self._quasi, self._sensitive, *named]]
         if missing := events[self._time].null_count() + events[self._sensitive].null_count():
             raise InputError(f"{missing} times or sensitive values of a snapshot are missing. Drop those events.")
         if self._known is not None:
@@ -133,9 +148,26 @@ class RepositionStream:
                 made.get(eligible.number) or self._nothing(eligible.events),
                 eligible.moved if eligible.number in made else {},
                 self._values(eligible),
+                self._judged(eligible, made.get(eligible.number)),
             )
             for eligible in left
         ]
+
+    def _judged(self, eligible: Eligible, tables: EventTables | None) -> tuple[Verdict, ...]:
+        """The verdicts on what only the publisher can check; one that does not hold is a defect of ours."""
+        if tables is None or self._subject is None or eligible.groups is None:
+            return ()
+        times = eligible.time.new_from_index(0, len(eligible.events))
+        verdicts = tuple(
+            shown.judge(tables, eligible.events, self._subject, times=times, groups=eligible.groups)
+            for shown in self._shown
+        )
+        if not all(verdict.holds for verdict in verdicts):
+            raise GuaranteeNotMetError(
+                f"The snapshot at position {eligible.number} shows a subject with other values than before, or with "
+                "too few. It was not published."
+            )
+        return verdicts
 
     def _values(self, eligible: Eligible) -> dict[str, int]:
         return dict(Counter(eligible.suppressed[self._sensitive].cast(pl.String).to_list()).most_common())
@@ -164,7 +196,13 @@ class RepositionStream:
         """
         rows, facts = self._run.state()
         columns = {"time": self._time, "sensitive": self._sensitive, "quasi": list(self._quasi), "known": self._known}
-        return rows, {"columns": columns, "finished": self._finished, "run": facts}
+        shown = [shown.facts() for shown in self._shown]
+        return rows, {
+            "columns": columns | {"subject": self._subject},
+            "finished": self._finished,
+            "run": facts,
+            "shown": shown,
+        }
 
     @classmethod
     def restored(cls, method: Reposition, rows: pl.DataFrame, facts: dict[str, Any]) -> RepositionStream:
@@ -172,4 +210,6 @@ class RepositionStream:
         stream = cls(method, **facts["columns"])
         stream._finished = bool(facts["finished"])
         stream._run.restore(rows, facts["run"])
+        for shown, kept in zip(stream._shown, facts.get("shown", ()), strict=True):
+            shown.restore(kept)
         return stream

@@ -14,8 +14,16 @@ from shoal.model.names import value_of
 from shoal.read.durations import Duration, parse_duration
 
 
-def check_terms(method: Reposition, published: Sequence[str], known: Sequence[str] | None, file_format: str) -> None:
+def check_terms(
+    method: Reposition,
+    published: Sequence[str],
+    known: Sequence[str] | None,
+    file_format: str,
+    *,
+    subject: str | None = None,
+) -> None:
     """Refuse what can be seen to be impossible; `published` are the quasi-identifiers and the sensitive column."""
+    method.start(time="", sensitive="", subject=subject)  # refuses m without a subject in its own words
     if file_format not in ("parquet", "csv"):
         raise ParameterError("format must be parquet or csv.")
     if known is not None and (n_known := len({value_of(str(value)) for value in known})) < method.l:

@@ -198,9 +198,9 @@ class KeyStream:
         for snapshot in self._arrivals.finish():
             yield from self._push(snapshot)
         if self._operator is not None:
-            for published in self._operator.flush():
-                self._totals = self._totals.plus(published)
-                yield published
+            rest = self._operator.flush()
+            self._totals = self._totals.after(rest, self._operator.figures)
+            yield from rest
         self.finished = True
 
     def _push(self, snapshot: pl.DataFrame) -> Iterator[PublishedSnapshot]:
@@ -208,9 +208,9 @@ class KeyStream:
             arrivals = self._arrivals
             columns: dict[str, Any] = {"time": arrivals.time, "sensitive": arrivals.sensitive, "quasi": arrivals.quasi}
             self._operator = RepositionStream(self._method, known=arrivals.known_values(), **columns)
-        for published in self._operator.push(snapshot):
-            self._totals = self._totals.plus(published)
-            yield published
+        published = self._operator.push(snapshot)
+        self._totals = self._totals.after(published, self._operator.figures)
+        yield from published
 
     def checkpoint(self, number: int) -> Checkpoint:
         """Everything that is needed to go on after this batch."""

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.engines.session import quiet
@@ -47,8 +48,9 @@ class Run:
         terms: Terms,
         settings: Mapping[str, Any],
         advance: Callable[[int, int], None],
+        certify: Callable[[Sequence[Path]], None],
     ) -> None:
-        self._frame, self._order, self._advance = frame, order, advance
+        self._frame, self._order, self._advance, self._certify = frame, order, advance, certify
         kept = read_checkpoint(terms.private)
         self.is_new = kept is None
         # Drawn before anything is published and kept: a snapshot that is written again must have the same groups.
@@ -160,6 +162,7 @@ class Run:
             if row["error"]:
                 raise_told(row["error"], row["message"])
             self._figures[row["name"]] = json.loads(row["summary"])
+        self._certify([self._terms.to / row["name"] for row in rows if row["name"] != LOST])
         snapshots = self.summary()["snapshots"]
         self._advance(snapshots["published"], snapshots["closed"])
 

@@ -64,6 +64,7 @@ def reposition_stream(
     untyped: bool = False,
     malformed: str | None = None,
     advance: Callable[[int, int], None] = lambda published, closed: None,
+    certify: Callable[[Sequence[Path]], None] = lambda folders: None,
     tell: Callable[[str], None] = lambda note: None,
 ) -> dict[str, Any]:
     """Publish events of many keys as they arrive, each key for itself. Returns the summary when the stream ends.
@@ -95,8 +96,9 @@ def reposition_stream(
     untyped, malformed
         Whether all columns are text because the source knows no types; the column that is not null for an event that
         could not be read.
-    advance, tell
-        Who is told how many snapshots are published and closed, and what is no error but should be known.
+    advance, certify, tell
+        Who is told how many snapshots are published and closed; after each batch, which folders of keys have something
+        new; and what is no error but should be known.
     """
     to, private = Path(to).resolve(), Path(private).resolve()
     if not events.isStreaming:
@@ -131,7 +133,7 @@ def reposition_stream(
     with ExitStack() as stack:
         _open(private, to)
         stack.enter_context(locked(private))
-        stream = Run(frame, tuple(order), terms, settings, advance)
+        stream = Run(frame, tuple(order), terms, settings, advance, certify)
         if stream.is_new:
             check_new(to)
         elif stream.n_published and not to.exists():
