@@ -15,7 +15,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from shoal.closed.cells import cells_of_candidate, cells_of_release
 from shoal.closed.noisy import curves_of_subjects
@@ -23,12 +22,15 @@ from shoal.closed.settings import ClosedPart
 from shoal.closed.table import ClosedTable
 from shoal.errors import InputError, ReleaseError
 from shoal.files.durable import sync, write_aside
+from shoal.files.format import check_format
 from shoal.model import Candidate
 from shoal.release import load_release, verify
 from shoal.release.certificate import FILE_NAME
 
 SETTINGS, TABLE, DATABASE, RELEASE = "closed.json", "table.npz", "closed.sqlite", "release"
 SUFFIX = ".closed"
+FORMAT = 1
+"""What is written today, of the settings and the table beside them."""
 
 
 def refuse_taken(folder: Path) -> None:
@@ -81,7 +83,7 @@ def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-        plain = json.dumps(settings.model_dump(), indent=2) + "\n"
+        plain = json.dumps({"format": FORMAT} | settings.model_dump(), indent=2) + "\n"
         for name, written in ((TABLE, content.getvalue()), (SETTINGS, plain.encode())):
             aside = write_aside(folder / name, written, mode=0o600)
             aside.sync()
@@ -94,8 +96,10 @@ def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
 def load_settings(folder: Path) -> ClosedPart:
     """Minimum group and budgets of a closed folder."""
     try:
-        return ClosedPart.model_validate_json((folder / SETTINGS).read_bytes())
-    except (OSError, ValidationError):
+        kept = json.loads((folder / SETTINGS).read_bytes())
+        check_format(kept.pop("format", 1), FORMAT, SETTINGS)
+        return ClosedPart.model_validate(kept)
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         raise InputError(f"{SETTINGS} of the closed folder cannot be read as settings.") from None
 
 

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from shoal.errors import InputError
+from shoal.files.format import check_format
 
 BUSY_SECONDS = 30
 """How long a writer waits for the others before it gives up."""
@@ -30,7 +31,7 @@ class Database:
     schema
         Statements that make what is not there yet.
     version
-        Of the schema; a file of another one is refused.
+        Of the schema; a file of a later one is refused.
     what
         Whose database it is, in words, for messages.
     """
@@ -44,18 +45,14 @@ class Database:
             with closing(self._connect()) as connection:
                 connection.execute("pragma journal_mode = wal")
                 (found,) = connection.execute("pragma user_version").fetchone()
-                if found not in (0, version):
-                    raise InputError(
-                        f"{path.name} has format {found}, this version of Shoal reads {version}. Use the version that "
-                        "wrote it, or another project folder."
-                    )
+                check_format(found or version, version, path.name)
                 connection.executescript(schema)
                 connection.execute(f"pragma user_version = {version}")
         except OSError as error:
             raise InputError(_unusable(path, error.strerror)) from None
         except sqlite3.OperationalError as error:
             raise InputError(_unusable(path, str(error))) from None
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, ValueError):
             raise InputError(f"{path.name} is no database of {what}. Remove it or choose another folder.") from None
 
     def _connect(self) -> sqlite3.Connection:
