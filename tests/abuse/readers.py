@@ -407,6 +407,8 @@ def state_readers(work):
     def go_on(words, place):
         return copied(place, command(words))
 
+    # With a sum that was made to fit, what waits may be anything: it is taken up or refused, and nothing is published.
+    taken_up = go_on([*states.STREAM, "--no-flush"], places["stream"])
     stream, grow, book = places["stream"], places["grow"], places["ledger"]
     meter, service, project = places["meter"] / "meters/00000", places["closed"] / "closed", places["studio"] / "project"
 
@@ -457,7 +459,8 @@ def state_readers(work):
     snapshots = stream / "out/snapshots.ndjson"
     found = [
         one("stream state", stream / "private/stream.state", mutate_checkpoint, read_stream_state),
-        one("stream state, going on", stream / "private/stream.state", mutate_checkpoint, go_on(states.STREAM, stream)),
+        one("stream state, taken up", stream / "private/stream.state", mutate_checkpoint, taken_up),
+        one("stream state, going on", stream / "private/stream.state", mutate_bytes, go_on(states.STREAM, stream)),
         one("growing state", grow / "private/growing.state", mutate_checkpoint, go_on(states.GROW, grow)),
         one("ledger", book / "ledger.jsonl", mutate_ledger, read_books),
         one("ledger, going on", book / "ledger.jsonl", mutate_ledger, copied(book, record)),

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +114,7 @@ def load_table(folder: Path) -> ClosedTable:
                     f"{TABLE} of the closed folder does not tell how many subjects were observed at an instant; an "
                     "earlier version of Shoal wrote it. Make the folder again."
                 )
-            return ClosedTable(
+            table = ClosedTable(
                 values=kept["values"],
                 weights=kept["weights"],
                 subjects=kept["subjects"],
@@ -121,5 +123,12 @@ def load_table(folder: Path) -> ClosedTable:
                 channels=tuple(kept["channels"].tolist()),
                 timezone=str(kept["timezone"]) or None,
             )
-    except (OSError, KeyError, ValueError):
-        raise InputError(f"{TABLE} of the closed folder cannot be read.") from None
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error, EOFError):
+        raise _damaged() from None
+    if not table.is_sound:
+        raise _damaged()
+    return table
+
+
+def _damaged() -> InputError:
+    return InputError(f"{TABLE} of the closed folder is damaged. Put back a copy of it, or make the folder again.")

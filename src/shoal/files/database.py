@@ -66,7 +66,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the database."""
-        with closing(self._connect()) as connection:
+        with self._refusing_damage(), closing(self._connect()) as connection:
             connection.execute("begin")
             yield connection
             connection.execute("rollback")
@@ -74,14 +74,27 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that alone may write; undone where the block raises."""
-        with closing(self._connect()) as connection:
+        with self._refusing_damage(), closing(self._connect()) as connection:
             connection.execute("begin immediate")
             try:
                 yield connection
             except BaseException:
-                connection.execute("rollback")
+                if connection.in_transaction:  # a damaged file or a full disk has ended it
+                    connection.execute("rollback")
                 raise
             connection.execute("commit")
+
+    @contextmanager
+    def _refusing_damage(self) -> Iterator[None]:
+        """Say in one line that the file is damaged, or cannot be used now; nothing of a message of SQLite."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise InputError(_unusable(self._path, str(error))) from None
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise  # what was written breaks a rule of the schema: no fault of the file
+            raise InputError(f"{self._path.name} is damaged. Put back a copy of it.") from None
 
 
 def _unusable(path: Path, why: str | None) -> str:

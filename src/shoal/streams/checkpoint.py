@@ -26,7 +26,10 @@ from shoal.files.format import check_format
 FILE_NAME = "stream.state"
 _LOCK = "stream.lock"
 _VERSION = 1
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pl.exceptions.PolarsError)
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, AssertionError),
+    pl.exceptions.PolarsError,
+)
 """What reading a state that is none can raise."""
 
 

@@ -70,9 +70,11 @@ def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
         kept = Checkpoint.from_bytes(place.read_bytes())
         rows, facts = kept.tables[_TABLE], kept.facts
         settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
+        if not all(isinstance(part, dict) for part in (settings, *releases)):
+            raise ValueError("settings or releases")
+        return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)
     except UNREADABLE:
         raise ReleaseError(
             f"The state in {str(folder)!r} cannot be read: it is damaged. Put back a copy of "
             f"{FILE_NAME}. Without it nobody can tell which groups were published, and nothing can be added to them."
         ) from None
-    return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)
