@@ -1,8 +1,8 @@
 """Every small panel against the naive check of each guarantee.
 
 A panel is a multiset of row types, so each is tried once whatever the order of its rows. Panels that only differ in the
-names of their values, groups or subjects, or in the order of instants, are counted as different. The rows of a panel come
-in an order drawn by its number. Where a space has more panels than are asked for, every n-th is taken.
+names of their values, groups or subjects, or in the order of instants, are counted as different. The rows of a panel
+come in an order drawn by its number. Where a space has more panels than are asked for, every n-th is taken.
 """
 
 import itertools
@@ -96,11 +96,13 @@ def l_diversity_of_events(rows, number):
     from shoal.model import EventTables
 
     l = 2 + number % 2
-    times, groups, values = ([row[i] for row in rows] for i in range(3))
+    times, groups = ([row[i] for row in rows] for i in range(2))
     records = pl.DataFrame({"time": times, "group": groups, "age": [1] * len(rows)})
     counted = {row: rows.count(row) for row in rows}
     columns = [[row[i] for row in counted] for i in range(3)]
-    counts = pl.DataFrame({"time": columns[0], "group": columns[1], "result": columns[2], "count": list(counted.values())})
+    counts = pl.DataFrame(
+        {"time": columns[0], "group": columns[1], "result": columns[2], "count": list(counted.values())}
+    )
     verdict = LDiversity(l).check(EventTables(records, counts, ("age",), "result"))
     shown = naive_bucketised(records.to_dicts(), counts.to_dicts(), "result").values()
     return verdict.holds, all(most * l <= size for size, most in shown)
@@ -177,7 +179,9 @@ SPACES = [
     Space("l-diversity of events", list(itertools.product((0, 1), (0, 1), "abc")), 11, l_diversity_of_events),
     Space("aggregate rules", list(itertools.product((0, 1), rows_of((1.0, 4.0, GAP), 2))), 8, aggregate_rule),
     Space("sequence anonymity", rows_of((None, 0.0, -0.0, 1.0, GAP), 2)[1:], 7, sequence_anonymity),
-    Space("m-invariance", list(itertools.product((0, 1), ("p", "q", None), "ab", (True, False), (0, 1))), 5, m_invariance),
+    Space(
+        "m-invariance", list(itertools.product((0, 1), ("p", "q", None), "ab", (True, False), (0, 1))), 5, m_invariance
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Processes killed at random moments: what was whole stays whole, what was confirmed stays there, and the next run goes on."""
+"""Processes killed at random moments: what was whole stays whole, what was confirmed stays, the next run goes on."""
 
 import random
 import shutil
@@ -45,7 +45,9 @@ def judged(kind, folder):
         wrong.append(ours.judge_ledger(folder / "ledger.jsonl"))
     if kind == "studio":
         lost, is_whole = ours.lost_links(folder)
-        wrong += ["studio: a confirmed change is lost or there twice"] * bool(lost) + ["studio: damaged"] * (not is_whole)
+        wrong += ["studio: a confirmed change is lost or there twice"] * bool(lost) + ["studio: damaged"] * (
+            not is_whole
+        )
     return [text for text in wrong if text is not None]
 
 

@@ -2,10 +2,55 @@
 
 import json
 
-NUMBERS = ["", "0", "-0", "-1", "NaN", "nan", "inf", "-inf", "1e308", "1e999", "1e-400", "9" * 40, "0x10", "1_000", "1,5"]
+NUMBERS = [
+    "",
+    "0",
+    "-0",
+    "-1",
+    "NaN",
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "1e999",
+    "1e-400",
+    "9" * 40,
+    "0x10",
+    "1_000",
+    "1,5",
+]
 TIMES = ["9999-12-31 23:59", "0000-00-00", "2024-02-30", "2024-03-31 02:30", "1e18", "99999999999999999999", "24:00"]
-WORDS = ["null", "None", "true", "=1+1", '"', "'", "\\", "\t", "\r", "a" * 5000, "\u202e", "é", "\ufeff", "\x00", "\ud7ff"]
-BYTES = [b"\x00", b"\xff", b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b"\r", b'"', b",", b";", b"PAR1", b"PK\x03\x04", b"\x1f\x8b"]
+WORDS = [
+    "null",
+    "None",
+    "true",
+    "=1+1",
+    '"',
+    "'",
+    "\\",
+    "\t",
+    "\r",
+    "a" * 5000,
+    "\u202e",
+    "é",
+    "\ufeff",
+    "\x00",
+    "\ud7ff",
+]
+BYTES = [
+    b"\x00",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\n\n",
+    b"\r",
+    b'"',
+    b",",
+    b";",
+    b"PAR1",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+]
 THINGS = [None, True, False, 0, -1, 1, 2**63, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"), "", "x", "1"]
 THINGS += ["a" * 5000, "\x00", "\ud800", "../..", "/etc/passwd", [], {}, [[]], [None], {"": None}, "2024-01-01", "NaN"]
 
@@ -35,7 +80,7 @@ def mutate_bytes(rng, content, other=b""):
 
 
 def mutate_cells(rng, content):
-    """A text table with cells exchanged, replaced or shifted, lines dropped, doubled or moved; None where it is none."""
+    """A text table with cells exchanged, replaced or shifted, lines dropped or doubled; None where it is no text."""
     try:
         text = content.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """Random and differencing questions to closed services: what all answers select together never isolates fewer than k.
 
 Which rows a question selects is found by hand from what is published. The finest sets that "and", "or" and "not" can
-make of all answers of a service are the classes of rows that no answer tells apart; each must have rows of k subjects, so
+make of all answers of a service are the classes of rows that no answer tells apart; each must have k subjects, so
 every difference of two answers, and every longer combination, is about nobody or about at least k.
 """
 

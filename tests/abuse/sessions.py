@@ -1,7 +1,7 @@
 """Whatever is sent to the studio or to a closed service: no server error, our headers, no word of the data.
 
-Real sessions are recorded as they reach the application, then sent again with something done to them: to the address, the
-headers, the body, or by someone else. One request in twenty is made by schemathesis from the service's own description.
+Real sessions are recorded as they reach the application, then sent again with something done to them: to the address,
+the headers, the body, or by someone else. One request in twenty is made by schemathesis from the description.
 """
 
 import asyncio
@@ -255,7 +255,12 @@ def open_studio(folder, outcome):
 QUESTIONS = [
     {"kind": "count"},
     {"kind": "count", "where": [{"kind": "range", "at": 3, "low": 1.0, "high": 4.5}]},
-    {"kind": "mean", "start": 2, "end": 7, "where": [{"kind": "window", "start": 0, "end": 5, "of": "least", "low": 0.1}]},
+    {
+        "kind": "mean",
+        "start": 2,
+        "end": 7,
+        "where": [{"kind": "window", "start": 0, "end": 5, "of": "least", "low": 0.1}],
+    },
     {"kind": "quantile", "q": 0.5, "where": [{"kind": "range", "at": "2024-01-31T18:00", "low": None}]},
 ]
 
@@ -307,7 +312,9 @@ def described(app, requests, number, n, outcome, name):
 
     own = next(dict(request[3]) for request in requests if request[1] in ("/tasks/lunch", "/about"))
     headers = {k.decode(): v.decode() for k, v in own.items() if k in (b"cookie", b"authorization", b"host")}
-    tokens = [r[4][5:69].decode() for r in requests if r[4].startswith(b"csrf=") and dict(r[3])[b"cookie"] == own[b"cookie"]]
+    tokens = [
+        r[4][5:69].decode() for r in requests if r[4].startswith(b"csrf=") and dict(r[3])[b"cookie"] == own[b"cookie"]
+    ]
     headers |= {"X-CSRF-Token": tokens[0]} if tokens else {}
     schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=headers)
     operations = [found.ok() for found in schema.get_all_operations()]
@@ -318,10 +325,20 @@ def described(app, requests, number, n, outcome, name):
 
             @seed(number)
             @given(case=operation.as_strategy(generation_mode=mode))
-            @settings(max_examples=each, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+            @settings(
+                max_examples=each,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
             def send(case):
                 outcome.tries[f"{name}, by schemathesis"] += 1
-                answer = case.call(base_url=f"http://{headers['host']}", headers={**(case.headers or {}), **headers}, allow_redirects=False)
+                answer = case.call(
+                    base_url=f"http://{headers['host']}",
+                    headers={**(case.headers or {}), **headers},
+                    allow_redirects=False,
+                )
                 if answer.status_code >= 500:
                     outcome.find(f"{name} by schemathesis: {case.as_curl_command()[:300]} gives {answer.status_code}")
 

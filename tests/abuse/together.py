@@ -1,4 +1,4 @@
-"""Several processes at once on one folder, ledger, stream, panel, project and closed service: they take turns or are refused."""
+"""Several processes at once on one folder, ledger, stream, panel, project or service take turns or are refused."""
 
 import shutil
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from shoal import verify
-from shoal.closed import Closed, Count
 from shoal.cli.app import run
+from shoal.closed import Closed, Count
 from shoal.edge.device import Device
 from shoal.edge.fleet import Fleet
 from shoal.errors import ReleaseError, ShoalError

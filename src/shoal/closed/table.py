@@ -53,8 +53,10 @@ class ClosedTable:
         rows, instants, channels = self.values.shape
         names = all(isinstance(channel, str) for channel in self.channels) and len(set(self.channels)) == channels
         shapes = self.weights.shape == self.subjects.shape == (rows,) and self.observed.shape == self.values.shape
-        clock = self.times.shape == (instants,) and self.times.dtype.kind in "iM" and bool((self.times[1:] > self.times[:-1]).all())
-        return rows > 0 and instants > 0 and names and shapes and clock and bool((self.weights >= 1).all())
+        clock = self.times.shape == (instants,) and self.times.dtype.kind in "iM"
+        if not (rows and instants and names and shapes and clock):
+            return False
+        return bool((self.times[1:] > self.times[:-1]).all() and (self.weights >= 1).all())
 
     @property
     def least(self) -> int:

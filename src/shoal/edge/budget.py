@@ -166,7 +166,9 @@ class Budget:
         try:
             begun, *lines = Journal(path).lines()
             check_format(begun.get("format", 1), _FORMAT, FILE_NAME)
-            self._floor, periods = begun["floor"], [begun["period"]]
+            self._floor, *periods = (
+                None if begun[name] is None else _whole(begun, name) for name in ("floor", "period")
+            )
             if (begun["most"], begun["w"]) != (self.most, self.w):
                 raise ParameterError("The budget of this meter was begun with another epsilon or w. Enrol it anew.")
             periods += [_whole(line, "period") for line in lines if "period" in line]

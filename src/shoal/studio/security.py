@@ -57,7 +57,7 @@ class SecureHeaders:
 
 
 def _with_escaped_query(scope: Scope) -> Scope:
-    """The same request with other bytes than ASCII in its query escaped, as browsers do: read as text, they would fail."""
+    """The same request with every byte of its query beyond ASCII escaped, as browsers do: as text it may be none."""
     query: bytes = scope.get("query_string", b"")
     return scope if query.isascii() else {**scope, "query_string": quote(query, safe=string.printable).encode()}
 
