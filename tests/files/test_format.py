@@ -146,6 +146,25 @@ def test_what_a_later_version_wrote_is_refused_in_a_line_that_says_so(name, tmp_
     assert said.strip().endswith("Update Shoal.")
 
 
+FORGED = {
+    "stream": ("stream.state", states.STREAM, [{"settings": 1}, {"operator": {}}, {"totals": {}}, {"arrivals": [1]}]),
+    "grow": ("growing.state", states.GROW, [{"settings": []}, {"releases": [7]}, {"operator": {"k": 3}}]),
+}
+
+
+@pytest.mark.parametrize(("name", "change"), [(name, change) for name in FORGED for change in FORGED[name][2]])
+def test_a_state_whose_sum_was_made_to_fit_is_taken_for_damaged(name, change, tmp_path, capsys):
+    file, words, _ = FORGED[name]
+    place = states.unpack(FORMATS[-1] / name, tmp_path / "place")
+    path = place / "private" / file
+    head, _, tables = path.read_bytes().partition(b"\n")[2].partition(b"\n")
+    content = json.loads(head)
+    content["facts"] |= change
+    path.write_bytes(states.with_digest(json.dumps(content).encode() + b"\n" + tables))
+    assert states.command(place, words) == 2
+    assert "cannot be read: it is damaged" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("found", [0, -1, True, None, "1", 1.0, np.int64(1)])
 def test_what_is_no_format_is_damage_and_not_a_later_version(found):
     with pytest.raises(ValueError, match="no format"):
