@@ -9,7 +9,7 @@ from abuse.outcome import Outcome
 from stream_processes import PATIENCE, finish
 
 ROUND = 10
-"""Kills of one command in one folder before it is left to end."""
+"""Kills of one command in one folder before it is left to end; fewer where all commands would not get their turn."""
 
 
 def kill(process, seconds):
@@ -57,6 +57,7 @@ def run(size, folder):
     kept.mkdir()
     finish(ours.spawn(ours.prepare, kept))
     usual, rng, number = {}, random.Random(0), 0
+    a_round = max(1, min(ROUND, size // len(KINDS)))
     while outcome.tries.total() < size:
         kind = list(KINDS)[number % len(KINDS)]
         begin, place = KINDS[kind][0], folder / f"{number}"
@@ -70,8 +71,8 @@ def run(size, folder):
                 shutil.rmtree(place)
                 shutil.copytree(kept, place)
         before = outcome.tries.total()
-        for _ in range(5 * ROUND):
-            if outcome.tries.total() - before >= min(ROUND, size - before):
+        for _ in range(5 * a_round):
+            if outcome.tries.total() - before >= min(a_round, size - before):
                 break
             chance = rng.random()
             if not kill(begin(place), chance * usual[kind]):
