@@ -126,7 +126,8 @@ def write_page(rows):
         "How often each thing was tried that takes too long for every change, and what was found. Made by\n"
         "`make soak`, or one group at a time by `SOAK=0.1 python tests/soak.py readers`; `SOAK` is a factor of sizes.\n"
         "What a try is, and how it is judged, is said at the top of each file in `tests/abuse`. Every finding became\n"
-        "an ordinary test and was mended; a row counts the run after that.\n\n"
+        "an ordinary test and was mended; a row counts the run after that. Enumerated panels are counted once\n"
+        "whatever the order of their rows.\n\n"
         "| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |\n"
         "|---|---|---|---|---|---|---|---|\n"
     )
