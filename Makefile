@@ -6,9 +6,10 @@ BIN    := $(VENV)/bin
 TORCH  := torch==2.13.0
 # Compiled files are kept, whatever the environment says: hundreds of processes in the tests would compile all of it again.
 export PYTHONDONTWRITEBYTECODE :=
+SOAK   ?= 1
 EXTRAS := deep,studio,spark,postgres,meters,lake,mqtt,kafka,notebook,docs,dev
 
-.PHONY: demo setup system check test soak bench scale docs wheel clean
+.PHONY: demo setup lock system check test soak bench scale docs wheel clean
 
 demo: $(VENV)/.demo
 	$(BIN)/shoal demo
@@ -22,10 +23,16 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+# With the versions that were tested together; where one of them is not to be had, with what there is.
+$(VENV)/.all: pyproject.toml requirements.lock | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[$(EXTRAS)]' || \
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@ $(VENV)/.demo
+
+# Write the versions of this environment to requirements.lock, after an update that passed the tests.
+lock: setup
+	$(BIN)/python tests/write_lock.py
 
 # Debian packages the tests use. Without root or apt the tests that need them say so and skip.
 system:
@@ -45,10 +52,11 @@ test: setup system
 	$(BIN)/pytest --numprocesses auto --dist loadscope --no-loadscope-reorder; tests=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/check.log; exit $$((tests | checks))
 
-# Long proofs: many kills, experiments at small size, properties on many more examples. A table in the end.
+# Long proofs: kills, fuzzed files and requests, enumerations, experiments at small size. A table in the end, which
+# docs/results/soak.md keeps. SOAK=0.1 makes a tenth of each, GROUPS="readers kills" these alone.
 soak: setup system
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[audit]'
-	$(BIN)/python tests/soak.py
+	SOAK=$(SOAK) $(BIN)/python tests/soak.py $(GROUPS)
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

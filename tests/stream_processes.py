@@ -17,6 +17,13 @@ PRELOAD = [
 
 
 SOAK = os.environ.get("SHOAL_SOAK") == "1"  # as `make soak` sets it
+
+
+def soaked(full, usual):
+    """How often something is tried: in `make soak` so often as its factor SOAK says."""
+    return max(usual, round(full * float(os.environ.get("SOAK", "1")))) if SOAK else usual
+
+
 KILL_EVERY = 1 if SOAK else 5
 """Of the steps at which a process can be killed, the tests take one in so many."""
 

@@ -294,7 +294,7 @@ def test_a_damaged_state_is_refused(capsys):
     state = Path("keep/growing.state")
     content = state.read_bytes()
     state.write_bytes(content.replace(b'"cell"', b'"cello"') if b'"cell"' in content else content[:-1] + b"x")
-    refusal(capsys, "cannot be read: it is damaged or of another version. Restore a copy of growing.state", grow())
+    refusal(capsys, "cannot be read: it is damaged. Restore a copy of growing.state", grow())
 
 
 def test_a_state_edited_with_care_is_refused_as_well(capsys):

@@ -8,9 +8,9 @@ import pytest
 
 from shoal import verify
 from shoal.cli.app import run
-from stream_processes import SOAK, finish, start
+from stream_processes import SOAK, finish, soaked, start
 
-TRIES = 1000 if SOAK else 8
+TRIES = soaked(300, 8)
 FILES = ["data.parquet", "datapackage.json", "release.json", "report.html"]
 
 

@@ -10,9 +10,9 @@ from itertools import count
 import polars as pl
 import pytest
 
-from stream_processes import PATIENCE, SOAK, contents, events, finish, start
+from stream_processes import PATIENCE, SOAK, contents, events, finish, soaked, start
 
-TRIES = 1000 if SOAK else 8
+TRIES = soaked(300, 8)
 OPTIONS = ["--l", 3, "--window", 4, "--seed", 5, "--sensitive", "diagnosis", "--quasi", "age", "--quasi", "region"]
 ARRIVALS = ["--id", "id", "--lateness", 2]
 

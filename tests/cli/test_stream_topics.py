@@ -10,9 +10,9 @@ import pytest
 from brokers import consumed, kafka_cluster, mosquitto, produce, publish, subscribed, wait_for
 from shoal import verify
 from shoal.cli.app import run
-from stream_processes import SOAK, contents, events, finish, start
+from stream_processes import SOAK, contents, events, finish, soaked, start
 
-KILLS = 200 if SOAK else 8
+KILLS = soaked(200, 8)
 OPTIONS = ["--l", 3, "--window", 4, "--seed", 5, "--sensitive", "diagnosis", "--quasi", "age", "--quasi", "region"]
 ARRIVALS = ["--lateness", 2]
 

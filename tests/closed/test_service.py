@@ -1,5 +1,6 @@
 """Tokens, budgets and the log of a closed service."""
 
+import io
 import json
 import signal
 import sqlite3
@@ -319,6 +320,12 @@ class TestNoise:
         assert len(curves_of_subjects(read_panel(values, missing="interpolate:2"), 0.0, 10.0).weights) == 12
 
 
+def with_arrays(arrays, **changed):
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **(arrays | changed))
+    return buffer.getvalue()
+
+
 class TestFolder:
     def test_it_is_for_its_owner_alone(self, service, tmp_path):
         folder = tmp_path / "closed"
@@ -338,9 +345,27 @@ class TestFolder:
             Closed(tmp_path / "closed")
 
     def test_what_is_damaged_is_told(self, service, tmp_path):
-        (tmp_path / "closed" / "table.npz").write_bytes(b"nothing")
-        with pytest.raises(InputError, match=r"table\.npz of the closed folder cannot be read"):
-            Closed(tmp_path / "closed")
+        place = tmp_path / "closed" / "table.npz"
+        content = place.read_bytes()
+        with np.load(place) as kept:
+            arrays = dict(kept)
+        for damage in (
+            b"nothing",
+            content[:200] + bytes(8) + content[208:],
+            with_arrays(arrays, weights=arrays["times"]),
+        ):
+            place.write_bytes(damage)
+            with pytest.raises(InputError, match=r"table\.npz of the closed folder is damaged. Put back a copy"):
+                Closed(tmp_path / "closed")
+        for name, changed in (
+            ("values", arrays["values"].astype(str)),
+            ("times", arrays["times"][::-1]),
+            ("channels", np.array([1])),
+            ("weights", np.zeros_like(arrays["weights"])),
+        ):
+            place.write_bytes(with_arrays(arrays, **{name: changed}))
+            with pytest.raises(InputError, match="is damaged"):
+                Closed(tmp_path / "closed")
         (tmp_path / "closed" / "closed.json").write_text("{}x")
         with pytest.raises(InputError, match=r"closed\.json of the closed folder cannot be read as settings"):
             Closed(tmp_path / "closed")

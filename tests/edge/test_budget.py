@@ -185,7 +185,10 @@ def test_a_lost_or_damaged_state_sends_nothing(tmp_path):
     write_budget(tmp_path, MOST, 2)
     for damage in (
         "{}\n",
+        "[]\n",
+        "[" * 100_000 + "\n",
         "not json\n",
+        '{"most": 12, "w": 2, "floor": "0", "period": null}\n',
         '{"most": 12, "w": 2, "floor": null, "period": null}\n{"tick": "1", "label": 1, "cost": 1}\n',
         "",
     ):

@@ -10,6 +10,7 @@ import pytest
 from read.support import SECRETS, refused
 from shoal.errors import ParameterError
 from shoal.read import read_panel
+from shoal.read.zones import time_texts
 
 
 def one_series(times, **more):
@@ -350,3 +351,9 @@ def test_step_fits_the_clock():
 def test_outlying_times_do_not_allocate_an_empty_panel():
     with refused("2 rows would fill less than 1 % of 1 series x 2398377601 instants"):
         read_panel(one_series(["1950-01-01 00:00:00", "2026-01-01 00:00:00"]), align="resample:1s")
+
+
+def test_an_instant_beyond_what_polars_can_write_has_a_text_all_the_same():
+    far = np.array([9 * 10**18, -9 * 10**18]).astype("datetime64[us]")
+    assert [text.partition("-0")[0] for text in time_texts(far, None)] == ["287168", "-283229"]
+    assert time_texts(far, "UTC")[0].endswith("Z")

@@ -27,6 +27,15 @@ def reseal(out, **changes):
     (out / "release.json").write_bytes(Certificate.model_validate(content).sealed().as_bytes())
 
 
+def test_a_file_whose_library_has_no_readable_name_is_found(out):
+    path = out / "data.parquet"
+    content = path.read_bytes()
+    at = content.rindex(b"parquet-cpp")
+    path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
+    reseal(out)
+    assert any("note(s) in its metadata" in finding for finding in verify(out).findings)
+
+
 @pytest.mark.parametrize("row", [0, 13, 40, 83])
 @pytest.mark.parametrize("forged", [False, True])
 def test_one_edited_value_is_found_with_its_position(out, row, forged):

@@ -95,7 +95,7 @@ def test_a_log_that_is_damaged_in_its_midst_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[40] ^= 1
     path.write_bytes(content)
-    with pytest.raises(ReleaseError, match="it is damaged or of another version"):
+    with pytest.raises(ReleaseError, match="it is damaged"):
         log.read()
 
 
@@ -104,7 +104,7 @@ def test_a_log_that_is_damaged_in_its_midst_is_refused(tmp_path):
 )
 def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
     (tmp_path / "stream.state").write_bytes(damage(CHECKPOINT.to_bytes()))
-    with pytest.raises(ReleaseError, match="it is damaged or of another version"):
+    with pytest.raises(ReleaseError, match="it is damaged"):
         read_checkpoint(tmp_path)
 
 

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from shoal.cli.app import run
-from shoal.errors import GuaranteeNotMetError, InputError
+from shoal.errors import GuaranteeNotMetError, InputError, ReleaseError
 from shoal.studio.app import NOT_SHOWN
 from shoal.studio.store import Store
 from studio.conftest import open_link
@@ -160,7 +160,7 @@ def test_a_foreign_or_newer_database_is_refused(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("pragma user_version = 99")
     connection.close()
-    with pytest.raises(InputError, match="has format 99, this version of Shoal reads 1"):
+    with pytest.raises(ReleaseError, match="has format 99, and this version of Shoal reads up to 1"):
         Store(path)
 
 

@@ -54,6 +54,14 @@ def ask(app, path, headers, pieces, method="POST"):
     return [m["status"] for m in sent if m["type"] == "http.response.start"], read
 
 
+def test_a_query_that_is_no_text_is_answered(publisher, studio):
+    async def answered(scope, receive, send):
+        await build(studio)({**scope, "query_string": b"page=\xff\xfe"}, receive, send)
+
+    cookie = "; ".join(f"{name}={value}" for name, value in publisher.client.cookies.items())
+    assert ask(answered, "/jobs", {"cookie": cookie}, [], method="GET")[0] == [200]
+
+
 class TestForms:
     def test_a_form_of_the_largest_size_is_read_and_one_byte_more_is_not(self, publisher):
         plain = f"csrf={publisher.csrf}&analyst=anna&filler="

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from shoal.closed.cells import cells_of_candidate, cells_of_release
 from shoal.closed.noisy import curves_of_subjects
@@ -23,12 +24,15 @@ from shoal.closed.settings import ClosedPart
 from shoal.closed.table import ClosedTable
 from shoal.errors import InputError, ReleaseError
 from shoal.files.durable import sync, write_aside
+from shoal.files.format import check_format
 from shoal.model import Candidate
 from shoal.release import load_release, verify
 from shoal.release.certificate import FILE_NAME
 
 SETTINGS, TABLE, DATABASE, RELEASE = "closed.json", "table.npz", "closed.sqlite", "release"
 SUFFIX = ".closed"
+FORMAT = 1
+"""What is written today, of the settings and the table beside them."""
 
 
 def refuse_taken(folder: Path) -> None:
@@ -81,7 +85,7 @@ def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-        plain = json.dumps(settings.model_dump(), indent=2) + "\n"
+        plain = json.dumps({"format": FORMAT} | settings.model_dump(), indent=2) + "\n"
         for name, written in ((TABLE, content.getvalue()), (SETTINGS, plain.encode())):
             aside = write_aside(folder / name, written, mode=0o600)
             aside.sync()
@@ -94,8 +98,10 @@ def _write(folder: Path, table: ClosedTable, settings: ClosedPart) -> None:
 def load_settings(folder: Path) -> ClosedPart:
     """Minimum group and budgets of a closed folder."""
     try:
-        return ClosedPart.model_validate_json((folder / SETTINGS).read_bytes())
-    except (OSError, ValidationError):
+        kept = json.loads((folder / SETTINGS).read_bytes())
+        check_format(kept.pop("format", 1), FORMAT, SETTINGS)
+        return ClosedPart.model_validate(kept)
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         raise InputError(f"{SETTINGS} of the closed folder cannot be read as settings.") from None
 
 
@@ -108,7 +114,7 @@ def load_table(folder: Path) -> ClosedTable:
                     f"{TABLE} of the closed folder does not show how many subjects were observed at an instant; an "
                     "earlier version of Shoal wrote it. Make the folder again."
                 )
-            return ClosedTable(
+            table = ClosedTable(
                 values=kept["values"],
                 weights=kept["weights"],
                 subjects=kept["subjects"],
@@ -117,5 +123,12 @@ def load_table(folder: Path) -> ClosedTable:
                 channels=tuple(kept["channels"].tolist()),
                 timezone=str(kept["timezone"]) or None,
             )
-    except (OSError, KeyError, ValueError):
-        raise InputError(f"{TABLE} of the closed folder cannot be read.") from None
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error, EOFError):
+        raise _damaged() from None
+    if not table.is_sound:
+        raise _damaged()
+    return table
+
+
+def _damaged() -> InputError:
+    return InputError(f"{TABLE} of the closed folder is damaged. Put back a copy of it, or make the folder again.")

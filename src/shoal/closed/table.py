@@ -45,6 +45,20 @@ class ClosedTable:
     timezone: str | None = None
 
     @property
+    def is_sound(self) -> bool:
+        """Whether its parts have the types and shapes that belong together."""
+        parts = (self.weights, self.subjects, self.observed)
+        if self.values.dtype != np.float64 or self.values.ndim != 3 or any(part.dtype != np.int64 for part in parts):
+            return False
+        rows, instants, channels = self.values.shape
+        names = all(isinstance(channel, str) for channel in self.channels) and len(set(self.channels)) == channels
+        shapes = self.weights.shape == self.subjects.shape == (rows,) and self.observed.shape == self.values.shape
+        clock = self.times.shape == (instants,) and self.times.dtype.kind in "iM"
+        if not (rows and instants and names and shapes and clock):
+            return False
+        return bool((self.times[1:] > self.times[:-1]).all() and (self.weights >= 1).all())
+
+    @property
     def least(self) -> int:
         """The fewest subjects behind a row or a value of one."""
         behind = self.observed[~np.isnan(self.values)]

@@ -27,9 +27,11 @@ from typing import Any
 
 from shoal.errors import InputError, ParameterError
 from shoal.files.durable import sync, write_aside
+from shoal.files.format import check_format
 from shoal.files.journal import Journal
 
 FILE_NAME = "budget.jsonl"
+_FORMAT = 1
 _LOCK = "lock"
 _KEPT = 4
 """Windows of entries after which old ones are dropped when the file is opened."""
@@ -163,14 +165,17 @@ class Budget:
             )
         try:
             begun, *lines = Journal(path).lines()
-            self._floor, periods = begun["floor"], [begun["period"]]
+            check_format(begun.get("format", 1), _FORMAT, FILE_NAME)
+            self._floor, *periods = (
+                None if begun[name] is None else _whole(begun, name) for name in ("floor", "period")
+            )
             if (begun["most"], begun["w"]) != (self.most, self.w):
                 raise ParameterError("The budget of this meter was started with another epsilon or w. Enrol it again.")
             periods += [_whole(line, "period") for line in lines if "period" in line]
             self._period = max((one for one in periods if one is not None), default=None)
             costs = [line for line in lines if "period" not in line]
             self._entries = [Entry(*(_whole(line, name) for name in ("tick", "label", "cost"))) for line in costs]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InputError(
                 f"{FILE_NAME} of the meter is damaged: what was spent is unknown, so nothing is sent. Restore an "
                 "up-to-date copy, or enrol the meter again, as another one."
@@ -213,7 +218,7 @@ def write_budget(
     entries: Sequence[Entry] = (),
 ) -> None:
     """Write the file of a budget whole; of a new device, with nothing spent."""
-    lines: list[dict[str, Any]] = [{"most": most, "w": w, "floor": floor, "period": period}]
+    lines: list[dict[str, Any]] = [{"format": _FORMAT, "most": most, "w": w, "floor": floor, "period": period}]
     lines += [{"tick": entry.tick, "label": entry.label, "cost": entry.cost} for entry in entries]
     aside = write_aside(folder / FILE_NAME, "".join(json.dumps(line) + "\n" for line in lines).encode(), mode=0o600)
     aside.sync()

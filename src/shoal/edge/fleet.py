@@ -17,9 +17,11 @@ from shoal.edge.messages import COLLECTOR
 from shoal.edge.response import Grid, units
 from shoal.edge.schemes import check_scheme
 from shoal.errors import InputError, ParameterError
+from shoal.files.format import refuse_later
 from shoal.guarantees import LocalDifferentialPrivacy
 
 FILE_NAME = "fleet.json"
+FORMAT: Literal[1] = 1
 STEPS = 100
 """Number of steps into which the range of a reading is divided in sums."""
 
@@ -124,6 +126,7 @@ class Fleet(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
+    format: Literal[1] = FORMAT
     plan: Plan
     collector: Enrolled
     meters: tuple[Enrolled, ...] = Field(min_length=1, max_length=2**20)
@@ -141,8 +144,8 @@ class Fleet(BaseModel):
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 of everything in it."""
-        return hashlib.sha256(self.model_dump_json().encode()).digest()
+        """SHA-256 of everything in it but its format: meters and collectors of several versions agree on it."""
+        return hashlib.sha256(self.model_dump_json(exclude={"format"}).encode()).digest()
 
     @cached_property
     def groups(self) -> dict[str, list[int]]:
@@ -174,10 +177,12 @@ class Fleet(BaseModel):
         """Read a fleet's file, or that in a folder."""
         path = path / FILE_NAME if path.is_dir() else path
         try:
-            return cls.model_validate_json(path.read_bytes())
+            content = path.read_bytes()
+            return cls.model_validate_json(content)
         except OSError as error:
             raise InputError(f"The fleet's file cannot be read: {error.strerror}.") from None
         except ValidationError as error:
+            refuse_later(content, FORMAT, "The fleet's file")
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the file"
             raise InputError(f"The fleet's file is invalid: {place}: {first['msg']}.") from None

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from shoal.errors import InputError
+from shoal.files.format import check_format
 
 BUSY_SECONDS = 30
 """How long a writer waits for the others before it gives up."""
@@ -30,7 +31,7 @@ class Database:
     schema
         Statements that make what is not there yet.
     version
-        Of the schema; a file of another one is refused.
+        Of the schema; a file of a later one is refused.
     what
         Whose database it is, in words, for messages.
     """
@@ -44,18 +45,14 @@ class Database:
             with closing(self._connect()) as connection:
                 connection.execute("pragma journal_mode = wal")
                 (found,) = connection.execute("pragma user_version").fetchone()
-                if found not in (0, version):
-                    raise InputError(
-                        f"{path.name} has format {found}, this version of Shoal reads {version}. Use the version that "
-                        "wrote it, or another project folder."
-                    )
+                check_format(found or version, version, path.name)
                 connection.executescript(schema)
                 connection.execute(f"pragma user_version = {version}")
         except OSError as error:
             raise InputError(_unusable(path, error.strerror)) from None
         except sqlite3.OperationalError as error:
             raise InputError(_unusable(path, str(error))) from None
-        except sqlite3.DatabaseError:
+        except (sqlite3.DatabaseError, ValueError):
             raise InputError(f"{path.name} is not a database of {what}. Remove it or choose another folder.") from None
 
     def _connect(self) -> sqlite3.Connection:
@@ -69,7 +66,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the database."""
-        with closing(self._connect()) as connection:
+        with self._refusing_damage(), closing(self._connect()) as connection:
             connection.execute("begin")
             yield connection
             connection.execute("rollback")
@@ -77,14 +74,27 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that alone may write; undone where the block raises."""
-        with closing(self._connect()) as connection:
+        with self._refusing_damage(), closing(self._connect()) as connection:
             connection.execute("begin immediate")
             try:
                 yield connection
             except BaseException:
-                connection.execute("rollback")
+                if connection.in_transaction:  # a damaged file or a full disk has ended it
+                    connection.execute("rollback")
                 raise
             connection.execute("commit")
+
+    @contextmanager
+    def _refusing_damage(self) -> Iterator[None]:
+        """Say in one line that the file is damaged, or cannot be used now; nothing of a message of SQLite."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise InputError(_unusable(self._path, str(error))) from None
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:
+                raise  # what was written breaks a rule of the schema: no fault of the file
+            raise InputError(f"{self._path.name} is damaged. Put back a copy of it.") from None
 
 
 def _unusable(path: Path, why: str | None) -> str:

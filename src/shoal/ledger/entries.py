@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from shoal.files.format import check_format
 from shoal.ledger.groups import GroupMembership
 
 Format = Literal[1, 2, 3, 4]
@@ -84,13 +85,14 @@ class Note(_Part):
 
     @staticmethod
     def from_line(line: bytes) -> Note:
-        """The note again; ValueError where it was changed."""
+        """The note again; ValueError where it was changed, ReleaseError where a later version wrote it."""
         content = _parsed(line)
         if isinstance(content, dict) and "format" not in content:
             # Notes had neither a format nor a sum while lines had format 1.
             content |= {"format": 1, "releases": 0}
         else:
             content = _checked(content)
+            check_format(content.get("format"), FORMAT, "The ledger")
         note = Note.model_validate(content)
         note.members.unpacked()
         return note
@@ -143,8 +145,12 @@ class LedgerEntry(_Part):
 
     @staticmethod
     def from_line(line: bytes) -> LedgerEntry:
-        """The entry of a line; ValueError where it was changed."""
-        return LedgerEntry.model_validate(_checked(_parsed(line)))
+        """The entry of a line; ValueError where it was changed, ReleaseError where a later version wrote it."""
+        content = _checked(_parsed(line))
+        check_format(content.get("format", FORMAT), FORMAT, "The ledger")
+        entry = LedgerEntry.model_validate(content)
+        entry.members.unpacked()
+        return entry
 
 
 def fingerprint(key: bytes) -> str:

@@ -25,7 +25,7 @@ from shoal.release.stream_gate import StreamGate
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.block_log import BlockLog
 from shoal.streams.blocks import Block, Source
-from shoal.streams.checkpoint import Checkpoint, damaged, different, locked, read_checkpoint
+from shoal.streams.checkpoint import UNREADABLE, Checkpoint, damaged, different, locked, read_checkpoint
 from shoal.streams.delivery import Delivery
 from shoal.streams.folder import Folder
 from shoal.streams.kafka import KafkaDelivery, KafkaSource
@@ -143,7 +143,13 @@ def stream_events(
             kept = read_checkpoint(private)
             if kept is not None and "client" not in kept.facts:
                 raise damaged(private)  # of a stream that had no log
-        stream = _Stream(method, arrivals, settings, kept)
+        try:
+            stream = _Stream(method, arrivals, settings, kept)
+            stream.summary()
+        except UNREADABLE:
+            if kept is None or private is None:
+                raise
+            raise damaged(private) from None
         if kept is None:
             check_new(to)
         elif stream.published and not to.exists():

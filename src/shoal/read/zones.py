@@ -91,7 +91,13 @@ def time_texts(times: NDArray[Any], timezone: str | None) -> list[str]:
     return [f"{world}Z" if odd else f"{text}{offset}" for text, offset, world, odd in pairs]
 
 
+_FARTHEST = 8 * 10**18
+"""Microseconds from 1970, some 250 000 years: Polars panics at what is beyond."""
+
+
 def _iso(microseconds: NDArray[np.int64]) -> list[str]:
+    if bool(((microseconds > _FARTHEST) | (microseconds < -_FARTHEST)).any()):
+        return [str(time) for time in microseconds.astype("datetime64[us]")]
     texts: list[str] = _datetimes(microseconds).dt.strftime("%Y-%m-%dT%H:%M:%S%.f").to_list()
     return texts
 

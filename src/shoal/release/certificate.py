@@ -16,9 +16,12 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from shoal.errors import ReleaseError
+from shoal.files.format import refuse_later
 
 FILE_NAME = "release.json"
 AGREEMENT_FILE: Literal["AGREEMENT.md"] = "AGREEMENT.md"
+FORMAT: Literal[1] = 1
+"""What is written today; verify reads every earlier one."""
 
 LARGEST = 1 << 26
 """Largest size of a certificate, 64 MiB: one with 65 536 parts in two tables has 20."""
@@ -215,7 +218,7 @@ class Certificate(_Part):
     """The content of `release.json`."""
 
     shoal: str
-    format: Literal[1] = 1
+    format: Literal[1] = FORMAT
     form: FormName = "values"
     method: MethodPart
     guarantees: tuple[GuaranteePart, ...]
@@ -280,6 +283,7 @@ def read_certificate(folder: Path) -> Certificate | None:
         # Numbers that JSON does not have, or that are too long to be written, cannot be sealed.
         same = certificate.is_sealed() and certificate.as_bytes() == content
     except (ValueError, RecursionError):
+        refuse_later(content, FORMAT, FILE_NAME)
         return None
     return certificate if same else None
 

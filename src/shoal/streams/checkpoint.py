@@ -21,10 +21,16 @@ import polars as pl
 
 from shoal.errors import ReleaseError
 from shoal.files.durable import Aside, write_aside
+from shoal.files.format import check_format
 
 FILE_NAME = "stream.state"
 _LOCK = "stream.lock"
 _VERSION = 1
+UNREADABLE = (
+    *(OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, AssertionError),
+    pl.exceptions.PolarsError,
+)
+"""What reading a state that is none can raise."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +65,15 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Checkpoint:
-        """Read one back. Raises ValueError where it is none."""
+        """Read one back. Raises one of UNREADABLE where it is none, ReleaseError where a later version wrote it."""
         digest, _, content = content.partition(b"\n")
         if digest != hashlib.sha256(content).hexdigest().encode():
             raise ValueError("damaged")
         head_line, _, rest = content.partition(b"\n")
         head = json.loads(head_line)
-        if head["version"] != _VERSION or sum(head["tables"].values()) != len(rest):
-            raise ValueError("another version or length")
+        check_format(head["version"], _VERSION, "The state")
+        if sum(head["tables"].values()) != len(rest):
+            raise ValueError("another length")
         tables, start = {}, 0
         for name, length in head["tables"].items():
             tables[name] = pl.read_ipc_stream(io.BytesIO(rest[start : start + length]))
@@ -92,14 +99,14 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         return None
     try:
         return Checkpoint.from_bytes((folder / FILE_NAME).read_bytes())
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, pl.exceptions.PolarsError):
+    except UNREADABLE:
         raise damaged(folder) from None
 
 
 def damaged(folder: Path) -> ReleaseError:
     """What is said of a state that cannot be read."""
     return ReleaseError(
-        f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Start the stream again "
+        f"The state in {str(folder)!r} cannot be read: it is damaged. Start the stream again "
         "with new folders for --private and --out."
     )
 

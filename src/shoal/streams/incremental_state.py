@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from shoal.errors import ReleaseError
 from shoal.files.durable import sync, write_aside
 from shoal.methods import Microaggregation
-from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.checkpoint import UNREADABLE, Checkpoint
 from shoal.streams.incremental import IncrementalMicroaggregation
 
 FILE_NAME = "growing.state"
@@ -72,9 +70,11 @@ def read_growth(folder: Path, method: Microaggregation) -> Growth | None:
         kept = Checkpoint.from_bytes(place.read_bytes())
         rows, facts = kept.tables[_TABLE], kept.facts
         settings, releases, operator = facts["settings"], facts["releases"], facts["operator"]
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+        if not all(isinstance(part, dict) for part in (settings, *releases)):
+            raise ValueError("settings or releases")
+        return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)
+    except UNREADABLE:
         raise ReleaseError(
-            f"The state in {str(folder)!r} cannot be read: it is damaged or of another version. Restore a copy of "
+            f"The state in {str(folder)!r} cannot be read: it is damaged. Restore a copy of "
             f"{FILE_NAME}. Without it nobody can tell which groups were published, and nothing can be added to them."
         ) from None
-    return Growth(IncrementalMicroaggregation.restored(method, rows, operator), settings, releases)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import string
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,7 +53,13 @@ class SecureHeaders:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        await self._app(scope, receive, dressed)
+        await self._app(_with_escaped_query(scope), receive, dressed)
+
+
+def _with_escaped_query(scope: Scope) -> Scope:
+    """The same request with every byte of its query beyond ASCII escaped, as browsers do: as text it may be none."""
+    query: bytes = scope.get("query_string", b"")
+    return scope if query.isascii() else {**scope, "query_string": quote(query, safe=string.printable).encode()}
 
 
 class Quiet:

@@ -22,7 +22,7 @@ from shoal.files.durable import Aside, sync, write_aside
 from shoal.methods import Reposition
 from shoal.streams.arrivals import Arrivals
 from shoal.streams.blocks import Block, Position
-from shoal.streams.checkpoint import Checkpoint
+from shoal.streams.checkpoint import UNREADABLE, Checkpoint
 from shoal.streams.output import FileFormat, Totals, summarise, write_snapshot, write_summary
 from shoal.streams.reposition import PublishedSnapshot, RepositionStream
 from shoal.streams.terms import read_duration
@@ -111,10 +111,10 @@ class KeyFiles:
             self.forget(numbers[-1])  # only a batch that is not committed runs again, and it needs the last one alone
         try:
             return Checkpoint.from_bytes(self._state(numbers[-1]).read_bytes())
-        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+        except UNREADABLE:
             raise ReleaseError(
-                f"A state in {str(self._states.parent)!r} cannot be read: it is damaged or of another version. Start "
-                "the stream again in new folders."
+                f"A state in {str(self._states.parent)!r} cannot be read: it is damaged. Start the "
+                "stream again in new folders."
             ) from None
 
     def publish(self, snapshots: Sequence[PublishedSnapshot]) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -84,8 +85,16 @@ def _usual() -> tuple[frozenset[bytes], frozenset[str]]:
         write(file)
         metadata = pq.read_metadata(io.BytesIO(file.getvalue()))
         keys |= set(metadata.metadata or {})
-        marks.add(metadata.created_by)
+        marks.add(_mark(metadata))
     return frozenset(keys), frozenset(marks)
+
+
+def _mark(metadata: Any) -> str:
+    """The name of the library that wrote a file; none where it is no text, which no library writes."""
+    try:
+        return str(metadata.created_by or "")
+    except UnicodeDecodeError:
+        return ""
 
 
 def notes_in(path: Path) -> int:
@@ -95,7 +104,7 @@ def notes_in(path: Path) -> int:
     schema = metadata.schema.to_arrow_schema()
     # The number of a column is no note.
     in_fields = sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
-    return len(set(metadata.metadata or {}) - keys) + (metadata.created_by not in marks) + in_fields
+    return len(set(metadata.metadata or {}) - keys) + (_mark(metadata) not in marks) + in_fields
 
 
 def beside_rows(path: Path) -> list[str]:
@@ -108,7 +117,7 @@ def beside_rows(path: Path) -> list[str]:
     schema = metadata.schema.to_arrow_schema()
     in_fields = sum(len(set(field.metadata or {}) - {b"PARQUET:field_id"}) for field in schema)
     in_schema = len(set(schema.metadata or {}) - set(metadata.metadata or {}))
-    odd_mark = _LIBRARY.fullmatch(metadata.created_by or "") is None
+    odd_mark = _LIBRARY.fullmatch(_mark(metadata)) is None
     n_notes = len(set(metadata.metadata or {}) - {b"ARROW:schema"}) + in_fields + in_schema + odd_mark
     chunks = [
         metadata.row_group(group).column(column)
@@ -134,4 +143,4 @@ def texts_in_metadata(path: Path) -> list[str]:
     schema = metadata.schema.to_arrow_schema()
     notes = [metadata.metadata or {}, schema.metadata or {}, *(field.metadata or {} for field in schema)]
     entries = [entry for note in notes for pair in note.items() if pair[0] != b"ARROW:schema" for entry in pair]
-    return [str(metadata.created_by), *(entry.decode("utf-8", "replace") for entry in entries)]
+    return [_mark(metadata), *(entry.decode("utf-8", "replace") for entry in entries)]
