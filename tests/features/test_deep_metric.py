@@ -1,6 +1,5 @@
 """A nonlinear metric learned from pairs."""
 
-import time
 
 import numpy as np
 import pytest
@@ -123,14 +122,6 @@ def test_channels_are_seen_apart(rng):
     assert learned.used
     assert learned.shape == (24, 2)
     assert learned(Panel(x)).shape == (60, 8)
-
-
-def test_2775_pairs_of_96_values_take_less_than_30_seconds():
-    pairs = label_pairs(occupied(75, 3, 96), Departure(), n_pairs=None)
-    start = time.process_time()
-    DeepMetric().learn(*pairs)
-    assert len(pairs.left) == 2775
-    assert time.process_time() - start < 30.0
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """A linear metric learned from pairs."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -219,16 +218,6 @@ def test_instants_without_spread_do_no_harm(days, objective):
     learned = LinearMetric(objective=objective).learn(*label_pairs(x, Segment(3, 5)))
     assert learned.used
     assert np.isfinite(learned.transform(x)).all()
-
-
-def test_2775_pairs_of_96_values_take_less_than_5_seconds(rng):
-    x = rng.normal(size=(75, 96))
-    pairs = label_pairs(x, Segment(44, 56), n_pairs=None)
-    LinearMetric().learn(*label_pairs(x[:20], Segment(0, 1)))  # scipy is there
-    start = time.process_time()
-    LinearMetric().learn(*pairs)
-    assert len(pairs.left) == 2775
-    assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize(
