@@ -129,8 +129,8 @@ def write_page(rows):
         "counted once whatever the order of their rows. Processor time of `kills` and `together` is not in the table:\n"
         "their processes are forked from a server.\n\n"
         "Findings became ordinary tests and were mended; a row counts the run after that. One is open: the state of a\n"
-        "stream that was edited so that its sum fits again can be taken up and fail with an internal error when it goes\n"
-        "on. `readers` tries such states only up to where they are taken up.\n\n"
+        "stream that was edited so that its sum fits again can be taken up and fail with an internal error when it\n"
+        "goes on. `readers` tries such states only up to where they are taken up.\n\n"
         "| group | what was tried | how often | findings | minutes | of the processor | SOAK | date |\n"
         "|---|---|---|---|---|---|---|---|\n"
     )
