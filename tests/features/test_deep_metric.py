@@ -1,6 +1,5 @@
 """A nonlinear metric learned from pairs."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

@@ -14,7 +14,7 @@ from shoal.errors import InputError, ParameterError
 from shoal.model.joined import join_candidates
 from shoal.model.watcher import silent
 from shoal.process.anonymization import anonymize_source
-from shoal.process.hold_out import as_share, attack_whole, control_risks, keep_out
+from shoal.process.hold_out import as_share, attack_whole, control_risks, gained_by, keep_out
 from shoal.process.policy import parse_policy
 from shoal.process.policy.schema import EnginePart
 from shoal.process.release_attack import attack_release
@@ -77,6 +77,10 @@ def test_attacks_are_reported_beside_what_they_find_of_those_kept_out(released):
         assert risk.control is not None
         value, low, high = risk.excess
         assert low <= value <= high
+        # A limit is on what is gained: half of all answers about membership are right by guessing.
+        assert gained_by(*found[name]) == max(0.0, high)
+    link, risk = found["known-points"]
+    assert gained_by(link, risk) == risk.interval.high
 
 
 def test_measures_and_judge_leave_out_those_kept_out(released):

@@ -41,7 +41,10 @@ def attack(
     ] = 0,
     at_most: Annotated[
         float | None,
-        typer.Option(help="Exit 1 if an attack succeeds more often than this; the upper end of its interval counts."),
+        typer.Option(
+            help="Exit 1 if an attack gains more than this, at the upper end of its interval: for a link its chance, "
+            "for copies, completion and membership the excess over those kept out."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Draws the targets.")] = 0,
     policy: read_options.Policy = None,
@@ -51,6 +54,7 @@ def attack(
 
     The table is read as it was for the release: the private folder remembers how. Options given here override it.
     """
+    from shoal.process.hold_out import gained_by
     from shoal.process.release_attack import attack_release
 
     settings = read_options.settings_of(ctx)
@@ -68,7 +72,7 @@ def attack(
             seed=seed,
             steps=progress,
         )
-    worst = max(risk.interval.high for _, risk in found.values())
+    worst = max(gained_by(attack, risk) for attack, risk in found.values())
     if as_json:
         plain = {name: asdict(risk) | {"knows": attack.knows} for name, (attack, risk) in found.items()}
         print_json({"release": str(folder), "read": progress.said, "attacks": plain})

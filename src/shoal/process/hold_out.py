@@ -163,6 +163,13 @@ def attack_alone(candidate: Candidate | CandidateShards, held_out: Control, atta
     return risk
 
 
+def gained_by(attack: Attack[Risk], risk: Risk) -> float:
+    """What an attack gains, at the upper end of its interval: a link its chance, others the excess over the control."""
+    if attack.against == "values":
+        return risk.interval.high
+    return max(0.0, risk.interval.high - risk.baseline if risk.excess is None else risk.excess[2])
+
+
 def _rows(panel: Panel, names: Sequence[str]) -> NDArray[np.int64]:
     wanted = set(names)
     return np.array([at for at, name in enumerate(panel.ids) if str(name) in wanted], dtype=np.int64)

@@ -23,7 +23,7 @@ from shoal.model import Attack, Panel, Release, Risk
 from shoal.model.html import html_table
 from shoal.model.watcher import Watcher, silent, tell
 from shoal.process.comparison import Compared, MatchedRows
-from shoal.process.hold_out import behind, whole_attacks
+from shoal.process.hold_out import behind, gained_by, whole_attacks
 from shoal.process.private_map import match as match_release
 from shoal.process.release_attack import method_of
 from shoal.process.search.task import build_attacks
@@ -95,7 +95,7 @@ class Judgement:
         For a link, its chance. For copies and readings read off, the excess over the control, or over the baseline if
         there is none. For membership, the advantage: 0 if guessing does as well, 1 if everyone is identified.
         """
-        return {name: _gained(attack, risk) for name, (attack, risk) in self.risks.items()}
+        return {name: gained_by(attack, risk) for name, (attack, risk) in self.risks.items()}
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -269,12 +269,6 @@ def _maker(method: Any, release: Release | None, has_control: bool) -> Any:
     if release is None:
         raise ParameterError("shadows: say what made the table, such as method='microaggregation:k=10'.")
     return method_of(release)
-
-
-def _gained(attack: Attack[Risk], risk: Risk) -> float:
-    if attack.against == "values":
-        return risk.interval.high
-    return max(0.0, risk.interval.high - risk.baseline if risk.excess is None else risk.excess[2])
 
 
 def _release(published: Any) -> Release | None:
