@@ -125,7 +125,7 @@ def test_the_command_says_how_many_are_kept_out(tmp_path, capsys):
 
 @pytest.mark.parametrize("panel", [HOMES, in_shards(HOMES, Memory(), size=50)])
 def test_too_few_to_compare_with_are_refused(panel):
-    with pytest.raises(ParameterError, match=r"0\.001 of 100 subjects are 0, and a control needs 2 at least"):
+    with pytest.raises(ParameterError, match=r"0\.001 of 100 subjects are 0, but a control needs at least 2"):
         keep_out(panel, 0.001, silent)
 
 
