@@ -478,7 +478,7 @@ def test_a_growing_panel_is_refused_by_the_ledger_beside_other_groups_of_the_sam
     [
         ("Unknown option --sensitive for microaggregation", ["--sensitive", "x"]),
         ("Unknown option --engine for microaggregation", ["--engine", "spark"]),
-        ("--every cuts one table. In a folder each table is a stretch", ["--every", "1d"]),
+        ("--every cuts one table. In a folder, each table is a stretch", ["--every", "1d"]),
         ("--window", ["--window", "3"]),
     ],
 )

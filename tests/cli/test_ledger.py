@@ -145,7 +145,7 @@ def test_a_damaged_note_is_told_in_one_line(tables, tmp_path, capsys):
     capsys.readouterr()
     assert run(["ledger", "check", "book.jsonl"]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("shoal: 'book.jsonl.pending', the note of a release")
+    assert told.startswith("shoal: 'book.jsonl.pending', the note about a release")
     assert "Traceback" not in told
     assert anonymize(tables[0], "again") == 2
     assert "is damaged" in capsys.readouterr().err

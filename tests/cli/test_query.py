@@ -101,7 +101,7 @@ class TestWhatIsNotPublished:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Nothing is asked"),
+        ([], "The query is empty"),
         (["--range", "foo"], "A condition must have the form TIME=LOW..HIGH"),
         (["--difference", f"{EIGHT}=1..2"], "A condition must have the form TIME,TIME=LOW..HIGH"),
         (["--range", f"{EIGHT}=a..b"], "text where a number is needed"),

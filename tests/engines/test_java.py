@@ -68,7 +68,7 @@ def test_without_one_it_is_said_what_to_install(tmp_path):
     with pytest.raises(ParameterError) as told:
         find(tmp_path)
     assert str(told.value) == (
-        "Spark needs Java 17 or 21 and there is none in JAVA_HOME, on the PATH or in the usual places. Install one, on "
+        "Spark needs Java 17 or 21, but there is none in JAVA_HOME, on the PATH or in the usual places. Install one, on "
         "Debian and Ubuntu with: apt-get install openjdk-17-jre-headless (or openjdk-21-jre-headless); or set "
         "JAVA_HOME to the folder of one."
     )
@@ -90,7 +90,7 @@ def test_the_command_line_says_so_in_one_line_and_exits_with_2(tmp_path, monkeyp
     options = ["--key", "region", "--sensitive", "x", "--l", "2", "--window", "2", "--private", str(tmp_path / "keep")]
     assert run(["stream", str(tmp_path), "--engine", "spark", *options, "-o", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("shoal: Spark needs Java 17 or 21 and there is none")
+    assert error.startswith("shoal: Spark needs Java 17 or 21, but there is none")
     assert "openjdk-17-jre-headless" in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

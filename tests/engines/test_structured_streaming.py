@@ -378,7 +378,7 @@ def test_what_is_impossible_is_refused_before_anything_is_written(spark, undistu
         (["--engine", "flink"], "--engine must be local or spark, got 'flink'."),
         (["--key", "region"], "--key applies to Spark. Add --engine spark"),
         (["--engine", "spark", "--key", "r", "--private", "p", "--conf", "memory=1"], "--conf takes a Spark setting"),
-        (["--engine", "spark", "--key", "r", "--private", "p", "--continue"], "On Spark a stream is a folder of"),
+        (["--engine", "spark", "--key", "r", "--private", "p", "--continue"], "On Spark, a stream is a folder of"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(tmp_path, monkeypatch, capsys, options, words):

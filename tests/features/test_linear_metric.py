@@ -99,7 +99,7 @@ def test_a_useless_labelling_is_used_only_if_it_gains_on_held_out_pairs_and_that
     if learned.used:
         assert learned.statement.startswith("The learned metric is used: on ")
     else:
-        assert learned.statement.startswith("The learned metric is not used, series are compared by Euclidean distance")
+        assert learned.statement.startswith("The learned metric is not used; series are compared by Euclidean distance")
         assert_array_equal(learned.transform(days), days)
 
 

@@ -40,6 +40,6 @@ def test_a_rule_that_is_broken_is_no_damage(database):
 def test_odd_versions_are_refused(database, tmp_path, version):
     with database.writing() as connection:
         connection.execute(f"pragma user_version = {version}")
-    with pytest.raises(Exception, match=r"is no database of a test|has format \d+, and this version") as caught:
+    with pytest.raises(Exception, match=r"is not a database of a test|has format \d+, and this version") as caught:
         Database(tmp_path / "some.sqlite", schema=SCHEMA, version=1, what="a test")
     assert type(caught.value).__module__ == "shoal.errors"

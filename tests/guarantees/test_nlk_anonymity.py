@@ -316,7 +316,7 @@ def test_l_above_the_number_of_instants_is_refused():
 
 @pytest.mark.parametrize("draws", [-1, 1.5, True])
 def test_draws_that_are_no_count_are_refused(draws):
-    with pytest.raises(ParameterError, match="draws must be a whole number of at least 0"):
+    with pytest.raises(ParameterError, match="draws must be a whole number, at least 0"):
         NLKAnonymity(1, 2, 2).sample(Panel(np.ones((4, 3))), draws=draws)
 
 
@@ -365,7 +365,7 @@ def test_vague_knowledge_infers_less_and_the_statement_says_how_vague():
     assert "knows 1 value, each to within 1.1, of a published series" in NLKAnonymity(1, 2, 3, within=1.1).statement
     assert not NLKAnonymity(1, 2, 3, within=1.1).check(panel, limit=0).holds  # undecided is not held
     for within in (-1.0, float("nan"), True):
-        with pytest.raises(ParameterError, match="within must be a number of at least 0"):
+        with pytest.raises(ParameterError, match="within must be a number, at least 0"):
             NLKAnonymity(1, 2, 3, within=within)
     with pytest.raises(ParameterError, match="A sample is drawn for exact knowledge"):
         NLKAnonymity(1, 2, 3, within=1.0).sample(panel)

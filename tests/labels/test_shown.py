@@ -94,7 +94,7 @@ def test_shards_stay_within_as_well(days, task, learned, engine, tmp_path):
                 assert "shown_elsewhere" not in candidate.recipe.figures
         publish(candidate, tmp_path / "out")
         absent = in_shards(both.take(np.arange(2, both.n_series)), opened, size=30)
-        with pytest.raises(GuaranteeNotMetError, match="they would be known by their absence"):
+        with pytest.raises(GuaranteeNotMetError, match="their absence would identify them"):
             method.anonymize(absent)
         others = in_shards(both.take(np.arange(days.n_series, both.n_series)), opened, size=30)
         with pytest.raises(ParameterError, match="in which nobody in the panel was shown"):
@@ -130,7 +130,7 @@ def test_crowds_are_of_subjects_where_they_have_several_series(tmp_path):
     assert crowds(shown_rows(task, panel), candidate.values, panel.subjects).min() == 3
     another_day = Panel(panel.values, ids=[f"{i} later" for i in panel.ids], times=panel.times, subjects=panel.subjects)
     with pytest.raises(
-        GuaranteeNotMetError, match=r"240 of 240 series belong to subjects whose other series .* several"
+        GuaranteeNotMetError, match=r"240 of 240 series are of subjects whose other series .* several"
     ):
         Microaggregation(k=3, features=learned).anonymize(another_day)
 
@@ -166,7 +166,7 @@ class TestPanels:
     ):
         others = Panel(days.values, ids=[f"other-{i}" for i in range(days.n_series)], times=days.times)
         for within in (task.shown_groups, (task.shown_groups, ShownGroups.of(others, [0] * 160, k=K))):
-            with pytest.raises(ParameterError, match="groups of a label task that showed nobody in this panel"):
+            with pytest.raises(ParameterError, match="groups of a label task in which nobody in the panel was shown"):
                 Microaggregation(k=K, within=within).anonymize(others)
         candidate = Microaggregation(k=K, features=learned).anonymize(others)
         assert candidate.recipe.figures["shown_elsewhere"] == 160

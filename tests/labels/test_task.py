@@ -45,7 +45,7 @@ class TestPresanitised:
         # They fill more than half of a mean, which would be almost that person's own.
         with pytest.raises(
             GuaranteeNotMetError,
-            match=r"In 1 of 4 curves to be shown one subject has more than 2/5 of the series behind it, up to 53%: .* "
+            match=r"In 1 of 4 curves to be shown, one subject has more than 2/5 of the series behind it, up to 53%: .* "
             r"Read fewer series of the subjects that have many: one day of each, for example\.",
         ):
             LabelTask.presanitised(panel, k=5, multiple=1)

@@ -354,7 +354,7 @@ class TestWhatCannotBeJudged:
         with pytest.raises(
             GuaranteeNotMetError,
             match=r"1 earlier release\(s\) of the same subjects, the first is release 1, and cannot judge what they "
-            r"tell together \(this one: nlk-anonymity promises no crowd for whole series\)",
+            r"reveal together \(this one: nlk-anonymity promises no crowd for whole series\)",
         ):
             publish(self.nlk(), tmp_path / "b", ledger=book)
         with pytest.raises(GuaranteeNotMetError, match=r"\(release 1: nlk-anonymity promises no crowd"):
@@ -393,7 +393,7 @@ class TestWhatCannotBeJudged:
         assert not (tmp_path / "a").exists()
         publish(self.events(who=[f"person {i}" for i in range(6)]), tmp_path / "a", ledger=book)
         publish(self.events(who=[f"person {i}" for i in range(6, 12)]), tmp_path / "b", ledger=book)
-        with pytest.raises(GuaranteeNotMetError, match="this one: events are grouped anew in each snapshot"):
+        with pytest.raises(GuaranteeNotMetError, match="this one: events are grouped separately in each snapshot"):
             publish(self.events(who=[f"person {i}" for i in range(5, 11)]), tmp_path / "c", ledger=book)
 
     def test_subjects_of_one_text(self):

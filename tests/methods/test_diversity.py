@@ -321,7 +321,7 @@ class TestRefusals:
             (
                 {"c": ["x"] * 30 + [f"v{i}" for i in range(10)]},
                 r"Column 'c' cannot be made 3-diverse by exchange: one value has 30 of 40 entries, and subgroups take "
-                r"at most \d+ of them. Lower l, raise p for larger subgroups, or leave the column out",
+                r"at most \d+ of them. Lower l, raise p for larger subgroups, or drop the column",
             ),
         ],
     )

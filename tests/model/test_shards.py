@@ -117,7 +117,7 @@ class TestMethods:
 
     def test_what_needs_everybody_in_one_place_says_so(self):
         for method in (Microaggregation(k=3, bound=True), Steps((Microaggregation(k=3, bound=True),))):
-            with pytest.raises(ParameterError, match="The bound is worked out for a panel in memory"):
+            with pytest.raises(ParameterError, match="The bound is computed for a panel in memory"):
                 method.anonymize(small_shards())
 
     def test_nothing_works_before_it_is_split(self):

@@ -122,7 +122,7 @@ def test_enrolment_in_three_steps_and_what_it_refuses(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         Device.open(tmp_path / "meter-2")
     (tmp_path / "fleet" / FILE_NAME).write_text(json.dumps({"plan": {}}))
-    with pytest.raises(InputError, match="The fleet's file is none"):
+    with pytest.raises(InputError, match="The fleet's file is invalid"):
         Fleet.load(tmp_path / "fleet")
 
 

@@ -106,7 +106,7 @@ def test_a_search_opens_again_with_its_points_and_not_for_another_policy(explore
     assert again.points() == explored.points()
     with pytest.raises(InputError, match="holds the search of another policy"):
         Exploration(explored.folder, parse_policy(POLICY + "seed: 1\n"), base=base)
-    with pytest.raises(InputError, match="has no search"):
+    with pytest.raises(InputError, match="holds no search"):
         Exploration.open(base / "nowhere", base=base)
 
 

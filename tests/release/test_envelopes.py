@@ -93,7 +93,7 @@ def test_an_original_outside_its_envelope_does_not_pass_the_gate(tmp_path):
     high = candidate.published.high.copy()
     high[:6, 2] -= 0.5
     spoiled = dataclasses.replace(candidate, published=dataclasses.replace(candidate.published, high=high))
-    with pytest.raises(GuaranteeNotMetError, match=r"Series position \d+ does not lie in its envelope"):
+    with pytest.raises(GuaranteeNotMetError, match=r"The series at position \d+ does not lie in its envelope"):
         release(spoiled, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -244,7 +244,7 @@ def test_what_was_not_published_in_that_way_cannot_be_read(tmp_path):
 
     with pytest.raises(NotAPanelError, match=r"data\.csv row 1 \(counted from 0\) holds something of another type"):
         spoil(*lines[:2], "10,0,abc,f", *lines[3:])
-    with pytest.raises(NotAPanelError, match=r"data\.csv row 0 \(counted from 0\) holds nothing where something is"):
+    with pytest.raises(NotAPanelError, match=r"data\.csv row 0 \(counted from 0\) holds nothing where a value is"):
         spoil(lines[0], "10,,30,f", *lines[2:])
     with pytest.raises(ReleaseError, match="has other columns"):
         spoil(lines[0].replace("age", "years"), *lines[1:])

@@ -274,7 +274,7 @@ class TestRefusals:
 
     def test_fictive_series_are_no_crowd(self, tmp_path):
         fictive = replace(SamplingWithFictives(share=0.8).anonymize(small_shards()), guarantee=KAnonymity(2))
-        with pytest.raises(GuaranteeNotMetError, match=r"Fictive series would count towards the crowd of k-anonymity"):
+        with pytest.raises(GuaranteeNotMetError, match=r"Fictive series would be counted in the crowd of k-anonymity"):
             release(fictive, tmp_path / "out")
 
     def test_the_limit_of_suppression_is_for_all_shards_together(self, tmp_path):

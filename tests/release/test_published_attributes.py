@@ -87,7 +87,7 @@ def test_the_gate_lets_no_other_attribute_out(panel, tmp_path):
     unnamed = replace(candidate, recipe=replace(candidate.recipe, parameters={"k": 3}))
     with pytest.raises(GuaranteeNotMetError, match="the recipe names others"):
         publish(unnamed, tmp_path / "out")
-    with pytest.raises(GuaranteeNotMetError, match="that nlk-anonymity does not look at"):
+    with pytest.raises(GuaranteeNotMetError, match="which nlk-anonymity does not look at"):
         publish(candidate, tmp_path / "out", require=[NLKAnonymity(1, 3, 3)])
     assert not (tmp_path / "out").exists()
 

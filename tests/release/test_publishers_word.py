@@ -215,7 +215,7 @@ class TestRowsThatAreNotSeries:
         candidate = SamplingWithFictives(share=1.0, fictives=0.5).anonymize(Panel(values[:3]))
         assert KAnonymity(5).check(candidate.published).holds  # three series of people, three of nobody
         claiming = dataclasses.replace(candidate, guarantee=KAnonymity(5))
-        with pytest.raises(GuaranteeNotMetError, match="Fictive series would count towards the crowd of k-anonymity"):
+        with pytest.raises(GuaranteeNotMetError, match="Fictive series would be counted in the crowd of k-anonymity"):
             release(claiming, tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
@@ -388,7 +388,7 @@ class TestDifferentialPrivacy:
         forge(tmp_path / "out", lambda c: c["files"].update({path.name: digest_file(path).model_dump()}))
         (finding,) = verify(tmp_path / "out").findings
         assert finding == (
-            "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are no whole number of "
+            "the data is not what the mechanism of differential-privacy gives: 48 of 48 means are not a whole number of "
             "steps between the bounds"
         )
 

@@ -205,7 +205,7 @@ THE_OTHERS = {
     "sequence": _differs(
         KEYED,
         more=[
-            *("Identifiers: keyed", "may not: everybody was there", "may not: outside the sequence", "may: sequence"),
+            *("Identifiers: keyed", "may not: everyone was there", "may not: outside the sequence", "may: sequence"),
             *("who can check: sequence", "tell: joined"),
         ],
     ),

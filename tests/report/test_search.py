@@ -51,7 +51,7 @@ def test_the_plot_has_the_points_that_have_figures_and_the_limits():
 
 
 def test_the_scenario_is_said_in_words():
-    assert "where the adversary may be surest" in page(PROCESS)
+    assert "the target the adversary may be surest of" in page(PROCESS)
     assert "share of all targets" in page(PROCESS | {"scenario": "journalist"})
 
 

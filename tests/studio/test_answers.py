@@ -154,7 +154,7 @@ def test_a_transaction_that_fails_leaves_nothing(project):
 def test_a_foreign_or_newer_database_is_refused(tmp_path):
     path = tmp_path / "studio.sqlite"
     path.write_bytes(b"no database at all, but long enough to be looked at by SQLite" * 20)
-    with pytest.raises(InputError, match=r"studio\.sqlite is no database of a studio"):
+    with pytest.raises(InputError, match=r"studio\.sqlite is not a database of a studio"):
         Store(path)
     path.unlink()
     with sqlite3.connect(path) as connection:

@@ -74,7 +74,7 @@ def test_a_task_of_public_series_needs_and_records_its_reason(publisher, studio)
     form = {"name": "open", "table": "days.csv", "source": "public", "pairs": "10"}
     refused = publisher.post("/tasks", form)
     assert refused.status_code == 400
-    assert "Say why these series are public" in refused.text
+    assert "Give the reason why these series are public" in refused.text
     form |= {"statement": "Simulated."}
     refused = publisher.post("/tasks", form)
     assert refused.status_code == 400

@@ -95,7 +95,7 @@ def test_days_that_are_not_in_a_row_or_full_of_gaps():
     times = np.datetime64("2024-01-01") + np.repeat(2 * np.arange(6), 4) * np.timedelta64(24, "h")
     times = times + np.tile(np.arange(4), 6) * np.timedelta64(6, "h")
     panel = Panel(np.ones((2, 24)), times=times)
-    with pytest.raises(ParameterError, match=r"needs consecutive days.*of 6 days 0 and 0 have the days before them"):
+    with pytest.raises(ParameterError, match=r"needs consecutive days.*of 6 days, 0 and 0 have the days before them"):
         ForecastError().measure(panel, panel)
     values = np.random.default_rng(0).random((2, 24))
     values[:, 20:] = np.nan

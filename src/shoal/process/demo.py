@@ -27,7 +27,8 @@ adversary:
   knows:
     # The total of every day, as on a bill, in the unit of the data. Add points: 5 for five exact readings as well.
     known-totals: {{step: day, scale: same}}
-  scenarioscenario: prosecutor  # the chance for the surest target counts:
+  scenario: prosecutor  # the chance for the surest target counts
+require:
   risk: {{at_most: 0.1}}
   utility: {{information-loss: {{at_most: 0.7}}}}
 method:

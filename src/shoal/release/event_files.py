@@ -47,7 +47,7 @@ def read_table(path: Path, types: Mapping[str, str], complete: tuple[str, ...], 
             if odd.any():
                 raise _odd_entry(path, odd, "something of another type than its column")
             if name in complete and typed.null_count():
-                raise _odd_entry(path, typed.is_null(), "nothing if a value is required")
+                raise _odd_entry(path, typed.is_null(), "nothing where a value is required")
             columns.append(typed)
         frame = pl.DataFrame(columns)
         if is_csv:

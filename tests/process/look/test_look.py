@@ -299,5 +299,5 @@ def test_meters_in_several_units_are_told():
     meters = pl.DataFrame({"meter": [f"m{n}" for n in range(30)], "unit": ["Wh", "kWh"] * 15})
     found = shoal.look(meters.join(pl.DataFrame({"time": hours}), how="cross").with_columns(value=pl.lit(1.5)))
     told = {problem.name: problem for problem in found.advice.problems}
-    assert "'unit' tells 2 units" in told["several units"].sentence
+    assert "'unit' states 2 units" in told["several units"].sentence
     assert "one person, several meters?" not in told

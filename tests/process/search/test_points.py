@@ -105,7 +105,7 @@ def test_alternatives_have_open_parameters_of_their_own_and_equal_points_are_tri
         ({"search": {"from": 1, "to": 2}}, "method.search: give a list of alternatives"),
         ({"search": [{"name": "m"}], "name": "m"}, "alternatives must be the only field"),
         ({"search": [{"k": 3}]}, "method.search.1: step 1 has no name"),
-        ({"search": [{"name": "m"}, {"steps": [], "k": 1}]}, "method.search.2: steps stand alone"),
+        ({"search": [{"name": "m"}, {"steps": [], "k": 1}]}, "method.search.2: steps must be the only field"),
         ({"search": [{"name": "m"}, {"steps": []}]}, "method.search.2: the list of steps is empty"),
         ({"search": [{"name": "m", "k": {"search": 4}}]}, "method.search.1.k.search: give a list of values"),
         ({"search": [{"name": "m", "k": {"search": list(range(300))}}] * 2}, "600 combinations to try"),
